@@ -256,7 +256,7 @@ test('what waits, what is held and what fails again and again: the same in the l
   await row(page, 'Leroy').getByRole('link').first().click();
   await eventually(async () => /1\s+Queued\s.*2\s+Held\s/s.test(await figures(page).innerText()), 'the same figures');
   // An envelope is shown in words.
-  await page.getByRole('region', { name: 'Recent tasks of Leroy' }).getByText('REQUEST · R-2 · Please do').waitFor();
+  await page.getByRole('region', { name: 'Recent tasks of Leroy' }).getByText('REQUEST / R-2 · Please do').waitFor();
   await page.goto(`${own.url}/#/agents/Jay`);
   await figures(page).getByText(/attempts? failed/).waitFor();
   await page.getByText(/^Last failure/).waitFor();

@@ -37,7 +37,7 @@ function Summary({ s, followUpMs }) {
   return html`<div class="figures">
     <${Figure} name="decisions" value=${num(s.decisions)} more=${layers.join(', ')}/>
     <${Figure} name="mean confidence" value=${num(s.confidence, 3)} more=${`${num(s.margin, 3)} ahead of the second`}/>
-    <${Figure} name="override rate" value=${pct(s.override_rate, 1)} more=${`${num(s.overrides)} of ${num(s.decisions)}`}/>
+    <${Figure} name="corrected" value=${pct(s.override_rate, 1)} more=${`${num(s.overrides)} of ${num(s.decisions)}`}/>
     <${Figure} name="error rate" value=${pct(s.error_rate, 1)} more=${known}/>
     <${Figure} name="mean length of an answer" value=${s.answer_chars === null ? '–' : `${num(Math.round(s.answer_chars))} chars`} more=${known}/>
     <${Figure} name="mean time to answer" value=${duration(s.latency_ms)} more=${known}/>
@@ -68,7 +68,7 @@ function Times({ data }) {
     return [
       { label: 'Decisions', x: t.x, series: [one('decisions', '--accent', 'decisions', (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true })] },
       { label: 'Confidence', x: t.x, most: 1, series: [one('mean confidence', '--s-semantic', 'confidence', (v) => num(v, 2)), one('mean margin', '--s-performance', 'margin', (v) => num(v, 2), { dash: [5, 4] })] },
-      { label: 'Overrides and errors', x: t.x, most: 0.1, series: [one('overridden', '--s-keyword', 'override_rate', share), one('errors', '--bad', 'error_rate', share, { dash: [5, 4] })] },
+      { label: 'Corrections and errors', x: t.x, most: 0.1, series: [one('corrected', '--s-keyword', 'override_rate', share), one('errors', '--bad', 'error_rate', share, { dash: [5, 4] })] },
       { label: 'Time to answer', x: t.x, most: 20, series: [one('mean time', '--s-recency', 'latency_ms', duration)] },
     ];
   }, [data]);
@@ -84,7 +84,7 @@ const AGENT_COLUMNS = [
   { key: 'agent', title: 'Agent', render: (r) => html`<${Name} agent=${r.agent}/>` },
   { key: 'n', title: 'Decisions', align: 'right', render: (r) => html`<a href=${`#/decisions?agent=${encodeURIComponent(r.agent)}`}>${num(r.decisions)}</a>` },
   { key: 'c', title: 'Confidence', align: 'right', render: (r) => num(r.confidence, 3) },
-  { key: 'o', title: 'Overrides', align: 'right', render: (r) => `${num(r.overrides)} (${pct(r.override_rate)})` },
+  { key: 'o', title: 'Corrected', align: 'right', render: (r) => `${num(r.overrides)} (${pct(r.override_rate)})` },
   { key: 'e', title: 'Errors', align: 'right', render: (r) => pct(r.error_rate, 1) },
   { key: 'a', title: 'Length of answer', align: 'right', render: (r) => (r.answer_chars === null ? '–' : `${num(Math.round(r.answer_chars))} chars`) },
   { key: 'l', title: 'Time to answer', align: 'right', render: (r) => duration(r.latency_ms) },
