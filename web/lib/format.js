@@ -103,6 +103,9 @@ export function visible(text) {
   return parts;
 }
 
+/** How long a text is where bytes are counted. */
+export const bytesOf = (text) => new TextEncoder().encode(text).length;
+
 /** At most so many characters, never half of one. */
 export function cut(text, most) {
   if (text.length <= most) return text;

@@ -51,7 +51,7 @@ const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-dig
 const FEWEST = 12; // places, so that a single one is seen where it stands
 
 /** One place for every hour or day, also for those without decisions. */
-export function fill(rows, spanMs, untilMs) {
+function fill(rows, spanMs, untilMs) {
   const last = Math.floor((untilMs - 1) / spanMs) * spanMs;
   const first = Math.min(rows[0]?.from_ms ?? last, last - (FEWEST - 1) * spanMs);
   const by = new Map(rows.map((r) => [r.from_ms, r]));
