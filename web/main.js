@@ -4,6 +4,7 @@ import { useErrorBoundary } from './vendor/hooks.js';
 import { Badge, Button, Command, Dialog, Empty, Field, Loading, Page, Problem, Text, Toasts, html, render, useEffect, useReducer, useRef, useState } from './lib/ui.js';
 import { can, get, keptToken, me, onSession, sessionState, signIn, signOut } from './lib/api.js';
 import { feed, useFeed, useFeedState } from './lib/live.js';
+import { marked } from './lib/format.js';
 
 // In the order of the four questions: try, watch, who, may it, carry, what came of it.
 const PAGES = [
@@ -155,7 +156,7 @@ function Menu({ route, isOpen, close }) {
     </a></li>`)}</ul>
     <div class="menu-foot">
       <${Connection}/>
-      <span class="who" title=${`role ${me()?.role}${me()?.org ? `, ${me().org}` : ''}`}><${Text} text=${me()?.user} max=${40} line=${true}/></span>
+      <span class="who" title=${`role ${me()?.role}${me()?.org ? `, ${marked(me().org)}` : ''}`}><${Text} text=${me()?.user} max=${40} line=${true}/></span>
       <span class="actions"><${ThemeSwitch}/><${Button} className="small" onClick=${() => signOut('Signed out.')}>Sign out<//></span>
     </div>
   </nav>`;

@@ -1,6 +1,6 @@
 // What people read: figures, money, ages, and texts that hide something.
 import assert from 'node:assert/strict';
-import { age, bytes, count, cut, duration, micros, money, num, visible, when } from '../../web/lib/format.js';
+import { age, bytes, count, cut, duration, marked, micros, money, num, visible, when } from '../../web/lib/format.js';
 import { stage, test } from './stage.mjs';
 
 test('money is exact, however much', () => {
@@ -33,7 +33,8 @@ test('what hides in a text is named, and what is writing is left alone', () => {
   assert.deepEqual(marks('tag\u{e0041}s, lone \ud800 and \udc00'), ['U+E0041', 'U+D800', 'U+DC00']);
   assert.deepEqual(marks('x\u200dy'), ['U+200D']);
   for (const text of ['👨‍👩‍👧 family', '❤️ heart', 'مرحبا', 'नमस्ते', 'tab\tand\nline', 'Zürich', '日本語', '👩🏽‍💻'])
-    assert.deepEqual(visible(text), [text]);
+    assert.deepEqual([visible(text), marked(text)], [[text], text]);
+  assert.equal(marked('safe\u202egnp\u0000'), 'safe⟨U+202E⟩gnp⟨U+0000⟩');
 });
 
 test('a cut never leaves half a character', () => {

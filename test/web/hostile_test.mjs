@@ -15,12 +15,19 @@ const { connect } = await import(pathToFileURL(path.join(source, 'client/js/sign
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'signalbox-hostile-'));
 process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
 const rules = path.join(folder, 'rules.json');
+const bytes = (text) => Buffer.byteLength(text);
+const hasControl = (text) => /\p{Cc}/u.test(text);
+// As many channels as there may be, and a model for each: what the files of the operator say.
+const CHANNELS = STRINGS.map((text) => `#${text}`).filter((name) => bytes(name) <= 63 && !hasControl(name)).slice(-32);
+const MODELS = STRINGS.filter((text) => bytes(text) <= 127 && !hasControl(text));
 fs.writeFileSync(rules, JSON.stringify({
   agents: { parrot: {} },
+  channels: Object.fromEntries(CHANNELS.map((name, i) => [name, { takes: ['alerts'], file: { path: `channel-${i}.jsonl` } }])),
   escalations: [{ rule: 'a person looks', match: { to: 'parrot', type: 'ASK' } }],
   dependencies: [{ rule: 'order', match: { to: 'parrot', type: 'LATER' }, after: [{ type: 'BEFORE' }], hold_for: '1d', on_expiry: 'expire' }],
 }));
-const server = await stage({ agents: { rules, agents: { list: [{ id: 'echo', url: 'echo:' }] }, rate: { perUser: 100000, perAddress: 100000 } }, args: webFolder() });
+const server = await stage({ agents: { rules, agents: { default: 'echo', list: [{ id: 'echo', url: 'echo:', routing: { routable: false } }] },
+  models: Object.fromEntries(MODELS.map((model, i) => [`m${i}`, { baseUrl: 'http://127.0.0.1:1/v1', model }])), rate: { perUser: 100000, perAddress: 100000 } }, args: webFolder() });
 const join = () => connect({ url: server.url, token: server.token, log: () => {} });
 const hub = await join();
 const card = (name) => ({ name, description: `${name} says what it is told`, skills: [] });
@@ -29,11 +36,16 @@ await hub.register(card('parrot'), async (task) => {
   return { text: task.message, metadata: { said: task.message, [task.message.slice(0, 60)]: 1 } };
 });
 const other = await join();
-await other.register(card('grumbler'), async (task) => { throw new Error(task.message); });
+await other.register({ ...card('grumbler'), skills: [{ id: 'work', name: 'work', description: 'grumbles' }] }, async (task) => { throw new Error(task.message); });
+let given = []; // what the giver has the grumbler do
+const third = await join();
+await third.register(card('giver'), async (task) => {
+  await Promise.allSettled(given.map((text) => task.delegate('grumbler', 'work', text)));
+  return task.message;
+});
 
 // In tens, where a field takes a long text.
 const TENS = Array.from({ length: 5 }, (_, i) => STRINGS.slice(i * 10, i * 10 + 10));
-const bytes = (text) => Buffer.byteLength(text);
 const begin = (text) => text.slice(0, 50); // of what is cut to fit a line
 const flat = (text) => text.replace(/\s+/gu, ' ').trim();
 
@@ -67,18 +79,22 @@ async function shows(page, texts) {
 const FORBIDDEN = ['script', 'iframe', 'object', 'embed', 'base', 'meta', 'link', 'style', 'template', 'img', 'form[action]', 'animate',
   'math', '[onerror]', '[onload]', '[onfocus]', '[onclick]', '[ontoggle]', '[srcdoc]'].map((what) => `body ${what}:not(body > script)`).join(',');
 
+// What is read beside the text: the window's title, and what the pointer and screen readers are told.
+const SAID = ['title', 'aria-label', 'aria-valuetext', 'aria-description', 'placeholder', 'alt', 'label'];
+
 async function harmless(page) {
-  const found = await page.evaluate((forbidden) => ({
+  const { words, ...found } = await page.evaluate(([forbidden, said]) => ({
     pwned: window.__pwned,
     elements: [...document.querySelectorAll(forbidden)].map((e) => e.outerHTML.slice(0, 200)),
     links: [...document.querySelectorAll('a[href]')].map((a) => a.getAttribute('href')).filter((href) => !/^(#\/|#content$|https?:\/\/)/.test(href)),
-    text: document.body.textContent,
-    title: document.title,
     polluted: Object.keys(Object.prototype).concat(Object.keys(Array.prototype)),
-  }), FORBIDDEN);
-  const bare = BARE.exec(found.text);
-  assert.deepEqual({ ...found, text: '', title: '' }, { pwned: undefined, elements: [], links: [], text: '', title: '', polluted: [] }, page.url());
-  assert.equal(bare, null, `at ${page.url()} hides U+${bare?.[0].codePointAt(0).toString(16)}: ${found.text.slice(bare?.index - 40, bare?.index + 40)}`);
+    words: [document.body.textContent, document.title, ...[...document.querySelectorAll(said.map((a) => `[${a}]`).join())].flatMap((e) => said.map((a) => e.getAttribute(a) ?? ''))],
+  }), [FORBIDDEN, SAID]);
+  assert.deepEqual(found, { pwned: undefined, elements: [], links: [], polluted: [] }, page.url());
+  for (const text of words) {
+    const bare = BARE.exec(text);
+    assert.equal(bare, null, `at ${page.url()} hides U+${bare?.[0].codePointAt(0).toString(16)}: ${text.slice(Math.max(0, bare?.index - 40), bare?.index + 40)}`);
+  }
 }
 
 async function send(text, to, more = {}) {
@@ -160,14 +176,86 @@ test('in decisions and what is said of them, and in the feed', async () => {
   const page = await openPage('#/playground');
   await goToList(page, '#/decisions');
   await shows(page, STRINGS.filter((text) => text.length <= 40));
-  await goTo(page, '#/feed');
-  await page.getByRole('row').nth(40).waitFor();
-  await harmless(page);
+  const said = (await server.ask('GET', '/api/feed?last=200')).items.map((e) => e.data?.comment).filter(Boolean);
+  assert.ok(said.length > 40, `${said.length} comments`);
+  await goTo(page, '#/feed?type=decision.');
+  await shows(page, said);
   await goBackFromList(page);
   for (const [id, text] of decided) {
     await goTo(page, `#/decisions/${id}`);
     await shows(page, [text]);
   }
+});
+
+test('in what agents give to agents, and what comes of it', async () => {
+  const page = await openPage('#/playground');
+  for (const ten of TENS) {
+    given = ten;
+    const { task_id: task } = await send(`begin ${ten[0]}`, 'giver');
+    await goTo(page, `#/delegations/${task}`);
+    await page.locator('.timeline tbody tr').nth(ten.length).waitFor();
+    await shows(page, ten);
+  }
+  given = [STRINGS[0]];
+  for (const text of STRINGS)
+    await send(text, 'giver');
+  await goToList(page, '#/delegations');
+  await shows(page, STRINGS);
+});
+
+test('in every part of the analytics', async () => {
+  for (const [i, ten] of TENS.entries()) {
+    const keywords = ten.filter((text) => bytes(text) <= 64 && !/[\p{Cc}\p{Cf}]/u.test(text));
+    const { status, body } = await server.api('POST', '/api/agents', { name: `keys-${i}`, url: 'echo:', description: 'knows words', visibility: 'public', routing: { keywords } });
+    assert.equal(status, 201, JSON.stringify(body));
+  }
+  for (const text of STRINGS)
+    await server.ask('POST', '/api/messages', { text, wait_ms: 0 }); // to whom it fits
+  await server.ask('POST', '/api/learning/run');
+  const page = await openPage('#/analytics');
+  const all = await server.ask('GET', '/api/analytics/all?window=7d');
+  const samples = all.gaps.slice(0, 30).flatMap((gap) => gap.samples);
+  assert.ok(samples.length > 2 && all.keywords.length > 10, `${samples.length} samples, ${all.keywords.length} keywords`);
+  await page.getByRole('region', { name: 'Agents, the most' }).waitFor();
+  await harmless(page);
+  await goTo(page, '#/analytics?tab=types');
+  await shows(page, samples);
+  await goTo(page, '#/analytics?tab=signals');
+  await shows(page, all.keywords.slice(0, 100).map((k) => begin(k.keyword)));
+  await goTo(page, '#/analytics?tab=threshold');
+  const slider = page.getByRole('slider', { name: 'Threshold', exact: true });
+  await slider.focus();
+  await page.keyboard.press('End');
+  const { items } = await server.ask('GET', `/api/analytics/changes?window=7d&at=${await slider.inputValue()}`);
+  assert.ok(items.length > 0, 'something would change');
+  await shows(page, items.slice(0, 20).map((d) => begin(d.text)));
+  await goTo(page, '#/analytics?tab=gate');
+  await page.locator('.figure-box').first().waitFor();
+  await harmless(page);
+});
+
+test('as what an agent would win', async () => {
+  const page = await openPage('#/playground');
+  for (const [i, ten] of TENS.entries()) {
+    const taken = [];
+    for (const text of ten) {
+      const { status } = await server.api('POST', '/api/agents', { name: `wins-${i}`, url: 'echo:', description: 'x', skills: [{ id: 's', name: 's', description: 'd', examples: [...taken, text] }] });
+      if (status === 201) {
+        taken.push(text);
+        await server.ask('DELETE', `/api/agents/wins-${i}`);
+      }
+    }
+    await server.ask('POST', '/api/agents', { name: `wins-${i}`, url: 'echo:', description: 'x', skills: [{ id: 's', name: 's', description: 'd', examples: taken }] });
+    await goTo(page, `#/agents/wins-${i}/wins`);
+    await shows(page, taken);
+  }
+});
+
+test('in channels and the configuration', async () => {
+  const page = await openPage('#/settings/channels');
+  await shows(page, CHANNELS);
+  await goTo(page, '#/settings/configuration');
+  await shows(page, MODELS);
 });
 
 test('in envelopes that wait, and those that a person must see', async () => {
@@ -185,6 +273,8 @@ test('in envelopes that wait, and those that a person must see', async () => {
     await goTo(page, `#/escalations/${id}`);
     await shows(page, ten);
     await server.ask('POST', `/api/escalations/${id}/approve`, { comment: ten.join('\n') });
+    await goTo(page, '#/playground'); // and back: the page would learn it by itself, a second later
+    await goTo(page, `#/escalations/${id}`);
     await page.getByRole('heading', { name: 'Decided' }).waitFor();
     await shows(page, ten);
   }
@@ -242,7 +332,9 @@ test('in addresses', async () => {
   const places = ['agents', 'decisions', 'tasks', 'holds', 'escalations', 'delegations', 'settings', 'analytics', 'ledger', 'feed', ''];
   for (const [i, text] of [...STRINGS, '..', '.', '%2e%2e/%2E', '%', '%ff', '%00'].entries()) {
     const place = places[i % places.length];
-    for (const at of [`#/${place}?q=${encodeURIComponent(text)}&agent=${encodeURIComponent(text)}&user=${encodeURIComponent(text)}`, `#/${place}/${text}`]) {
+    const word = encodeURIComponent(text);
+    const isOther = /[/?#%&]/.test(text); // than its encoded form, once an address is taken apart
+    for (const at of [`#/${place}?q=${word}&agent=${word}&user=${word}&account=user:${word}&conversation=${word}`, `#/${place}/${word}`, ...(isOther ? [`#/${place}/${text}`] : [])]) {
       await page.evaluate((to) => { location.hash = to; }, at);
       await page.getByRole('main').getByRole('heading', { level: 1 }).first().waitFor();
       await harmless(page);

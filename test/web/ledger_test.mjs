@@ -191,7 +191,7 @@ test('accounts lead to their lines, lines to a file, and the books add up', asyn
   await lines(page).filter({ hasText: 'invoice 4711' }).waitFor();
   allow(page, /400/); // of nobody's account
   await page.goto(`${server.url}/#/ledger?account=${encodeURIComponent('user:\u202egro.live')}`);
-  await eventually(async () => (await page.getByLabel('Account').innerText()).includes('user:[U+202E]gro.live'), 'the account is named, with what hides in it');
+  await eventually(async () => (await page.getByLabel('Account').innerText()).includes('user:⟨U+202E⟩gro.live'), 'the account is named, with what hides in it');
   await page.goto(`${server.url}/#/ledger?user=anna`);
   await page.getByLabel('Account').selectOption('all');
   await lines(page).filter({ hasText: 'outside' }).first().waitFor();
@@ -231,7 +231,7 @@ test('who is not there is said once, and what hides in an account’s name is sh
   assert.equal(await page.getByRole('alert').count(), 1);
   const other = await server.newPage({ at: '#/ledger?account=user:%E2%80%AEgro.live' });
   allow(other, /404|403|400/);
-  await eventually(async () => (await other.getByLabel('Account').locator('option').allTextContents()).includes('user:[U+202E]gro.live'), 'the account, as it is');
+  await eventually(async () => (await other.getByLabel('Account').locator('option').allTextContents()).includes('user:⟨U+202E⟩gro.live'), 'the account, as it is');
 });
 
 const VIEWS = { statement: '?user=anna', accounts: '/accounts', check: '/check' };

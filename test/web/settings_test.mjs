@@ -342,7 +342,7 @@ test('on a phone a user has a role, gets a token and goes', async () => {
   await shot(page, 'settings-users-phone-row');
   await row(page, 'Users', 'fay').getByRole('button', { name: 'Change fay' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Make a token for them' }).click();
-  await page.getByRole('dialog', { name: /token/i }).getByRole('button', { name: 'Leave it' }).click();
+  await page.getByRole('dialog', { name: /token/i }).getByRole('button', { name: 'Cancel' }).click();
   await row(page, 'Users', 'fay').getByRole('button', { name: 'Change fay' }).click();
   await shot(page, 'settings-users-phone-change');
   await page.getByRole('dialog').getByRole('button', { name: 'Remove them' }).click();

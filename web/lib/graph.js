@@ -3,7 +3,7 @@
 // placed by hand: each rule is one box, as high as what leads to it. The same
 // stands below as a list, for who cannot see the picture or wants to follow it.
 import { Age, Badge, Id, Name, State, Text, html } from './ui.js';
-import { cut, duration, visible } from './format.js';
+import { cut, duration, marked } from './format.js';
 
 const LANE = 40; // from one line to the next
 const APART = 14; // between what stands below each other
@@ -15,7 +15,7 @@ const IT = '\u0000it'; // no rule's
 
 /** Words for a picture, where a mark cannot be an element of its own, as far as they fit. */
 function fit(text, width, size) {
-  const all = visible(cut(String(text), 200)).map((p) => (typeof p === 'string' ? p : `⟨${p.code}⟩`)).join('');
+  const all = marked(cut(String(text), 200));
   let left = width / size;
   for (let at = 0; at < all.length; at++) {
     left -= /[A-Z_MWmw@%]/.test(all[at]) || all.charCodeAt(at) > 0x2000 ? 0.74 : 0.575;

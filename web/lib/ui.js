@@ -4,7 +4,7 @@ import { cloneElement, createElement, render } from '../vendor/preact.js';
 import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from '../vendor/hooks.js';
 import htm from '../vendor/htm.js';
 import { ApiError, get, now } from './api.js';
-import { age, cut, visible, when } from './format.js';
+import { age, cut, marked, visible, when } from './format.js';
 
 export const html = htm.bind(createElement);
 export { render, useCallback, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState };
@@ -86,7 +86,7 @@ export function Link({ to, children, ...more }) {
 export function Id({ id, to }) {
   if (!id) return html`<span class="faint">–</span>`;
   const short = /^[a-z]+_[0-9a-z]{26}$/.test(id) ? `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}` : id;
-  return html`<a class="id" href=${`#${to}`} title=${id}><${Text} text=${short} max=${64} line=${true}/></a>`;
+  return html`<a class="id" href=${`#${to}`} title=${marked(id)}><${Text} text=${short} max=${64} line=${true}/></a>`;
 }
 
 // Times, by the server's clock.
@@ -164,7 +164,7 @@ export function Copy({ text, label = 'Copy' }) {
     setDone(true);
     setTimeout(() => setDone(false), 2000);
   };
-  return html`<${Button} className="small" onClick=${copy} aria-label=${`${isDone ? 'Copied' : label}: ${cut(text, 60)}`}>${isDone ? 'Copied' : label}<//>`;
+  return html`<${Button} className="small" onClick=${copy} aria-label=${`${isDone ? 'Copied' : label}: ${marked(cut(text, 60))}`}>${isDone ? 'Copied' : label}<//>`;
 }
 
 // Over plain HTTP from another machine browsers have no clipboard to write to.

@@ -2,7 +2,7 @@
 // that nobody covers well.
 import { Bar, Card, Empty, Field, Link, Name, Text, html, useMemo, useState } from '../lib/ui.js';
 import { me } from '../lib/api.js';
-import { duration, num, pct } from '../lib/format.js';
+import { duration, marked, num, pct } from '../lib/format.js';
 import { Csv } from './analytics_csv.js';
 
 const ROWS = 15, COLUMNS = 8;
@@ -38,7 +38,7 @@ function matrix(items) {
   return { types, agents, cell: (type, agent) => cells.get(JSON.stringify([type, agent])), top: Math.max(1, ...items.map((r) => r.decisions)) };
 }
 
-const said = (c, type) => `${num(c.decisions)} of ${c.name || (type ? `type ${type}` : 'no type')} to ${c.agent}: ${num(c.positive)} well, ${num(c.negative)} badly, ${num(c.overrides)} corrected, confidence ${num(c.confidence, 2)}`;
+const said = (c, type) => `${num(c.decisions)} of ${marked(c.name || '') || (type ? `type ${type}` : 'no type')} to ${c.agent}: ${num(c.positive)} well, ${num(c.negative)} badly, ${num(c.overrides)} corrected, confidence ${num(c.confidence, 2)}`;
 
 function Cell({ cell, way, top, type }) {
   if (!cell) return html`<td class="heat-none"><span class="off-screen">none</span></td>`;

@@ -6,7 +6,7 @@ import { get } from '../lib/api.js';
 import { useFeed } from '../lib/live.js';
 import { Exact, Search, filtersAt } from '../lib/filters.js';
 import { List } from '../lib/list.js';
-import { count as countOf } from '../lib/format.js';
+import { count as countOf, marked } from '../lib/format.js';
 
 const MOST = 2000; // entries kept while nobody asks for older ones
 const MOST_EVER = 50000;
@@ -117,7 +117,7 @@ const COLUMNS = [
   { key: 'links', title: 'Leads to', width: 'minmax(12rem, 1fr)', phone: false, render: (e) => html`
     ${decisionOf(e) && html`<${Id} id=${decisionOf(e)} to=${`/decisions/${decisionOf(e)}`}/> `}
     ${e.data?.escalation_id && html`<${Id} id=${e.data.escalation_id} to=${`/escalations/${e.data.escalation_id}`}/> `}
-    ${e.conversation_id && html`<a class="id" href=${`#/feed?conversation=${encodeURIComponent(e.conversation_id)}`} title=${e.conversation_id}>conversation</a>`}` },
+    ${e.conversation_id && html`<a class="id" href=${`#/feed?conversation=${encodeURIComponent(e.conversation_id)}`} title=${marked(e.conversation_id)}>conversation</a>`}` },
 ];
 
 function Filters({ filter, set }) {

@@ -3,7 +3,7 @@ import { Badge, Button, Empty, Field, Id, Name, Text, Time, html, toast, useEffe
 import { ask, can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
-import { count, money, visible } from '../lib/format.js';
+import { count, marked, money } from '../lib/format.js';
 import { saveFile } from '../lib/save.js';
 
 const CSV_LINES = 5000; // that one answer has at most
@@ -15,8 +15,6 @@ const TONES = { topup: 'good', capture: 'good', refund: 'busy', release: 'calm',
 const dayStart = (text) => (/^\d{4}-\d\d-\d\d$/.test(text || '') ? Date.parse(`${text}T00:00:00Z`) : undefined);
 const DAY_MS = 86400000;
 
-/** Somebody's words where only text can stand: what hides in them by its number. */
-const plain = (text) => visible(text).map((p) => (typeof p === 'string' ? p : `[${p.code}]`)).join('');
 
 export function paramsOf(user, query) {
   const isWhole = /^(all$|user:|creator:|reserved$|platform$|outside$)/.test(query.account || '');
@@ -34,7 +32,7 @@ function Filters({ query, set, download }) {
     <${Field} label="Account"><select value=${query.account || ''} onChange=${(e) => set({ account: e.target.value })}>
       <option value="">spending</option><option value="creator">what agents earned</option>
       ${can('ledger') && html`<option value="all">all accounts</option><option value="platform">platform</option><option value="reserved">reserved</option><option value="outside">outside</option>`}
-      ${!known.includes(query.account || '') && html`<option value=${query.account}>${plain(query.account)}</option>`}</select><//>
+      ${!known.includes(query.account || '') && html`<option value=${query.account}>${marked(query.account)}</option>`}</select><//>
     ${day('since', 'From (UTC)')}${day('until', 'Up to and including (UTC)')}
     <${Button} onClick=${download}>Download CSV<//></div>`;
 }

@@ -2,7 +2,7 @@
 // restart; and reading it again.
 import { Badge, Button, Card, Copy, Facts, Field, Loading, Problem, Text, Time, html, useEffect, useGet, useMemo, useState } from '../lib/ui.js';
 import { post } from '../lib/api.js';
-import { count } from '../lib/format.js';
+import { count, marked } from '../lib/format.js';
 import { Search, filtersAt } from '../lib/filters.js';
 import { Lists } from './settings_lists.js';
 
@@ -13,7 +13,7 @@ function Source({ source }) {
   if (source.kind === 'default') return html`<span class="faint">default</span>`;
   const short = source.kind === 'file' ? source.name.split('/').pop() : source.name;
   const place = source.line ? `:${source.line}:${source.col}` : '';
-  return html`<span class="faint">${KINDS[source.kind]}</span> <code title=${source.name + place}><${Text} text=${short + place} max=${80}/></code>`;
+  return html`<span class="faint">${KINDS[source.kind]}</span> <code title=${marked(source.name + place)}><${Text} text=${short + place} max=${80}/></code>`;
 }
 
 function Value({ value, count: n }) {

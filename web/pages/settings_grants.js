@@ -3,6 +3,7 @@ import { Age, Badge, Button, Empty, Field, Name, Text, confirm, html, toast, use
 import { can, del, get, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
+import { marked } from '../lib/format.js';
 import { Exact, filtersAt } from '../lib/filters.js';
 import { FormDialog, Line } from '../lib/form.js';
 import { Expires, Lasts, NAME } from './settings_parts.js';
@@ -42,7 +43,7 @@ const columns = (reload) => [
   { key: 'by', title: 'Given by', width: 'minmax(6rem, .8fr)', phone: false, render: (g) => html`<${Text} text=${g.by} max=${60} line=${true}/>` },
   { key: 'made', title: 'Given', width: '7rem', phone: false, render: (g) => html`<${Age} ms=${g.created_ms}/>` },
   ...(can('agents') ? [{ key: 'do', title: 'Do', width: '7rem', phone: '6rem', align: 'right', render: (g) => html`
-    <${Button} className="small" kind="danger" onClick=${() => remove(g, reload)} aria-label=${`Take back ${g.agent} from ${g.user || g.org}`}>Take back<//>` }] : []),
+    <${Button} className="small" kind="danger" onClick=${() => remove(g, reload)} aria-label=${`Take back ${g.agent} from ${marked(g.user || g.org)}`}>Take back<//>` }] : []),
 ];
 
 export function Grants({ query, go }) {

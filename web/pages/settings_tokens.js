@@ -3,6 +3,7 @@ import { Badge, Button, Command, Copy, Dialog, Text, Time, confirm, html, toast,
 import { can, del, me, path, post, signOut } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
+import { marked } from '../lib/format.js';
 import { Exact, filtersAt } from '../lib/filters.js';
 import { FormDialog, Line } from '../lib/form.js';
 import { Expires, Lasts, NAME } from './settings_parts.js';
@@ -78,7 +79,7 @@ const columns = (reload) => [
   { key: 'created', title: 'Made', width: '9rem', phone: false, render: (t) => html`<${Time} ms=${t.created_ms}/>` },
   { key: 'expires', title: 'Expires', width: 'minmax(6rem, 9rem)', phone: false, render: (t) => html`<${Expires} ms=${t.expires_ms}/>` },
   { key: 'do', title: 'Do', width: '6rem', phone: '5.2rem', align: 'right', render: (t) => html`
-    <${Button} className="small" kind="danger" onClick=${() => revoke(t, reload)} aria-label=${`Revoke ${t.label || t.id} of ${t.user}`}>Revoke<//>` },
+    <${Button} className="small" kind="danger" onClick=${() => revoke(t, reload)} aria-label=${`Revoke ${marked(t.label || t.id)} of ${t.user}`}>Revoke<//>` },
 ];
 
 export function Tokens({ query, go }) {
