@@ -37,7 +37,7 @@ test('every agent is listed with its state, its queue and its last hour', async 
     await isListed(page, 'automation-operator', 'content-writer', 'engineer', 'researcher');
     await row(page, 'engineer').getByText('ACTIVE').waitFor();
     if (page.viewportSize().width < 500) return;
-    await row(page, 'engineer').getByRole('img', { name: /^Latency in the last hour: \d/ }).waitFor();
+    await row(page, 'engineer').getByRole('img', { name: /^Time to answer in the last hour: \d/ }).waitFor();
     await row(page, 'engineer').getByRole('img', { name: 'Failed in the last hour: 0 of 3' }).waitFor();
     assert.equal(await row(page, 'researcher').getByRole('img').count(), 0);
     await page.getByRole('button', { name: 'all 4' }).waitFor();
@@ -92,11 +92,11 @@ test('one agent: its card, figures, what it did, and who sees it', async () => {
   await send('engineer', 'why is my query slow?');
   await pages('#/agents/engineer', 'agent', async (page) => {
     await page.getByRole('heading', { name: 'Engineer', level: 1 }).waitFor();
-    await figures(page).getByText('Median latency').waitFor();
+    await figures(page).getByText('Median time to answer').waitFor();
     await page.getByRole('img', { name: /^Completed by the minute: \d+ in all/ }).waitFor();
-    await page.getByRole('img', { name: /^Mean latency by the minute: \d/ }).waitFor();
+    await page.getByRole('img', { name: /^Mean time to answer by the minute: \d/ }).waitFor();
     assert.deepEqual(await page.locator('.hour-plot').evaluateAll((all) => all.map((plot) => plot.querySelector('.spark-bar, .spark-line:not(.is-faint), .spark-dot') !== null)),
-      [true, false, true], 'completed and latency have something to draw, failed has not');
+      [true, false, true], 'completed and time have something to draw, failed has not');
     await page.getByRole('heading', { name: '3 skills' }).waitFor();
     await page.getByText('“why is my query slow”').waitFor();
     await page.getByText('Everybody who may call.').waitFor();
@@ -254,9 +254,9 @@ test('what waits, what is held and what fails again and again: the same in the l
   await row(page, 'Jay').getByText('attempts fail').waitFor();
   await shot(page, 'agents-wrong');
   await row(page, 'Leroy').getByRole('link').first().click();
-  await eventually(async () => /Queued\s+1\s.*Held\s+2\s/s.test(await figures(page).innerText()), 'the same figures');
+  await eventually(async () => /1\s+Queued\s.*2\s+Held\s/s.test(await figures(page).innerText()), 'the same figures');
   // An envelope is shown in words.
-  await page.getByRole('region', { name: 'Recent tasks of Leroy' }).getByText('REQUEST · R-2 · Please do').waitFor();
+  await page.getByRole('region', { name: 'Recent tasks of Leroy' }).getByText('REQUEST / R-2 · Please do').waitFor();
   await page.goto(`${own.url}/#/agents/Jay`);
   await figures(page).getByText(/attempts? failed/).waitFor();
   await page.getByText(/^Last failure/).waitFor();

@@ -60,7 +60,7 @@ const cells = async (where) => (await where.locator('tbody tr').allInnerTexts())
 async function plotsAreRight(page) {
   const { hours } = await server.ask('GET', '/api/analytics/all?window=7d');
   const LINES = { Confidence: [['mean confidence', 'confidence', (v) => v.toFixed(2)], ['mean margin', 'margin', (v) => v.toFixed(2)]],
-    'Overrides and errors': [['overridden', 'override_rate', share], ['errors', 'error_rate', share]] };
+    'Corrections and errors': [['corrected', 'override_rate', share], ['errors', 'error_rate', share]] };
   assert.notDeepEqual(hours.map((h) => h.override_rate), hours.map((h) => h.error_rate));
   for (const [plot, lines] of Object.entries(LINES)) {
     const id = await page.getByRole('slider', { name: plot }).getAttribute('aria-describedby');
@@ -98,10 +98,10 @@ test('the figures are those of the server, and every plot can be read', async ()
   const page = await open();
   const { items: [s] } = await server.ask('GET', '/api/analytics/summary?window=7d');
   const boxes = (await page.locator('.figure-box').allInnerTexts()).join('\n');
-  for (const part of ['45\ndecisions', `${s.confidence.toFixed(3)}\nmean confidence`, `${(s.override_rate * 100).toFixed(1)} %\noverride rate`, '2 of 45'])
+  for (const part of ['45\ndecisions', `${s.confidence.toFixed(3)}\nmean confidence`, `${(s.override_rate * 100).toFixed(1)} %\ncorrected`, '2 of 45'])
     assert.ok(boxes.includes(part), `${part} in ${boxes}`);
   assert.deepEqual(await page.getByRole('slider').evaluateAll((all) => all.map((p) => p.getAttribute('aria-label'))),
-    ['Decisions', 'Confidence', 'Overrides and errors', 'Time to answer']);
+    ['Decisions', 'Confidence', 'Corrections and errors', 'Time to answer']);
   assert.equal((boxes.match(/of the 15 looked at so far/g) || []).length, 3, boxes);
   await page.getByRole('note').getByText('30 decisions of 45 have not been looked at yet').waitFor();
   await plotsAreRight(page);

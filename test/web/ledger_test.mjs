@@ -189,6 +189,10 @@ test('accounts lead to their lines, lines to a file, and the books add up', asyn
   await page.getByText('No line fits').waitFor();
   await page.getByRole('button', { name: 'Show all lines' }).click();
   await lines(page).filter({ hasText: 'invoice 4711' }).waitFor();
+  allow(page, /400/); // of nobody's account
+  await page.goto(`${server.url}/#/ledger?account=${encodeURIComponent('user:\u202egro.live')}`);
+  await eventually(async () => (await page.getByLabel('Account').innerText()).includes('user:⟨U+202E⟩gro.live'), 'the account is named, with what hides in it');
+  await page.goto(`${server.url}/#/ledger?user=anna`);
   await page.getByLabel('Account').selectOption('all');
   await lines(page).filter({ hasText: 'outside' }).first().waitFor();
 

@@ -11,12 +11,15 @@ const SIGNALS = [
 ];
 const USUAL = { semantic: 0.6, performance: 0.2, keyword: 0.15, recency: 0.05 };
 
-const LAYERS = {
+const WHY = {
   explicit: 'the message names its agent', prefix: 'it begins with the agent’s name', sticky: 'the conversation has an agent already',
   binding: 'bound by where it came from', intent: 'a language model said so', semantic: 'it has the best score', default: 'nobody fits well: the default agent',
 };
 
-export const layerWords = (layer) => LAYERS[layer] || layer;
+/** In the order in which they are asked. */
+export const LAYERS = Object.keys(WHY);
+
+const layerWords = (layer) => WHY[layer] || layer;
 
 /** The candidates of a decision; `chosen` is marked, `limit` of them are drawn. */
 export function Candidates({ decision, limit = 8 }) {

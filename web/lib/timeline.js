@@ -2,10 +2,8 @@
 // (hatched), then it was worked on (solid), and while it had others do
 // something it waited for them (striped over the solid part, with whom).
 import { Name, Status, Text, html } from './ui.js';
+import { isOver } from './tasks.js';
 import { duration, money } from './format.js';
-
-const OVER = ['completed', 'failed', 'cancelled', 'expired', 'dropped'];
-export const isOver = (task) => OVER.includes(task.status);
 
 /** The tasks from the top down, each with its level and where its bar lies. */
 export function rows(tree, nowMs) {

@@ -58,7 +58,7 @@ export function Facts({ facts }) {
 
 // Words.
 
-export const TEXT_MOST = 4000;
+const TEXT_MOST = 4000;
 
 /** Somebody's words. `max`: characters before the rest is folded; `line`: on one line. */
 export function Text({ text, max = TEXT_MOST, line }) {

@@ -1,9 +1,10 @@
 // One agent: what it says of itself, how it is and does, what it did last, who
 // may see it, and what can be done to it.
-import { Badge, Button, Card, Copy, Facts, Link, Loading, Page, Problem, State, Text, Time, Age, confirm, html, toast, useEffect, useGet, useState } from '../lib/ui.js';
+import { Badge, Button, Card, Copy, Facts, Link, Loading, Page, Problem, State, Text, Time, Age, confirm, html, toast, useGet, useState } from '../lib/ui.js';
 import { can, del, me, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { count, money } from '../lib/format.js';
+import { useEvery } from '../lib/timers.js';
 import { Hour, Now } from './agent_figures.js';
 import { Recent, isAbout } from './agent_recent.js';
 
@@ -139,10 +140,7 @@ export default function Agent({ name, go }) {
   const reload = () => { found.reload(); now.reload(); };
   useRefresh(['agent.'], reload, 1000, isAbout(name));
   useRefresh(['task.', 'gate.'], now.reload, 1000, isAbout(name));
-  useEffect(() => {
-    const timer = setInterval(() => { if (!document.hidden) { now.reload(); tick((n) => n + 1); } }, REFRESH_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useEvery(REFRESH_MS, () => { now.reload(); tick((n) => n + 1); });
   const card = found.data;
   if (found.error?.code === 'agent_not_found') return html`<${Gone} name=${name} error=${found.error}/>`;
   if (found.error && !card) return html`<${Page} title="Agent"><${Problem} error=${found.error} onRetry=${reload}/><//>`;

@@ -1,11 +1,8 @@
 // An agent in figures: how it is now, and its last hour by minutes.
 import { Age, Card, Text, html } from '../lib/ui.js';
 import { Spark, span, sum } from '../lib/spark.js';
+import { Figure } from '../lib/figure.js';
 import { count, duration, num, pct } from '../lib/format.js';
-
-function Box({ name, value, note, tone = '' }) {
-  return html`<div class="figure-box"><div class="name">${name}</div><div class="value ${tone}">${value}</div>${note && html`<div class="faint small">${note}</div>`}</div>`;
-}
 
 function slowness({ latency_ms: now, usual_ms: usual }) {
   if (usual === null) return 'of its last answers';
@@ -15,12 +12,12 @@ function slowness({ latency_ms: now, usual_ms: usual }) {
 export function Now({ figures: f }) {
   const { completed, failed, retries } = f.totals;
   return html`<section class="figures" aria-label="Now">
-    <${Box} name="Queued" value=${num(f.queued)} note="wait for it"/>
-    <${Box} name="In flight" value=${num(f.in_flight)} note="it works on these"/>
-    <${Box} name="Held" value=${num(f.held)} note="by the gate: rules, or no room"/>
-    <${Box} name="Median latency" value=${duration(f.latency_ms)} note=${slowness(f)}/>
-    <${Box} name="Completed" value=${num(completed)} note="since the start"/>
-    <${Box} name="Failed" value=${num(failed)} tone=${failed ? 'is-bad' : ''} note=${[completed + failed ? pct(failed / (completed + failed), 1) : 'since the start', retries ? `${count(retries, 'attempt')} failed` : ''].filter(Boolean).join(', ')}/>
+    <${Figure} name="Queued" value=${num(f.queued)} more="wait for it"/>
+    <${Figure} name="In flight" value=${num(f.in_flight)} more="it works on these"/>
+    <${Figure} name="Held" value=${num(f.held)} more="by the gate: rules, or no room"/>
+    <${Figure} name="Median time to answer" value=${duration(f.latency_ms)} more=${slowness(f)}/>
+    <${Figure} name="Completed" value=${num(completed)} more="since the start"/>
+    <${Figure} name="Failed" value=${num(failed)} tone=${failed ? 'is-bad' : ''} more=${[completed + failed ? pct(failed / (completed + failed), 1) : 'since the start', retries ? `${count(retries, 'attempt')} failed` : ''].filter(Boolean).join(', ')}/>
   </section>`;
 }
 
@@ -44,6 +41,6 @@ export function Hour({ figures: f }) {
   return html`<${Card} title="The last hour"><div class="hour-plots">
     <${Plot} title="Completed" figure=${num(sum(completed))}><${Spark} kind="bars" values=${completed} label=${`Completed by the minute: ${sum(completed)} in all`} ...${size}/><//>
     <${Plot} title="Failed" figure=${num(sum(failed))}><${Spark} kind="bars" tone="bad" values=${failed} label=${`Failed by the minute: ${sum(failed)} in all`} ...${size}/><//>
-    <${Plot} title="Latency" figure=${between(range)}><${Spark} values=${latency} label=${`Mean latency by the minute: ${between(range)}`} ...${size}/><//>
+    <${Plot} title="Time to answer" figure=${between(range)}><${Spark} values=${latency} label=${`Mean time to answer by the minute: ${between(range)}`} ...${size}/><//>
   </div><${LastError} figures=${f}/><//>`;
 }

@@ -69,11 +69,11 @@ function useFleet(names) {
 
 const none = html`<span class="faint">–</span>`;
 
-function Latency({ figures }) {
+function AnswerTime({ figures }) {
   if (!figures) return none;
   const range = figures.hour && span(figures.hour.latency_ms);
   return html`<span class="spark-cell">${range && html`<${Spark} values=${figures.hour.latency_ms}
-      label=${`Latency in the last hour: ${duration(range[0])} to ${duration(range[1])}`}/>`}
+      label=${`Time to answer in the last hour: ${duration(range[0])} to ${duration(range[1])}`}/>`}
     <span class="figure">${duration(figures.latency_ms)}</span></span>`;
 }
 
@@ -98,7 +98,7 @@ const columnsFor = (of) => [
   { key: 'state', title: 'State', width: '8.5rem', phone: '5.4rem', render: (a) => html`<${State} state=${(of.get(a.name) || a).state}/>${(of.get(a.name) || a).paused && html` <${Badge} tone="warn">paused<//>`}` },
   { key: 'queued', title: 'Queued', width: '6.6rem', align: 'right', phone: false, render: (a) => waiting(of.get(a.name)) },
   { key: 'in_flight', title: 'In flight', width: '4.5rem', align: 'right', phone: '3.6rem', render: (a) => num(of.get(a.name)?.in_flight) },
-  { key: 'latency', title: 'Latency', width: '11.5rem', phone: false, render: (a) => html`<${Latency} figures=${of.get(a.name)}/>` },
+  { key: 'latency', title: 'Time to answer', width: '11.5rem', phone: false, render: (a) => html`<${AnswerTime} figures=${of.get(a.name)}/>` },
   { key: 'errors', title: 'Errors', width: '9.5rem', phone: false, render: (a) => html`<${Errors} figures=${of.get(a.name)}/>` },
   { key: 'skills', title: 'Skills', width: '3.6rem', align: 'right', phone: false, render: (a) => num(a.skills) },
   { key: 'visibility', title: 'Seen by', width: '5.5rem', phone: false, render: (a) => a.visibility },

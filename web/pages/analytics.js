@@ -4,6 +4,8 @@
 import { Button, Card, Empty, Link, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet, useMemo } from '../lib/ui.js';
 import { withFilters } from '../lib/filters.js';
 import { Table } from '../lib/list.js';
+import { Figure } from '../lib/figure.js';
+import { LAYERS } from '../lib/candidates.js';
 import { Plot } from '../lib/plot.js';
 import { count, duration, num, pct } from '../lib/format.js';
 import { Csv } from './analytics_csv.js';
@@ -14,8 +16,6 @@ import { GateFigures } from './analytics_gate.js';
 
 const WINDOWS = [['24h', '24 hours'], ['7d', '7 days'], ['30d', '30 days'], ['90d', '90 days'], ['365d', 'a year']];
 const TABS = [['overview', 'Overview'], ['types', 'Types of query'], ['signals', 'Signals and keywords'], ['threshold', 'Threshold'], ['gate', 'Gate']];
-
-const Figure = ({ name, value, more }) => html`<div class="figure-box"><div class="value">${value}</div><div class="name">${name}</div>${more && html`<div class="hint">${more}</div>`}</div>`;
 
 /** What is known of how many, or when it will be. */
 function knownOf(s, followUpMs) {
@@ -33,11 +33,11 @@ function NotYet({ s, followUpMs }) {
 
 function Summary({ s, followUpMs }) {
   const known = knownOf(s, followUpMs);
-  const layers = ['explicit', 'prefix', 'sticky', 'binding', 'intent', 'semantic', 'default'].filter((l) => s[l]).map((l) => `${num(s[l])} ${l}`);
+  const layers = LAYERS.filter((l) => s[l]).map((l) => `${num(s[l])} ${l}`);
   return html`<div class="figures">
     <${Figure} name="decisions" value=${num(s.decisions)} more=${layers.join(', ')}/>
     <${Figure} name="mean confidence" value=${num(s.confidence, 3)} more=${`${num(s.margin, 3)} ahead of the second`}/>
-    <${Figure} name="override rate" value=${pct(s.override_rate, 1)} more=${`${num(s.overrides)} of ${num(s.decisions)}`}/>
+    <${Figure} name="corrected" value=${pct(s.override_rate, 1)} more=${`${num(s.overrides)} of ${num(s.decisions)}`}/>
     <${Figure} name="error rate" value=${pct(s.error_rate, 1)} more=${known}/>
     <${Figure} name="mean length of an answer" value=${s.answer_chars === null ? '–' : `${num(Math.round(s.answer_chars))} chars`} more=${known}/>
     <${Figure} name="mean time to answer" value=${duration(s.latency_ms)} more=${known}/>
@@ -51,7 +51,7 @@ const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-dig
 const FEWEST = 12; // places, so that a single one is seen where it stands
 
 /** One place for every hour or day, also for those without decisions. */
-export function fill(rows, spanMs, untilMs) {
+function fill(rows, spanMs, untilMs) {
   const last = Math.floor((untilMs - 1) / spanMs) * spanMs;
   const first = Math.min(rows[0]?.from_ms ?? last, last - (FEWEST - 1) * spanMs);
   const by = new Map(rows.map((r) => [r.from_ms, r]));
@@ -68,7 +68,7 @@ function Times({ data }) {
     return [
       { label: 'Decisions', x: t.x, series: [one('decisions', '--accent', 'decisions', (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true })] },
       { label: 'Confidence', x: t.x, most: 1, series: [one('mean confidence', '--s-semantic', 'confidence', (v) => num(v, 2)), one('mean margin', '--s-performance', 'margin', (v) => num(v, 2), { dash: [5, 4] })] },
-      { label: 'Overrides and errors', x: t.x, most: 0.1, series: [one('overridden', '--s-keyword', 'override_rate', share), one('errors', '--bad', 'error_rate', share, { dash: [5, 4] })] },
+      { label: 'Corrections and errors', x: t.x, most: 0.1, series: [one('corrected', '--s-keyword', 'override_rate', share), one('errors', '--bad', 'error_rate', share, { dash: [5, 4] })] },
       { label: 'Time to answer', x: t.x, most: 20, series: [one('mean time', '--s-recency', 'latency_ms', duration)] },
     ];
   }, [data]);
@@ -84,7 +84,7 @@ const AGENT_COLUMNS = [
   { key: 'agent', title: 'Agent', render: (r) => html`<${Name} agent=${r.agent}/>` },
   { key: 'n', title: 'Decisions', align: 'right', render: (r) => html`<a href=${`#/decisions?agent=${encodeURIComponent(r.agent)}`}>${num(r.decisions)}</a>` },
   { key: 'c', title: 'Confidence', align: 'right', render: (r) => num(r.confidence, 3) },
-  { key: 'o', title: 'Overrides', align: 'right', render: (r) => `${num(r.overrides)} (${pct(r.override_rate)})` },
+  { key: 'o', title: 'Corrected', align: 'right', render: (r) => `${num(r.overrides)} (${pct(r.override_rate)})` },
   { key: 'e', title: 'Errors', align: 'right', render: (r) => pct(r.error_rate, 1) },
   { key: 'a', title: 'Length of answer', align: 'right', render: (r) => (r.answer_chars === null ? '–' : `${num(Math.round(r.answer_chars))} chars`) },
   { key: 'l', title: 'Time to answer', align: 'right', render: (r) => duration(r.latency_ms) },

@@ -2,7 +2,7 @@
 import { Bar, Card, Facts, Link, Loading, Problem, Text, Time, html, useGet } from '../lib/ui.js';
 import { useRefresh } from '../lib/live.js';
 import { count, duration, num } from '../lib/format.js';
-import { Target, meanHold } from '../lib/target.js';
+import { Target, meanHold } from '../lib/figure.js';
 
 const heldWords = (hold, now) => `${count(hold.holds, 'hold')} ended in 24 hours${hold.holds ? `, the longest ${duration(hold.longest)}` : ''}${now.held ? `; ${count(now.held, 'waits', 'wait')} now` : ''}`;
 

@@ -15,7 +15,7 @@ const WAYS = [
   { id: 'overridden', name: 'how often it was corrected', value: (c) => c.override_rate, text: (c) => pct(c.override_rate), tone: 'bad' },
 ];
 
-export function typeName(r) {
+function typeName(r) {
   if (r.name) return html`<${Text} text=${r.name} max=${60} line=${true}/>`;
   return r.type ? `type ${r.type}` : html`<span class="faint">no type yet</span>`;
 }
@@ -28,7 +28,7 @@ function add(map, key, row) {
 const most = (map, count) => [...map.values()].sort((a, b) => b.n - a.n).slice(0, count);
 
 /** Rows are types, columns agents, the most asked first. */
-export function matrix(items) {
+function matrix(items) {
   const types = new Map(), agents = new Map(), cells = new Map();
   for (const row of items) {
     add(types, row.type, row);

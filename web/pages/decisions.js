@@ -7,9 +7,9 @@ import { Search, filtersAt } from '../lib/filters.js';
 import { List, usePages } from '../lib/list.js';
 import { brief } from '../lib/message.js';
 import { num } from '../lib/format.js';
+import { LAYERS } from '../lib/candidates.js';
 import { Decision } from './decision.js';
 
-const LAYERS = ['explicit', 'prefix', 'sticky', 'binding', 'intent', 'semantic', 'default'];
 const VERDICTS = ['open', 'positive', 'negative', 'neutral'];
 const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', 86400e3], ['7d', 'last 7 days', 7 * 86400e3], ['30d', 'last 30 days', 30 * 86400e3]];
 const RARE = ['conversation', 'requester', 'since', 'until', 'min', 'max'];

@@ -1,12 +1,15 @@
 // What agents gave to agents: the trees, the newest first, and one of them as
 // a timeline.
-import { Age, Badge, Button, Card, Empty, Facts, Id, Loading, Name, Page, Status, Text, Time, confirm, html, toast, useEffect, useGet, useReducer } from '../lib/ui.js';
-import { can, now, path, post } from '../lib/api.js';
+import { Age, Badge, Button, Card, Empty, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useGet } from '../lib/ui.js';
+import { can, now, path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
 import { count, duration, num } from '../lib/format.js';
 import { Missing } from '../lib/missing.js';
-import { Timeline, cost, isOver } from '../lib/timeline.js';
+import { Figure } from '../lib/figure.js';
+import { cancelTask, isOver } from '../lib/tasks.js';
+import { Timeline, cost } from '../lib/timeline.js';
+import { useTick } from '../lib/timers.js';
 
 const COLUMNS = [
   { key: 'text', title: 'Message', width: 'minmax(12rem, 2fr)', render: (t) => html`<${Text} text=${t.text || t.root_task_id} max=${160} line=${true}/>` },
@@ -30,46 +33,29 @@ function Trees() {
   <//>`;
 }
 
-/** Drawn again while something is open: bars grow. */
-function useGrowing(isOpen) {
-  const [, tick] = useReducer((n) => n + 1, 0);
-  useEffect(() => {
-    if (!isOpen) return undefined;
-    const timer = setInterval(tick, 500);
-    return () => clearInterval(timer);
-  }, [isOpen]);
-}
-
-async function cancelTask(task, isRoot, reload) {
+async function cancelBranch(task, isRoot, reload) {
   const below = task.branch.tasks - 1;
   const who = isRoot ? '' : `It is what ${task.agent} does. `;
   const text = below > 0 ? `${count(below, 'task')} below it end with it, as far as they are not over. What was done by then is paid.` : 'No result of it comes any more; who waits for it is told.';
-  if (!await confirm({ title: isRoot ? 'Cancel all of it?' : 'Cancel this branch?', text: who + text, action: isRoot ? 'Cancel everything' : 'Cancel this branch' })) return;
-  try {
-    await post(path`/api/tasks/${task.task_id}/cancel`);
-    toast(isRoot ? 'Everything was cancelled.' : 'The branch was cancelled.');
-  } catch (error) {
-    if (error.status !== 409) throw error;
-    toast('It was over before it could be cancelled.', 'warn');
-  }
-  reload();
+  const question = { title: isRoot ? 'Cancel all of it?' : 'Cancel this branch?', text: who + text, action: isRoot ? 'Cancel everything' : 'Cancel this branch' };
+  if (await cancelTask(task.task_id, question, isRoot ? 'Everything was cancelled.' : 'The branch was cancelled.')) reload();
 }
 
 function Tree({ id }) {
   const { data, error, reload } = useGet(path`/api/tasks/${id}/tree`);
   const isOpen = data?.open > 0;
   useRefresh(['task.'], () => (isOpen || !data) && reload());
-  useGrowing(isOpen);
+  useTick(500, isOpen);
   if (error && !data) return html`<${Missing} title="A delegation" error=${error} onRetry=${reload} to="/delegations" label="All delegations"/>`;
   if (!data) return html`<${Page} title="A delegation"><${Loading}/><//>`;
   const top = data.tree;
   const mayCancel = can('send');
-  const actions = (task) => html`${!isOver(task) && mayCancel && task !== top && html`<${Button} className="small" kind="danger" onClick=${() => cancelTask(task, false, reload)} aria-label=${`Cancel what ${task.agent} does`}>Cancel<//>`}`;
+  const actions = (task) => html`${!isOver(task) && mayCancel && task !== top && html`<${Button} className="small" kind="danger" onClick=${() => cancelBranch(task, false, reload)} aria-label=${`Cancel what ${task.agent} does`}>Cancel<//>`}`;
   return html`<${Page} title="A delegation" lead=${html`<${Text} text=${top.text} max=${300}/>`}
-      actions=${html`<${Status} status=${top.status}/>${!isOver(top) && mayCancel && html`<${Button} kind="danger" onClick=${() => cancelTask(top, true, reload)}>Cancel everything<//>`}`}>
+      actions=${html`<${Status} status=${top.status}/>${!isOver(top) && mayCancel && html`<${Button} kind="danger" onClick=${() => cancelBranch(top, true, reload)}>Cancel everything<//>`}`}>
     <div class="figures" role="group" aria-label="In figures">
       ${[['tasks', data.tasks], ['open', data.open], ['from beginning to end', duration(isOver(top) ? top.duration_ms : now() - top.began_ms)], [isOpen ? 'paid, or set aside' : 'paid', data.captured_micros || data.price_micros ? cost(data) : '–']].map(([name, value]) => html`
-        <div class="figure-box" key=${name}><div class="value">${value}</div><div class="name">${name}</div></div>`)}
+        <${Figure} key=${name} name=${name} value=${value}/>`)}
     </div>
     <${Card} title="Who waited for whom" actions=${html`<span class="legend"><span class="key-waited"></span> waited for its agent <span class="key-worked"></span> worked on <span class="key-for"></span> waited for another</span>`}>
       <${Timeline} tree=${top} nowMs=${now()} current=${data.task_id !== top.task_id ? data.task_id : null} actions=${actions}/>

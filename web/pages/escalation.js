@@ -4,7 +4,7 @@
 import { Age, Badge, Button, Card, Facts, Field, Id, Loading, Name, Page, Problem, Status, Text, Time, html, toast, useEffect, useGet, useRef, useState } from '../lib/ui.js';
 import { can, now, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
-import { age, duration } from '../lib/format.js';
+import { age, bytesOf, duration } from '../lib/format.js';
 import { Table } from '../lib/list.js';
 import { Missing } from '../lib/missing.js';
 import { Graph } from '../lib/graph.js';
@@ -14,8 +14,6 @@ import { Envelope, Message } from '../lib/message.js';
 const COMMENT_BYTES = 2000;
 const WHY = { rule: 'A rule says that a person must see it.', dead: 'The agent that it is for is dead.', expired: 'It was held for as long as it may be.', late: 'It was let go, and not answered in time. The work goes on.' };
 const DONE = { approved: 'approved', rejected: 'rejected', redirected: 'redirected', expired: 'let it run out', resolved: 'resolved' };
-
-const bytesOf = (text) => new TextEncoder().encode(text).length;
 
 /** "ann has approved it 3 s ago: “fine”" */
 function wordsOf(e) {

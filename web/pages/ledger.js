@@ -4,6 +4,7 @@ import { Bar, Button, Card, Facts, Loading, Page, Problem, Tabs, Text, html, toa
 import { can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { money } from '../lib/format.js';
+import { Figure } from '../lib/figure.js';
 import { Exact, withFilters } from '../lib/filters.js';
 import { Statement } from './ledger_statement.js';
 import { Accounts, Check } from './ledger_books.js';
@@ -14,10 +15,6 @@ const TABS = [
   { id: 'accounts', label: 'Accounts', scope: 'ledger' },
   { id: 'check', label: 'Check', scope: 'ledger' },
 ];
-
-function Figure({ name, micros, hint }) {
-  return html`<div class="figure-box" title=${hint}><div class="value" data-figure=${name}>${money(micros)}</div><div class="name">${name}</div></div>`;
-}
 
 // Shares are drawn, and only drawn, as numbers: the figures beside are exact.
 const share = (part, whole) => Number((BigInt(part) * 10000n) / BigInt(whole)) / 10000;
@@ -40,9 +37,9 @@ function Balance({ user, balance }) {
   return html`<div class="grid">
     <${Card} title=${html`Balance of <${Text} text=${data.user} max=${60} line=${true}/>${user ? '' : ' (you)'}`}>
       <div class="figures of-money">
-        <${Figure} name="Balance" micros=${data.balance_micros} hint="can be spent"/>
-        <${Figure} name="Reserved" micros=${data.reserved_micros} hint="promised to work that goes on"/>
-        <${Figure} name="Earned" micros=${data.earned_micros} hint="by their agents, not paid out"/>
+        <${Figure} name="Balance" value=${money(data.balance_micros)} hint="can be spent"/>
+        <${Figure} name="Reserved" value=${money(data.reserved_micros)} hint="promised to work that goes on"/>
+        <${Figure} name="Earned" value=${money(data.earned_micros)} hint="by their agents, not paid out"/>
       </div><//>
     <${Budgets} budgets=${data.budgets}/></div>`;
 }

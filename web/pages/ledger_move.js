@@ -23,7 +23,7 @@ function keep(keys) {
 }
 
 /** Asked again with the same words it is the same posting, until an answer came. */
-export async function moveOnce(where, body) {
+async function moveOnce(where, body) {
   const what = `${where} ${Object.entries(body).map(([k, v]) => `${k}=${v}`).join('&')}`;
   const key = unanswered()[what] || newKey();
   keep({ ...unanswered(), [what]: key });

@@ -4,6 +4,7 @@ import { ask, can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
 import { count, marked, money } from '../lib/format.js';
+import { saveFile } from '../lib/save.js';
 
 const CSV_LINES = 5000; // that one answer has at most
 const CSV_PAGES = 40;
@@ -50,12 +51,7 @@ async function readCsv(params) {
 
 async function downloadCsv(params, name) {
   const { text, isCut } = await readCsv(params);
-  const url = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
-  const link = Object.assign(document.createElement('a'), { href: url, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(url), 60000);
+  saveFile(name, text);
   if (isCut) toast(`There are more than ${count(CSV_LINES * CSV_PAGES, 'line')}: the newest are in the file; narrow the days for the others.`, 'warn');
 }
 

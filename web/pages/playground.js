@@ -3,15 +3,13 @@
 import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef, useState } from '../lib/ui.js';
 import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
 import { stream } from '../lib/live.js';
-import { duration, money } from '../lib/format.js';
+import { bytesOf, duration, money } from '../lib/format.js';
 
 const PAUSE_MS = 120; // after a key, before the server is asked
 const TEXT_BYTES = 1024 * 1024;
 const MOST_TURNS = 50;
 const draftKey = () => `signalbox.draft.${me()?.user}`;
 const SUGGESTED = ['why is my query slow?', 'draft a blog post about office trends, with facts', 'remind me tomorrow at nine to call the plumber'];
-
-const bytesOf = (text) => new TextEncoder().encode(text).length;
 
 /** The decision for what is being typed; the last one stays while the next is on its way. */
 function useTrial(text, conversation, round) {

@@ -1,9 +1,10 @@
 // Channels: where the gate tells of what it decided, how far each is, and what
 // is wrong with it. They are named in the file of the gate's rules.
-import { Badge, Card, Empty, Facts, Loading, Problem, Text, Time, html, useEffect, useGet } from '../lib/ui.js';
+import { Badge, Card, Empty, Facts, Loading, Problem, Text, Time, html, useGet } from '../lib/ui.js';
 import { useRefresh } from '../lib/live.js';
 import { count, duration, num } from '../lib/format.js';
 import { Table } from '../lib/list.js';
+import { useEvery } from '../lib/timers.js';
 
 const LOOK_MS = 5000; // how far a channel is tells nobody by itself
 
@@ -58,10 +59,7 @@ export function Channels() {
   const gate = useGet('/api/gate');
   const config = useGet('/api/config');
   useRefresh(['gate.', 'escalation.'], gate.reload);
-  useEffect(() => {
-    const timer = setInterval(gate.reload, LOOK_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useEvery(LOOK_MS, gate.reload);
   const error = gate.error || config.error;
   if (error && !(gate.data && config.data)) return html`<${Problem} error=${error} onRetry=${() => { gate.reload(); config.reload(); }}/>`;
   if (!gate.data || !config.data) return html`<${Loading}/>`;

@@ -1,13 +1,12 @@
 // One task in full: what was sent, how it was decided, the answer as it comes,
 // and what else hangs on it.
-import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, confirm, html, toast, useEffect, useGet, useRef, useState } from '../lib/ui.js';
-import { can, get, now, path, post } from '../lib/api.js';
+import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useEffect, useGet, useRef, useState } from '../lib/ui.js';
+import { can, get, now, path } from '../lib/api.js';
 import { stream, useRefresh } from '../lib/live.js';
 import { duration, money } from '../lib/format.js';
+import { cancelTask, isOver } from '../lib/tasks.js';
 import { Message } from '../lib/message.js';
 import { Missing } from '../lib/missing.js';
-
-const OVER = ['completed', 'failed', 'cancelled', 'expired', 'dropped'];
 
 /** What is said while it goes on: {text, voices, status, isLost}. */
 function useEvents(id, isOpen, onOver) {
@@ -36,13 +35,13 @@ function addVoice(voices, { agent, text }) {
 }
 
 function Answer({ task, heard }) {
-  const isOver = OVER.includes(task.status);
-  const text = isOver ? task.result?.text : heard.text;
-  return html`<${Card} title=${isOver ? 'The answer' : 'The answer, as it comes'}>
+  const isDone = isOver(task);
+  const text = isDone ? task.result?.text : heard.text;
+  return html`<${Card} title=${isDone ? 'The answer' : 'The answer, as it comes'}>
     ${heard.voices.map((v, i) => html`<p class="voice" key=${i}><span class="voice-name"><${Text} text=${v.agent} line=${true}/></span><${Text} text=${v.text}/></p>`)}
-    <div aria-live="polite" aria-busy=${!isOver}>${text ? html`<${Text} text=${text}/>` : html`<span class="faint">${isOver ? 'No words.' : WAITS[heard.status || task.status] || 'Nothing yet.'}</span>`}${
-      !isOver && html`<span class="caret" aria-hidden="true"></span>`}</div>
-    ${heard.isLost && !isOver && html`<p class="faint" role="status">The connection broke; coming back…</p>`}
+    <div aria-live="polite" aria-busy=${!isDone}>${text ? html`<${Text} text=${text}/>` : html`<span class="faint">${isDone ? 'No words.' : WAITS[heard.status || task.status] || 'Nothing yet.'}</span>`}${
+      !isDone && html`<span class="caret" aria-hidden="true"></span>`}</div>
+    ${heard.isLost && !isDone && html`<p class="faint" role="status">The connection broke; coming back…</p>`}
     ${task.result?.error && html`<p class="problem"><strong><${Text} text=${task.result.error.code || 'error'} line=${true}/></strong> <${Text} text=${task.result.error.message || ''}/></p>`}
     <${Metadata} title="What the agent says besides" value=${task.result?.metadata}/>
   <//>`;
@@ -81,7 +80,7 @@ function useAround(task) {
 }
 
 function About({ task, around }) {
-  const isOver = OVER.includes(task.status);
+  const isDone = isOver(task);
   const n = around.tree?.tasks || 1;
   return html`<${Card} title="About it"><${Facts} facts=${[
     ['Status', html`<${Status} status=${task.status}/>`], ['Agent', html`<${Name} agent=${task.agent}/>`], ['Skill', task.skill && html`<${Text} text=${task.skill}/>`],
@@ -89,7 +88,7 @@ function About({ task, around }) {
     ['Given by', task.by_agent && html`<span><${Name} agent=${task.by_agent}/> in <${Id} id=${task.parent_task_id} to=${`/tasks/${task.parent_task_id}`}/></span>`],
     ['Priority', String(task.priority).toLowerCase()], ['Turn', task.turn > 1 ? task.turn : null], ['Attempt', task.attempt > 1 ? task.attempt : null],
     ['Price', task.price_micros ? money(task.price_micros) : null],
-    ['Began', html`<${Time} ms=${task.created_ms}/>`], [isOver ? 'Took' : 'For', duration((task.finished_ms || now()) - task.created_ms)],
+    ['Began', html`<${Time} ms=${task.created_ms}/>`], [isDone ? 'Took' : 'For', duration((task.finished_ms || now()) - task.created_ms)],
     ['Conversation', task.conversation_id && html`<a href=${`#/feed?conversation=${encodeURIComponent(task.conversation_id)}`}><${Text} text=${task.conversation_id} max=${60} line=${true}/></a> <${Copy} text=${task.conversation_id}/>`],
     ['Decision', around.decision && html`<${Id} id=${around.decision.id} to=${`/decisions/${around.decision.id}`}/>`],
     ['Waits', task.status === 'held' && html`<a href=${`#/holds/${encodeURIComponent(task.id)}`}>for what, and until when</a>`],
@@ -106,15 +105,14 @@ export default function Task({ args }) {
 
 function One({ id }) {
   const { data: task, error, reload } = useGet(path`/api/tasks/${id}`);
-  const isOpen = !!task && !OVER.includes(task.status);
+  const isOpen = !!task && !isOver(task);
   const heard = useEvents(id, isOpen, reload);
   const around = useAround(task);
   useRefresh(['task.', 'gate.', 'escalation.'], () => isOpen && reload());
   const cancel = async () => {
     const below = (around.tree?.open || 1) - 1;
-    if (!await confirm({ title: 'Cancel this task?', text: `No result of it comes any more${below > 0 ? `, and what hangs on it ends too` : ''}.`, action: 'Cancel the task' })) return;
-    await post(path`/api/tasks/${id}/cancel`).then(() => toast('It was cancelled.'), (e) => { if (e.status !== 409) throw e; toast('It was over before it could be cancelled.', 'warn'); });
-    reload();
+    const text = `No result of it comes any more${below > 0 ? ', and what hangs on it ends too' : ''}.`;
+    if (await cancelTask(id, { title: 'Cancel this task?', text, action: 'Cancel the task' })) reload();
   };
   if (error && !task) return html`<${Missing} title="A task" error=${error} onRetry=${reload} to="/feed" label="What happens now: the feed"/>`;
   if (!task) return html`<${Page} title="A task"><${Loading}/><//>`;
