@@ -314,7 +314,7 @@ enum { CONFIG_PROBLEMS_MAX = 64 };
 struct config_report {
     char text[4096];
     size_t text_bytes;
-    size_t tail_bytes;   /* of these, the line that says how many more */
+    size_t tail_bytes; /* of these, the line that says how many more */
     unsigned n_errors;
     unsigned n_warnings; /* in text too, marked as such */
     unsigned n_problems; /* those that fit */
