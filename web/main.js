@@ -55,14 +55,12 @@ const loaded = new Map();
 function usePage(entry) {
   const [, draw] = useReducer((n) => n + 1, 0);
   const found = entry && loaded.get(entry.id);
-  useEffect(() => {
-    if (!entry || found?.Page) return;
-    entry.load().then(
-      (module) => loaded.set(entry.id, { Page: module.default }),
-      (error) => loaded.set(entry.id, { error }),
-    ).then(draw);
-  }, [entry?.id]);
-  return found;
+  const load = () => entry.load().then(
+    (module) => loaded.set(entry.id, { Page: module.default }),
+    (error) => loaded.set(entry.id, { error }),
+  ).then(draw);
+  useEffect(() => { if (entry && !found?.Page) load(); }, [entry?.id]);
+  return { ...found, load };
 }
 
 function Current({ route }) {
@@ -77,12 +75,12 @@ function Current({ route }) {
     mend();
     document.querySelector('main h1')?.focus({ preventScroll: true });
     scrollTo(0, 0);
-  }, [place, found]);
+  }, [place, found.Page]);
   if (entry?.needs && !can(entry.needs)) return html`<${NotAllowed} entry=${entry}/>`;
   if (!entry) return html`<${Page} title="There is no such page"><p>The address leads nowhere: choose a page from the menu.</p><//>`;
   if (broken) return html`<${Page} title="This page broke"><${Problem} error=${broken} onRetry=${mend}/><//>`;
-  if (found?.error) return html`<${Moved}/>`;
-  return found ? html`<${found.Page} key=${route.page} ...${route} go=${go}/>` : html`<${Loading}/>`;
+  if (found.error) return html`<${Moved} load=${found.load}/>`;
+  return found.Page ? html`<${found.Page} key=${route.page} ...${route} go=${go}/>` : html`<${Loading}/>`;
 }
 
 function NotAllowed({ entry }) {
@@ -91,8 +89,11 @@ function NotAllowed({ entry }) {
   <${Command} text=${`build/signalbox token create --scopes send,${entry.needs}`}/><//><//>`;
 }
 
-// A page that cannot be fetched: another version runs by now, or none.
-function Moved() {
+// A page that cannot be fetched: another version runs by now, or none. Once
+// there is a server again it is asked for again.
+function Moved({ load }) {
+  const state = useFeedState();
+  useEffect(() => { if (state === 'open') load(); }, [state]);
   return html`<${Page} title="This page could not be loaded">
     <p>The server is away, or was updated since this window was opened. Nothing is lost; what you had typed elsewhere is still there.</p>
     <p><${Button} kind="main" onClick=${() => location.reload()}>Load again<//></p><//>`;

@@ -135,6 +135,7 @@ test('a server that comes back is found again, and nothing is missed', async () 
   const page = await own.newPage({ at: '#/feed' });
   allow(page, /ERR_|Failed to (load|fetch)|network/);
   await page.getByRole('navigation').getByText('live').waitFor();
+  await page.getByRole('table', { name: /^Feed/ }).getByText('user.created').waitFor();
   await own.kill9();
   await page.getByRole('navigation').getByText('reconnecting').waitFor();
   await own.restart();

@@ -243,3 +243,18 @@ test('a page of another version of the server says that it must be loaded again'
   await page.getByRole('heading', { name: 'This page could not be loaded' }).waitFor();
   await page.getByRole('button', { name: 'Load again' }).waitFor();
 });
+
+test('a page that could not be fetched is fetched again once the server is back', async () => {
+  const own = await stage();
+  const page = await own.newPage();
+  allow(page, /ERR_|Failed to (load|fetch)|network/);
+  await isIn(page, 'admin');
+  await page.route('**/pages/feed.js', (route) => route.abort('connectionrefused'));
+  await menu(page).getByRole('link', { name: 'Feed' }).click();
+  await page.getByRole('heading', { name: 'This page could not be loaded' }).waitFor();
+  await page.unroute('**/pages/feed.js');
+  await own.kill9();
+  await menu(page).getByText('reconnecting').waitFor();
+  await own.restart();
+  await page.getByRole('heading', { name: 'Feed' }).waitFor();
+});
