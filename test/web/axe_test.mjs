@@ -12,16 +12,16 @@ const PHONE = { width: 360, height: 740 };
 // One look after the other at the same page, as who turns a phone or dims the
 // light would have them.
 async function looks(page, name) {
-  await shot(page, `all-${name}-light`);
+  await shot(page, `all-${name}-light`, { always: true });
   await axe(page);
   await page.emulateMedia({ colorScheme: 'dark' });
   await drawn(page);
-  await shot(page, `all-${name}-dark`);
+  await shot(page, `all-${name}-dark`, { always: true });
   await axe(page, { only: ['color-contrast'] });
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize(PHONE);
   await drawn(page);
-  await shot(page, `all-${name}-phone`);
+  await shot(page, `all-${name}-phone`, { always: true });
   const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert.ok(over <= 0, `${over} px too wide for a phone`);
   await page.setViewportSize(SCREEN);

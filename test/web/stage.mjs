@@ -139,8 +139,12 @@ export async function eventually(condition, what) {
   }
 }
 
-// build/screens/NAME.png, of what is in view or of the whole page.
-export async function shot(page, name, { whole = false } = {}) {
+// build/screens/NAME.png, of what is in view or of the whole page: with
+// WEB_SHOTS=1, since a picture takes as long as what it is of. `always`: those
+// of every page, which axe_test.mjs takes, and of a failure.
+export async function shot(page, name, { whole = false, always = false } = {}) {
+  if (!always && !process.env.WEB_SHOTS)
+    return;
   fs.mkdirSync(screens, { recursive: true });
   await page.screenshot({ path: path.join(screens, `${name}.png`), fullPage: whole, animations: 'disabled', caret: 'hide' });
 }
@@ -168,7 +172,7 @@ async function closePages(name, failed) {
     const seen = problems(page);
     found.push(...seen);
     if (failed || seen.length)
-      await shot(page, fileName(name)).catch(() => {});
+      await shot(page, fileName(name), { always: true }).catch(() => {});
     await page.context().close();
   }
   open.pages.clear();
