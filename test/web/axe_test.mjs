@@ -13,7 +13,7 @@ const PHONE = { width: 360, height: 740 };
 // light would have them.
 async function looks(page, name) {
   await shot(page, `all-${name}-light`, { always: true });
-  await axe(page);
+  await axe(page, { contrast: true });
   await page.emulateMedia({ colorScheme: 'dark' });
   await drawn(page);
   await shot(page, `all-${name}-dark`, { always: true });

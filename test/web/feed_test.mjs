@@ -64,7 +64,7 @@ test('typing is one entry of the history, and a filter undoes no other', async (
   assert.equal(await page.evaluate(() => history.length), entries + 1);
   await page.goBack();
   await page.waitForURL(/#\/feed$/);
-  assert.equal(await page.getByLabel('Search').inputValue(), '');
+  await eventually(async () => await page.getByLabel('Search').inputValue() === '', 'the search is as it was');
   await page.getByLabel('Agent').fill('parrot');
   await page.getByLabel('Search').fill('c-4');
   await page.evaluate(() => { // before anything is drawn again

@@ -151,11 +151,13 @@ export async function shot(page, name, { whole = false, always = false } = {}) {
 
 // axe-core finds nothing serious. The debugger puts it in: the product's policy
 // stays as it is.
-// only: some of its rules, by their names.
-export async function axe(page, { except = [], only } = {}) {
+// only: some of its rules, by their names. contrast: that of colours too, which
+// takes longer than all the rest; axe_test.mjs asks for it on every page.
+export async function axe(page, { except = [], only, contrast = false } = {}) {
   if (!(await page.evaluate(() => typeof window.axe === 'object')))
     await page.evaluate(fs.readFileSync(peers.resolve('axe-core/axe.min.js'), 'utf8'));
-  const found = await page.evaluate((runOnly) => window.axe.run(document, { resultTypes: ['violations'], ...(runOnly && { runOnly }) }), only);
+  const how = only ? { runOnly: only } : { rules: { 'color-contrast': { enabled: contrast } } };
+  const found = await page.evaluate((options) => window.axe.run(document, { resultTypes: ['violations'], ...options }), how);
   const bad = found.violations.filter((v) => ['serious', 'critical'].includes(v.impact) && !except.includes(v.id));
   const said = bad.flatMap((v) => v.nodes.map((n) => `${v.id} (${v.impact}): ${n.html}\n  ${n.failureSummary}`));
   if (said.length)
