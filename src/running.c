@@ -7,38 +7,17 @@
 #include "reload.h"
 #include "route/route.h"
 
-static void put_text(struct json_out *o, const char *key, struct str s)
-{
-    json_key(o, str_of(key));
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
-static void put_int(struct json_out *o, const char *key, int64_t v)
-{
-    json_key(o, str_of(key));
-    json_put_int(o, v);
-}
-
-static void put_bool(struct json_out *o, const char *key, bool v)
-{
-    json_key(o, str_of(key));
-    json_put_bool(o, v);
-}
-
 static void put_reloads(struct json_out *o, const struct server *s)
 {
-    put_int(o, "reloads", s->calls.reloads_total);
-    put_int(o, "reloads_refused", s->calls.reloads_failed_total);
+    json_member_int(o, "reloads", s->calls.reloads_total);
+    json_member_int(o, "reloads_refused", s->calls.reloads_failed_total);
     json_key(o, STR("refused"));
     if (!s->reload.is_refused) {
         json_put_null(o);
         return;
     }
     json_open(o, '{');
-    put_int(o, "at_ms", s->reload.at_ms);
+    json_member_int(o, "at_ms", s->reload.at_ms);
     config_report_write(o, &s->reload.report);
     json_close(o, '}');
 }
@@ -53,7 +32,7 @@ static void put_webhook(struct json_out *o, struct str text)
     if (text.n && url_read(text, &url, NULL) == OK)
         buf_addf(&shown, "%.*s://%.*s/…set…", STR_ARG(url.scheme),
                  STR_ARG(url.authority));
-    put_text(o, "webhook", buf_str(&shown));
+    json_member_str(o, "webhook", buf_str(&shown));
     buf_fini(&shown);
 }
 
@@ -69,12 +48,12 @@ static void put_channels(struct json_out *o, const struct gate_about *about)
         const struct gate_channel *c = &about->channels[i];
 
         json_open(o, '{');
-        put_text(o, "name", c->name);
-        put_bool(o, "takes_feed", c->takes_feed);
-        put_bool(o, "takes_alerts", c->takes_alerts);
-        put_text(o, "file", c->file);
+        json_member_str(o, "name", c->name);
+        json_member_bool(o, "takes_feed", c->takes_feed);
+        json_member_bool(o, "takes_alerts", c->takes_alerts);
+        json_member_str(o, "file", c->file);
         put_webhook(o, c->webhook);
-        put_text(o, "form", str_of(forms[c->form]));
+        json_member_str(o, "form", str_of(forms[c->form]));
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -83,8 +62,8 @@ static void put_channels(struct json_out *o, const struct gate_about *about)
 /* What is in force, and what waits. */
 static void put_state(struct json_out *o, const struct server *s)
 {
-    put_text(o, "version", str_of(router_version(s->router)));
-    put_int(o, "read_at_ms", s->read_at_ms);
+    json_member_str(o, "version", str_of(router_version(s->router)));
+    json_member_int(o, "read_at_ms", s->read_at_ms);
     json_key(o, STR("restart_needed"));
     config_write_changed(o, s->built_from, s->config, true);
 }
@@ -93,9 +72,9 @@ void running_write(void *ctx, struct json_out *o)
 {
     const struct server *s = ctx;
 
-    put_text(o, "file", s->config->has_file ? s->config->path : STR(""));
-    put_text(o, "looked_for", s->config->path);
-    put_text(o, "folder", str_of(s->folder.path));
+    json_member_str(o, "file", s->config->has_file ? s->config->path : STR(""));
+    json_member_str(o, "looked_for", s->config->path);
+    json_member_str(o, "folder", str_of(s->folder.path));
     put_state(o, s);
     put_reloads(o, s);
     json_key(o, STR("settings"));

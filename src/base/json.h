@@ -118,6 +118,13 @@ void json_put_null(struct json_out *o);
 void json_put_raw(struct json_out *o, struct str document); /* as it is */
 void json_put(struct json_out *o, const struct json *v);    /* a whole tree */
 
+/* A member of an object: its key and its value. An empty text and a moment
+ * that is zero are null. */
+void json_member_str(struct json_out *o, const char *key, struct str s);
+void json_member_int(struct json_out *o, const char *key, int64_t v);
+void json_member_bool(struct json_out *o, const char *key, bool v);
+void json_member_ms(struct json_out *o, const char *key, int64_t ms);
+
 /* The scanner. Checks the whole of `text` as strictly as json_parse.
  *
  * It and its sisters below fail with ERR_SYNTAX and *err filled (err may be

@@ -365,3 +365,33 @@ void json_put(struct json_out *o, const struct json *v)
         }
     }
 }
+
+void json_member_str(struct json_out *o, const char *key, struct str s)
+{
+    json_key(o, str_of(key));
+    if (s.n)
+        json_put_str(o, s);
+    else
+        json_put_null(o);
+}
+
+void json_member_int(struct json_out *o, const char *key, int64_t v)
+{
+    json_key(o, str_of(key));
+    json_put_int(o, v);
+}
+
+void json_member_bool(struct json_out *o, const char *key, bool v)
+{
+    json_key(o, str_of(key));
+    json_put_bool(o, v);
+}
+
+void json_member_ms(struct json_out *o, const char *key, int64_t ms)
+{
+    json_key(o, str_of(key));
+    if (ms)
+        json_put_int(o, ms);
+    else
+        json_put_null(o);
+}

@@ -28,58 +28,40 @@ static bool is_for(const struct row *r, const struct caller *c)
            str_eq(row_str(r, ESCALATION_ROOT_USER), who);
 }
 
-static void put_str(struct json_out *out, const char *key, struct str s)
-{
-    json_key(out, str_of(key));
-    if (s.n)
-        json_put_str(out, s);
-    else
-        json_put_null(out);
-}
-
-static void put_ms(struct json_out *out, const char *key, int64_t ms)
-{
-    json_key(out, str_of(key));
-    if (ms)
-        json_put_int(out, ms);
-    else
-        json_put_null(out);
-}
-
 /* The members of one. */
 static void write_one(struct json_out *out, const struct row *r)
 {
     enum escalation_status status =
         (enum escalation_status)row_int(r, ESCALATION_STATUS);
 
-    put_str(out, "id", row_str(r, ESCALATION_ID));
-    put_str(out, "status", escalation_status_name(status));
-    put_str(out, "kind",
-            escalation_kind_name(
-                (enum escalation_kind)row_int(r, ESCALATION_KIND)));
-    put_str(out, "task_id", row_str(r, ESCALATION_TASK_ID));
+    json_member_str(out, "id", row_str(r, ESCALATION_ID));
+    json_member_str(out, "status", escalation_status_name(status));
+    json_member_str(out, "kind",
+                    escalation_kind_name(
+                        (enum escalation_kind)row_int(r, ESCALATION_KIND)));
+    json_member_str(out, "task_id", row_str(r, ESCALATION_TASK_ID));
     json_key(out, STR("turn"));
     json_put_int(out, row_int(r, ESCALATION_TURN));
-    put_str(out, "agent", row_str(r, ESCALATION_AGENT));
-    put_str(out, "requester", row_str(r, ESCALATION_REQUESTER));
-    put_str(out, "from", row_str(r, ESCALATION_FROM));
-    put_str(out, "type", row_str(r, ESCALATION_TYPE));
-    put_str(out, "reference", row_str(r, ESCALATION_REFERENCE));
-    put_str(out, "priority",
-            task_priority_name(
-                (enum task_priority)row_int(r, ESCALATION_PRIORITY)));
-    put_str(out, "rule", row_str(r, ESCALATION_RULE_NAME));
-    put_str(out, "reason", row_str(r, ESCALATION_REASON));
-    put_str(out, "offer", row_str(r, ESCALATION_OFFER));
-    put_ms(out, "at_ms", row_int(r, ESCALATION_AT_MS));
+    json_member_str(out, "agent", row_str(r, ESCALATION_AGENT));
+    json_member_str(out, "requester", row_str(r, ESCALATION_REQUESTER));
+    json_member_str(out, "from", row_str(r, ESCALATION_FROM));
+    json_member_str(out, "type", row_str(r, ESCALATION_TYPE));
+    json_member_str(out, "reference", row_str(r, ESCALATION_REFERENCE));
+    json_member_str(out, "priority",
+                    task_priority_name(
+                        (enum task_priority)row_int(r, ESCALATION_PRIORITY)));
+    json_member_str(out, "rule", row_str(r, ESCALATION_RULE_NAME));
+    json_member_str(out, "reason", row_str(r, ESCALATION_REASON));
+    json_member_str(out, "offer", row_str(r, ESCALATION_OFFER));
+    json_member_ms(out, "at_ms", row_int(r, ESCALATION_AT_MS));
     json_key(out, STR("reminded"));
     json_put_int(out, row_int(r, ESCALATION_REMINDED));
-    put_ms(out, "remind_ms", row_int(r, ESCALATION_REMIND_MS));
-    put_ms(out, "expires_ms", row_int(r, ESCALATION_EXPIRES_MS));
-    put_ms(out, "decided_ms", row_int(r, ESCALATION_DECIDED_MS));
-    put_str(out, "by", row_str(r, ESCALATION_BY));
-    put_str(out, "comment", row_str(r, ESCALATION_COMMENT));
-    put_str(out, "redirected_to", row_str(r, ESCALATION_TO));
+    json_member_ms(out, "remind_ms", row_int(r, ESCALATION_REMIND_MS));
+    json_member_ms(out, "expires_ms", row_int(r, ESCALATION_EXPIRES_MS));
+    json_member_ms(out, "decided_ms", row_int(r, ESCALATION_DECIDED_MS));
+    json_member_str(out, "by", row_str(r, ESCALATION_BY));
+    json_member_str(out, "comment", row_str(r, ESCALATION_COMMENT));
+    json_member_str(out, "redirected_to", row_str(r, ESCALATION_TO));
 }
 
 /* One. */

@@ -7,35 +7,14 @@
 #include "posting.h"
 #include "rulebook.h"
 
-static void put_int(struct json_out *o, const char *key, int64_t v)
-{
-    json_key(o, str_of(key));
-    json_put_int(o, v);
-}
-
-static void put_text(struct json_out *o, const char *key, struct str s)
-{
-    json_key(o, str_of(key));
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
-static void put_bool(struct json_out *o, const char *key, bool v)
-{
-    json_key(o, str_of(key));
-    json_put_bool(o, v);
-}
-
 static void open_figure(struct json_out *o, const char *key, int64_t value,
                         int64_t target, bool is_met)
 {
     json_key(o, str_of(key));
     json_open(o, '{');
-    put_int(o, "value", value);
-    put_int(o, "target", target);
-    put_bool(o, "is_met", is_met);
+    json_member_int(o, "value", value);
+    json_member_int(o, "target", target);
+    json_member_bool(o, "is_met", is_met);
 }
 
 static int64_t average(int64_t sum, int64_t n)
@@ -55,7 +34,7 @@ static void put_decisions(struct json_out *o, const struct gate_figures *day)
     json_key(o, STR("decisions_24h"));
     json_open(o, '{');
     for (int i = 0; i < N_FIGURES; i++)
-        put_int(o, names[i], day->decisions[i]);
+        json_member_int(o, names[i], day->decisions[i]);
     json_close(o, '}');
 }
 
@@ -70,11 +49,11 @@ static void put_lost(struct json_out *o, const struct audit_report *audit,
     } else {
         json_key(o, STR("lost"));
         json_open(o, '{');
-        put_text(o, "value", STR(""));
-        put_int(o, "target", target);
-        put_text(o, "is_met", STR(""));
+        json_member_str(o, "value", STR(""));
+        json_member_int(o, "target", target);
+        json_member_str(o, "is_met", STR(""));
     }
-    put_int(o, "audited_ms", is_known ? audit->ended_ms : 0);
+    json_member_int(o, "audited_ms", is_known ? audit->ended_ms : 0);
     json_close(o, '}');
 }
 
@@ -91,13 +70,13 @@ static void put_routed(struct json_out *o, const struct gate_figures *hour,
 
     json_key(o, STR("routed_per_hour"));
     json_open(o, '{');
-    put_int(o, "value", hour->routed);
-    put_int(o, "target", target);
+    json_member_int(o, "value", hour->routed);
+    json_member_int(o, "target", target);
     if (is_met || came >= target)
-        put_bool(o, "is_met", is_met);
+        json_member_bool(o, "is_met", is_met);
     else
-        put_text(o, "is_met", STR(""));
-    put_int(o, "came", came > 0 ? came : 0);
+        json_member_str(o, "is_met", STR(""));
+    json_member_int(o, "came", came > 0 ? came : 0);
     json_key(o, STR("average_24h"));
     json_put_real(o, (double)tenths / 10);
     json_close(o, '}');
@@ -117,15 +96,15 @@ static void put_figures(struct json_out *o, struct posting *p,
     put_decisions(o, &day);
     json_key(o, STR("hold_ms"));
     json_open(o, '{');
-    put_int(o, "value", hold);
-    put_int(o, "target", t->hold_ms);
+    json_member_int(o, "value", hold);
+    json_member_int(o, "target", t->hold_ms);
     if (day.normal_holds)
-        put_bool(o, "is_met", hold <= t->hold_ms);
+        json_member_bool(o, "is_met", hold <= t->hold_ms);
     else
-        put_text(o, "is_met", STR("")); /* of nothing there is no mean */
-    put_int(o, "of_all", average(day.hold_ms, day.holds));
-    put_int(o, "longest", day.hold_max_ms);
-    put_int(o, "holds", day.holds);
+        json_member_str(o, "is_met", STR("")); /* of nothing there is no mean */
+    json_member_int(o, "of_all", average(day.hold_ms, day.holds));
+    json_member_int(o, "longest", day.hold_max_ms);
+    json_member_int(o, "holds", day.holds);
     json_close(o, '}');
     open_figure(o, "escalations_per_day", day.decisions[FIGURE_ESCALATED],
                 t->escalations_per_day,
@@ -133,9 +112,9 @@ static void put_figures(struct json_out *o, struct posting *p,
                     !t->escalations_per_day);
     json_close(o, '}');
     put_lost(o, audit, t->lost);
-    put_int(o, "released_24h", day.released);
-    put_int(o, "expired_24h", day.expired);
-    put_int(o, "late_24h", day.late);
+    json_member_int(o, "released_24h", day.released);
+    json_member_int(o, "expired_24h", day.expired);
+    json_member_int(o, "late_24h", day.late);
     json_close(o, '}');
 }
 
@@ -143,8 +122,8 @@ static void put_now(struct json_out *o, const struct broker_waiting *b)
 {
     json_key(o, STR("now"));
     json_open(o, '{');
-    put_int(o, "held", b->held);
-    put_int(o, "escalations_open", b->escalations_open);
+    json_member_int(o, "held", b->held);
+    json_member_int(o, "escalations_open", b->escalations_open);
     json_close(o, '}');
 }
 
@@ -153,18 +132,18 @@ static void put_rules(struct json_out *o, const struct rulebook *b,
 {
     json_key(o, STR("rules"));
     json_open(o, '{');
-    put_int(o, "count", (int64_t)gate_rules_count(rulebook_rules(b)));
-    put_text(o, "state",
-             !b->path        ? STR("none")
-             : b->problems.n ? STR("bad")
-                             : STR("good"));
+    json_member_int(o, "count", (int64_t)gate_rules_count(rulebook_rules(b)));
+    json_member_str(o, "state",
+                    !b->path        ? STR("none")
+                    : b->problems.n ? STR("bad")
+                                    : STR("good"));
     if (is_admin) {
-        put_text(o, "file", str_of(b->path));
-        put_int(o, "read_at_ms", b->read_at_ms);
-        put_text(o, "problem",
-                 b->problems.n
-                     ? (struct str){b->problems.text, b->problems.n_bytes}
-                     : STR(""));
+        json_member_str(o, "file", str_of(b->path));
+        json_member_int(o, "read_at_ms", b->read_at_ms);
+        json_member_str(
+            o, "problem",
+            b->problems.n ? (struct str){b->problems.text, b->problems.n_bytes}
+                          : STR(""));
     }
     json_close(o, '}');
 }
@@ -178,15 +157,16 @@ static void put_channels(struct json_out *o, const struct channels *channels)
     json_open(o, '[');
     for (size_t i = 0; i < n; i++) {
         json_open(o, '{');
-        put_text(o, "name", list[i].name);
-        put_text(o, "place", list[i].is_file ? STR("file") : STR("webhook"));
-        put_int(o, "cursor", list[i].cursor);
-        put_int(o, "backlog", list[i].backlog);
-        put_int(o, "written", list[i].written_total);
-        put_int(o, "failures", list[i].failures_total);
-        put_int(o, "missed", list[i].missed_total);
-        put_int(o, "failing_ms", list[i].failing_ms);
-        put_text(o, "problem", str_of(list[i].problem));
+        json_member_str(o, "name", list[i].name);
+        json_member_str(o, "place",
+                        list[i].is_file ? STR("file") : STR("webhook"));
+        json_member_int(o, "cursor", list[i].cursor);
+        json_member_int(o, "backlog", list[i].backlog);
+        json_member_int(o, "written", list[i].written_total);
+        json_member_int(o, "failures", list[i].failures_total);
+        json_member_int(o, "missed", list[i].missed_total);
+        json_member_int(o, "failing_ms", list[i].failing_ms);
+        json_member_str(o, "problem", str_of(list[i].problem));
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -206,7 +186,7 @@ void call_gate_get(struct call *c)
     if (is_admin)
         put_figures(&o, calls->posting, &about->targets);
     else
-        put_text(&o, "figures", STR(""));
+        json_member_str(&o, "figures", STR(""));
     put_now(&o, &b);
     put_rules(&o, calls->rulebook, is_admin);
     if (is_admin)
@@ -223,8 +203,8 @@ static void put_names(struct json_out *o, const char *key,
     json_open(o, '[');
     for (int64_t i = 0; i < n && i < AUDIT_NAMES; i++) {
         json_open(o, '{');
-        put_text(o, "task_id", str_of(list[i].task_id.text));
-        put_text(o, "what", str_of(list[i].what));
+        json_member_str(o, "task_id", str_of(list[i].task_id.text));
+        json_member_str(o, "what", str_of(list[i].what));
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -240,23 +220,23 @@ static void answer_audit(struct call *c, int status)
     bool is_there = r->ended_ms && !r->err;
 
     json_open(&o, '{');
-    put_bool(&o, "is_running", audit_is_running(a));
-    put_int(&o, "began_ms", r->began_ms);
-    put_int(&o, "ended_ms", r->ended_ms);
-    put_text(&o, "problem",
-             r->err ? str_of(err_row(r->err)->wording) : STR(""));
-    put_int(&o, "accepted", r->accepted);
-    put_int(&o, "over", r->over);
-    put_int(&o, "unfinished", r->unfinished);
-    put_int(&o, "held", r->held);
-    put_int(&o, "escalated", r->escalated);
+    json_member_bool(&o, "is_running", audit_is_running(a));
+    json_member_int(&o, "began_ms", r->began_ms);
+    json_member_int(&o, "ended_ms", r->ended_ms);
+    json_member_str(&o, "problem",
+                    r->err ? str_of(err_row(r->err)->wording) : STR(""));
+    json_member_int(&o, "accepted", r->accepted);
+    json_member_int(&o, "over", r->over);
+    json_member_int(&o, "unfinished", r->unfinished);
+    json_member_int(&o, "held", r->held);
+    json_member_int(&o, "escalated", r->escalated);
     json_key(&o, STR("lost"));
     if (is_there)
         json_put_int(&o, r->lost);
     else
         json_put_null(&o);
     put_names(&o, "losses", r->losses, r->lost);
-    put_int(&o, "stray", r->stray);
+    json_member_int(&o, "stray", r->stray);
     put_names(&o, "strays", r->strays, r->stray);
     json_close(&o, '}');
     buf_add_char(c->body, '\n');

@@ -30,24 +30,6 @@ struct sketch {
     bool is_whole;
 };
 
-static void put_str(struct json_out *out, const char *key, struct str s)
-{
-    json_key(out, str_of(key));
-    if (s.n)
-        json_put_str(out, s);
-    else
-        json_put_null(out);
-}
-
-static void put_ms(struct json_out *out, const char *key, int64_t ms)
-{
-    json_key(out, str_of(key));
-    if (ms)
-        json_put_int(out, ms);
-    else
-        json_put_null(out);
-}
-
 static void put_bool(struct json_out *out, const char *key, bool b)
 {
     json_key(out, str_of(key));
@@ -138,13 +120,13 @@ static bool is_event_told(const struct sketch *k, const struct gate_event *v)
 static void write_event(struct json_out *out, const struct gate_event *v)
 {
     json_open(out, '{');
-    put_str(out, "type", v->type);
-    put_str(out, "from", v->from);
-    put_str(out, "to", v->to);
-    put_str(out, "message_id", v->message_id);
-    put_str(out, "task_id", v->task_id);
+    json_member_str(out, "type", v->type);
+    json_member_str(out, "from", v->from);
+    json_member_str(out, "to", v->to);
+    json_member_str(out, "message_id", v->message_id);
+    json_member_str(out, "task_id", v->task_id);
     put_approval(out, v->approved);
-    put_ms(out, "at_ms", v->at_ms);
+    json_member_ms(out, "at_ms", v->at_ms);
     json_close(out, '}');
 }
 
@@ -181,23 +163,23 @@ static void write_edge(struct sketch *k, const struct gate_edge *e)
     struct json_out *out = &k->out;
 
     json_open(out, '{');
-    put_str(out, "kind", kind_name(e->kind));
-    put_str(out, "rule", e->rule);
+    json_member_str(out, "kind", kind_name(e->kind));
+    json_member_str(out, "rule", e->rule);
     put_list(out, "from", e->from);
     put_list(out, "said", e->said);
     put_list(out, "said_to", e->said_to);
     put_approval(out, e->wants);
     write_states(out, e->states);
-    put_ms(out, "within_ms", e->within_ms);
-    put_str(out, "words", e->words);
+    json_member_ms(out, "within_ms", e->within_ms);
+    json_member_str(out, "words", e->words);
     put_list(out, "sender", e->sender);
     put_list(out, "to", e->to);
     put_list(out, "type", e->type);
-    put_str(out, "held_words", e->held_words);
+    json_member_str(out, "held_words", e->held_words);
     put_bool(out, "has_condition", e->has_condition);
-    put_ms(out, "hold_ms", e->hold_ms);
+    json_member_ms(out, "hold_ms", e->hold_ms);
     put_bool(out, "is_for_it", e->is_for_it);
-    put_str(out, "state", state_name(e->state));
+    json_member_str(out, "state", state_name(e->state));
     put_bool(out, "is_blocking", e->is_blocking && k->is_held);
     json_key(out, STR("event"));
     if (is_event_told(k, &e->event))
@@ -234,15 +216,16 @@ static void write_node(struct sketch *k, size_t i)
     struct json_out *out = &k->out;
 
     json_open(out, '{');
-    put_str(out, "agent", a ? a->name : name);
+    json_member_str(out, "agent", a ? a->name : name);
     put_bool(out, "is_known", is_known);
-    put_str(out, "state", is_known ? agent_state_name(of.state) : STR(""));
+    json_member_str(out, "state",
+                    is_known ? agent_state_name(of.state) : STR(""));
     if (a) {
         json_key(out, STR("queue"));
         json_put_int(out, of.queue);
         json_key(out, STR("queue_max"));
         json_put_int(out, of.queue_max);
-        put_ms(out, "data_at_ms", of.data_at_ms);
+        json_member_ms(out, "data_at_ms", of.data_at_ms);
     }
     json_close(out, '}');
 }
@@ -258,12 +241,12 @@ static void write_message(struct sketch *k, const struct task *t,
         return;
     }
     json_open(out, '{');
-    put_str(out, "task_id", str_of(t->id.text));
-    put_str(out, "status", task_status_name(t->status));
-    put_str(out, "from", e->from);
-    put_str(out, "to", e->to);
-    put_str(out, "type", e->type);
-    put_str(out, "priority", task_priority_name(e->priority));
+    json_member_str(out, "task_id", str_of(t->id.text));
+    json_member_str(out, "status", task_status_name(t->status));
+    json_member_str(out, "from", e->from);
+    json_member_str(out, "to", e->to);
+    json_member_str(out, "type", e->type);
+    json_member_str(out, "priority", task_priority_name(e->priority));
     json_close(out, '}');
     add_node(k, e->from, false);
     add_node(k, e->to, false);
@@ -300,7 +283,7 @@ static enum err write_graph(struct sketch *k, const struct graph_about *about,
     if (e)
         return e;
     json_close(&k->out, ']');
-    put_str(&k->out, "reference", known.envelope.reference);
+    json_member_str(&k->out, "reference", known.envelope.reference);
     write_message(k, about->task, &known.envelope);
     put_bool(&k->out, "is_whole", k->is_whole);
     json_key(&k->out, STR("nodes"));

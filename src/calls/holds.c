@@ -14,21 +14,6 @@ enum {
                                   * moment of everybody's time */
 };
 
-static void put_str(struct json_out *out, const char *key, struct str s)
-{
-    json_key(out, str_of(key));
-    if (s.n)
-        json_put_str(out, s);
-    else
-        json_put_null(out);
-}
-
-static void put_int(struct json_out *out, const char *key, int64_t v)
-{
-    json_key(out, str_of(key));
-    json_put_int(out, v);
-}
-
 /* "turn", "agent:Z", "queue:Rick", "event:REFERENCE:TYPE", "time", …; or the
  * same in words. What stands behind another is not looked at, whatever it was
  * last held for. */
@@ -87,12 +72,12 @@ static void write_due(struct json_out *out, const struct held *h,
     int64_t due_ms;
 
     if (sla_ms <= 0 || __builtin_add_overflow(h->since_ms, sla_ms, &due_ms)) {
-        put_str(out, "sla_ms", STR(""));
-        put_str(out, "due_ms", STR(""));
+        json_member_str(out, "sla_ms", STR(""));
+        json_member_str(out, "due_ms", STR(""));
         return;
     }
-    put_int(out, "sla_ms", sla_ms);
-    put_int(out, "due_ms", due_ms);
+    json_member_int(out, "sla_ms", sla_ms);
+    json_member_int(out, "due_ms", due_ms);
 }
 
 static void write_one(struct call *c, struct json_out *out,
@@ -101,26 +86,26 @@ static void write_one(struct call *c, struct json_out *out,
     struct broker *b = walk_broker(c->calls->walk);
 
     json_open(out, '{');
-    put_str(out, "task_id", str_of(h->task_id.text));
-    put_str(out, "message_id", str_of(h->message_id.text));
-    put_str(out, "routing_decision", gate_answer_name(h->answer));
-    put_str(out, "from", h->from);
-    put_str(out, "agent", h->agent);
-    put_str(out, "type", h->type);
-    put_str(out, "reference", h->reference);
-    put_str(out, "priority", task_priority_name(h->priority));
-    put_str(out, "requester", h->requester);
-    put_str(out, "rule", h->rule);
-    put_str(out, "reason", h->reason);
+    json_member_str(out, "task_id", str_of(h->task_id.text));
+    json_member_str(out, "message_id", str_of(h->message_id.text));
+    json_member_str(out, "routing_decision", gate_answer_name(h->answer));
+    json_member_str(out, "from", h->from);
+    json_member_str(out, "agent", h->agent);
+    json_member_str(out, "type", h->type);
+    json_member_str(out, "reference", h->reference);
+    json_member_str(out, "priority", task_priority_name(h->priority));
+    json_member_str(out, "requester", h->requester);
+    json_member_str(out, "rule", h->rule);
+    json_member_str(out, "reason", h->reason);
     write_text(out,
                task_find(walk_tasks(c->calls->walk), str_of(h->task_id.text)),
                left);
     write_keys(out, h, false);
     write_keys(out, h, true);
-    put_int(out, "since_ms", h->since_ms);
+    json_member_int(out, "since_ms", h->since_ms);
     write_due(out, h, gate_rules_about(broker_rules(b))->targets.hold_ms);
-    put_int(out, "held_until_ms", h->until_ms);
-    put_str(out, "on_expiry", pass_expiry_name(h->on_expiry));
+    json_member_int(out, "held_until_ms", h->until_ms);
+    json_member_str(out, "on_expiry", pass_expiry_name(h->on_expiry));
     json_close(out, '}');
 }
 

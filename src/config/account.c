@@ -11,24 +11,9 @@
 
 #define HIDDEN STR("…set…")
 
-static void put_text(struct json_out *o, const char *key, struct str s)
-{
-    json_key(o, str_of(key));
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
-static void put_int(struct json_out *o, const char *key, int64_t v)
-{
-    json_key(o, str_of(key));
-    json_put_int(o, v);
-}
-
 static void put_secret(struct json_out *o, struct str secret)
 {
-    put_text(o, "secret", secret.n ? HIDDEN : STR(""));
+    json_member_str(o, "secret", secret.n ? HIDDEN : STR(""));
 }
 
 /* What has changed. */
@@ -77,11 +62,11 @@ static void put_source(struct json_out *o, const struct config_spot *at)
 
     json_key(o, STR("source"));
     json_open(o, '{');
-    put_text(o, "kind", str_of(kinds[at->from]));
-    put_text(o, "name", at->from == FROM_DEFAULT ? STR("") : at->name);
+    json_member_str(o, "kind", str_of(kinds[at->from]));
+    json_member_str(o, "name", at->from == FROM_DEFAULT ? STR("") : at->name);
     if (at->line) {
-        put_int(o, "line", at->line);
-        put_int(o, "col", at->col);
+        json_member_int(o, "line", at->line);
+        json_member_int(o, "col", at->col);
     }
     json_close(o, '}');
 }
@@ -110,21 +95,21 @@ static void put_setting(struct json_out *o, size_t i,
 
     config_setting(i, &about);
     json_open(o, '{');
-    put_text(o, "name", str_of(s->path));
+    json_member_str(o, "name", str_of(s->path));
     put_value(o, is_apart(s) ? "count" : "value", s, c);
     json_key(o, STR("default"));
     json_put_raw(o, str_of(s->preset));
     put_source(o, &c->spots[i]);
-    put_text(o, "taken_over_by",
-             s->needs_restart ? STR("restart") : STR("reload"));
+    json_member_str(o, "taken_over_by",
+                    s->needs_restart ? STR("restart") : STR("reload"));
     if (!s->type->is_same(s, setting_look(s, c), setting_look(s, now)))
         put_value(o, "after_restart", s, now);
     put_its_secret(o, s, c);
-    put_text(o, "unit", str_of(s->unit ? s->unit : ""));
-    put_text(o, "allowed", str_of(about.allowed));
-    put_text(o, "what", str_of(s->what));
-    put_text(o, "variable", str_of(about.variable));
-    put_text(o, "flag", str_of(s->flag ? s->flag : ""));
+    json_member_str(o, "unit", str_of(s->unit ? s->unit : ""));
+    json_member_str(o, "allowed", str_of(about.allowed));
+    json_member_str(o, "what", str_of(s->what));
+    json_member_str(o, "variable", str_of(about.variable));
+    json_member_str(o, "flag", str_of(s->flag ? s->flag : ""));
     json_close(o, '}');
 }
 
@@ -154,7 +139,7 @@ static void put_agents(struct json_out *o, const struct config *c)
         const struct agent *a = &c->agents.list[i];
 
         json_open(o, '{');
-        put_text(o, "name", a->name);
+        json_member_str(o, "name", a->name);
         put_url(o, "url", a->url);
         json_key(o, STR("is_default"));
         json_put_bool(o, str_eq_nocase(a->name, c->default_agent));
@@ -193,13 +178,13 @@ static void put_processes(struct json_out *o, const struct config *c)
         const struct process_def *p = &c->processes.list[i];
 
         json_open(o, '{');
-        put_text(o, "name", p->name);
-        put_text(o, "program", p->command.list[0]);
-        put_int(o, "arguments", (int64_t)p->command.n - 1);
-        put_text(o, "workspace", p->workspace);
-        put_text(o, "model", p->model);
-        put_int(o, "min", p->min);
-        put_int(o, "max", p->max);
+        json_member_str(o, "name", p->name);
+        json_member_str(o, "program", p->command.list[0]);
+        json_member_int(o, "arguments", (int64_t)p->command.n - 1);
+        json_member_str(o, "workspace", p->workspace);
+        json_member_str(o, "model", p->model);
+        json_member_int(o, "min", p->min);
+        json_member_int(o, "max", p->max);
         put_names(o, "env", &p->env);
         put_names(o, "env_allowed", &p->env_allowed);
         json_close(o, '}');
@@ -215,10 +200,10 @@ static void put_models(struct json_out *o, const struct config *c)
         const struct model_def *m = &c->models.list[i];
 
         json_open(o, '{');
-        put_text(o, "name", m->name);
+        json_member_str(o, "name", m->name);
         put_url(o, "base_url", m->base_url);
-        put_text(o, "model", m->model);
-        put_text(o, "key_variable", m->key_variable);
+        json_member_str(o, "model", m->model);
+        json_member_str(o, "key_variable", m->key_variable);
         put_secret(o, m->key);
         json_close(o, '}');
     }
