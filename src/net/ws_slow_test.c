@@ -52,9 +52,7 @@ TEST(who_takes_nothing_is_cut_off)
     ws_stage_init(&w, test_opts());
     ws_open_small(&w, &c, 4096);
     fill(&w, ws_id(&w));
-    later(&w.s, w.s.opts.write_timeout_ms - 1);
-    CHECK(w.n_ends == 0);
-    later(&w.s, 1);
+    later_it_is_cut(&w.s, &w.n_ends);
     CHECK_STR(str_of(w.told),
               "end 1006 ours[it took nothing for http.writeTimeoutMs] ");
     CHECK_INT(net_stats(w.s.net).ws_ends_total[NET_WS_SLOW], 1);

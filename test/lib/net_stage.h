@@ -194,6 +194,25 @@ static inline void later(struct stage *s, int64_t ms)
     turn(s, 3);
 }
 
+/* Who takes nothing is cut when write_timeout_ms have passed, and not before. A
+ * kernel that looks for room once more may take a few bytes in between, and the
+ * waiting begins anew. */
+static inline void later_it_is_cut(struct stage *s, const int *n_cut)
+{
+    int64_t unsent;
+
+    for (int i = 0; i < 100 && *n_cut == 0; i++) {
+        unsent = net_stats(s->net).unsent_bytes;
+        later(s, s->opts.write_timeout_ms - 1);
+        CHECK(*n_cut == 0);
+        if (net_stats(s->net).unsent_bytes != unsent)
+            continue;
+        later(s, 1);
+        CHECK(*n_cut == 1 || net_stats(s->net).unsent_bytes != unsent);
+    }
+    CHECK(*n_cut == 1);
+}
+
 #define UNTIL(s, condition)                  \
     do {                                     \
         int t_left = TURNS;                  \
