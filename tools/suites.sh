@@ -14,8 +14,11 @@ done
 fixed=
 ! setarch -R true 2>/dev/null || fixed='setarch -R'
 
+# Where much else runs a test may have a tenth of a core, and is no hang then.
+limit='-t 3'
+T_LIMIT_S=${T_LIMIT_S:-600}
+export T_LIMIT_S
 # What STRESS=full asks for takes as long as it takes.
-limit=
 [ -z "${STRESS:-}" ] || limit='-t 0'
 
 # Tests name what they need, so that meson builds no more than that: a third of
