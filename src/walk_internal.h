@@ -8,6 +8,7 @@
  * walk_stray.c results that nobody waits for, walk_open.c builds the rooms and
  * changes their settings. */
 
+#include "pulse.h"
 #include "stray.h"
 #include "tidy.h"
 #include "unwritten.h"
@@ -21,6 +22,7 @@ struct walk {
     struct hires *hires;
     struct ledger *ledger;
     struct strays *strays;
+    struct pulse *pulse;
     struct walk_hub hub;
 
     /* Of models: what they use, and what they have others do. */

@@ -55,6 +55,7 @@ struct held *feed_hold(const struct feed_entry *e)
         .requester = keep(&at, e->requester),
         .root_user = keep(&at, e->root_user),
         .data = keep(&at, e->data),
+        .is_for_seers = e->is_for_seers,
     };
     return h;
 }
