@@ -183,8 +183,7 @@ static void put_price(struct json_out *o, const struct agent *a,
 
     if (price <= 0)
         return;
-    json_key(o, STR("price_micros"));
-    json_put_int(o, price);
+    json_member_int(o, "price_micros", price);
 }
 
 static void put_skill(struct json_out *o, const struct agent *a,
@@ -207,8 +206,7 @@ static void put_hit(struct json_out *o, struct registry *r,
     json_open(o, '{');
     put_cut(o, STR("agentId"), a->name, AGENT_NAME_MAX);
     put_cut(o, STR("description"), a->description, ABOUT_BYTES);
-    json_key(o, STR("state"));
-    json_put_str(o, agent_state_name(registry_state(r, a)));
+    json_member_text(o, "state", agent_state_name(registry_state(r, a)));
     put_price(o, a, NULL);
     if (a->n_skills) {
         json_key(o, STR("skills"));

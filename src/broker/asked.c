@@ -59,16 +59,12 @@ void note_open(struct note_data *n)
 
 void note_str(struct note_data *n, const char *key, struct str s)
 {
-    if (!s.n)
-        return;
-    json_key(&n->out, str_of(key));
-    json_put_str(&n->out, s);
+    json_member_some(&n->out, key, s);
 }
 
 void note_int(struct note_data *n, const char *key, int64_t v)
 {
-    json_key(&n->out, str_of(key));
-    json_put_int(&n->out, v);
+    json_member_int(&n->out, key, v);
 }
 
 void note_close(struct note_data *n, struct broker *b, struct str type,

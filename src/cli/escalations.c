@@ -199,14 +199,8 @@ static enum exit_status say(struct cli *c, struct str id, const char *what,
     buf_init(&body, 64 * 1024);
     o = json_out(&body);
     json_open(&o, '{');
-    if (agent.n) {
-        json_key(&o, STR("agent"));
-        json_put_str(&o, agent);
-    }
-    if (comment.n) {
-        json_key(&o, STR("comment"));
-        json_put_str(&o, comment);
-    }
+    json_member_some(&o, "agent", agent);
+    json_member_some(&o, "comment", comment);
     json_close(&o, '}');
     status = body.over ? cli_error(c, ERR_USAGE, "the comment is too long")
                        : call(c, "POST", id, what, buf_str(&body));

@@ -439,14 +439,10 @@ static void write_card(struct buf *out, const struct eval_card *card)
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("name"));
-    json_put_str(&o, card->name);
-    json_key(&o, STR("description"));
-    json_put_str(&o, card->description);
-    json_key(&o, STR("url"));
-    json_put_str(&o, STR("echo:"));
-    json_key(&o, STR("visibility"));
-    json_put_str(&o, STR("public"));
+    json_member_text(&o, "name", card->name);
+    json_member_text(&o, "description", card->description);
+    json_member_text(&o, "url", STR("echo:"));
+    json_member_text(&o, "visibility", STR("public"));
     json_key(&o, STR("routing"));
     json_open(&o, '{');
     json_key(&o, STR("keywords"));

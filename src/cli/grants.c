@@ -88,14 +88,11 @@ static void put_body(struct cli *c, struct buf *body, struct str agent,
     struct json_out o = json_out(body);
 
     json_open(&o, '{');
-    json_key(&o, STR("agent"));
-    json_put_str(&o, agent);
+    json_member_text(&o, "agent", agent);
     json_key(&o, user.n ? STR("user") : STR("org"));
     json_put_str(&o, user.n ? user : org);
-    if (lasts_ms) {
-        json_key(&o, STR("expires_in_s"));
-        json_put_int(&o, lasts_ms / 1000);
-    }
+    if (lasts_ms)
+        json_member_int(&o, "expires_in_s", lasts_ms / 1000);
     json_close(&o, '}');
 }
 

@@ -148,13 +148,10 @@ static enum exit_status reset(struct cli *c, struct str agent)
     buf_init(&body, BODY_MAX);
     o = json_out(&body);
     json_open(&o, '{');
-    if (!is_all) {
-        json_key(&o, STR("agent"));
-        json_put_str(&o, agent);
-    } else {
-        json_key(&o, STR("all"));
-        json_put_bool(&o, true);
-    }
+    if (!is_all)
+        json_member_text(&o, "agent", agent);
+    else
+        json_member_bool(&o, "all", true);
     json_close(&o, '}');
     status = body.over ? cli_error(c, ERR_USAGE, "the name is too long")
                        : post(c, STR("/api/learning/reset"), buf_str(&body),

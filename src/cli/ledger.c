@@ -126,20 +126,11 @@ struct move {
     int64_t amount, turn; /* zero: not said */
 };
 
-static void put_member(struct json_out *o, const char *key, struct str value)
-{
-    if (!value.n)
-        return;
-    json_key(o, str_of(key));
-    json_put_str(o, value);
-}
-
 static void put_number(struct json_out *o, const char *key, int64_t value)
 {
     if (!value)
         return;
-    json_key(o, str_of(key));
-    json_put_int(o, value);
+    json_member_int(o, key, value);
 }
 
 static void put_body(struct cli *c, struct buf *body, const struct move *m)
@@ -147,12 +138,12 @@ static void put_body(struct cli *c, struct buf *body, const struct move *m)
     struct json_out o = json_out(body);
 
     json_open(&o, '{');
-    put_member(&o, "user", m->user);
+    json_member_some(&o, "user", m->user);
     put_number(&o, "amount_micros", m->amount);
-    put_member(&o, "task_id", m->task);
+    json_member_some(&o, "task_id", m->task);
     put_number(&o, "turn", m->turn);
-    put_member(&o, "note", args_get(&c->args, "note"));
-    put_member(&o, "idempotency_key", m->key);
+    json_member_some(&o, "note", args_get(&c->args, "note"));
+    json_member_some(&o, "idempotency_key", m->key);
     json_close(&o, '}');
 }
 

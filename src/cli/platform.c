@@ -92,8 +92,7 @@ static void telegram_scope(const struct platform_order *o, struct json_out *j)
         return;
     json_key(j, STR("scope"));
     json_open(j, '{');
-    json_key(j, STR("type"));
-    json_put_str(j, o->chat.n ? STR("chat") : o->scope);
+    json_member_text(j, "type", o->chat.n ? STR("chat") : o->scope);
     if (o->chat.n) {
         json_key(j, STR("chat_id"));
         if (str_to_i64(o->chat, &number) == OK)
@@ -115,10 +114,7 @@ static void telegram_body(const struct platform_order *o,
         json_put(&j, json_get(commands, STR("commands")));
     }
     telegram_scope(o, &j);
-    if (o->language.n) {
-        json_key(&j, STR("language_code"));
-        json_put_str(&j, o->language);
-    }
+    json_member_some(&j, "language_code", o->language);
     json_close(&j, '}');
 }
 
