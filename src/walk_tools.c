@@ -306,3 +306,25 @@ bool walk_on_tool(void *ctx, const struct delivery_id *d, struct str agent,
         refuse(u, e, &why);
     return true;
 }
+
+/* What was said before. */
+
+/* For agents that remember nothing. Whoever asks cancels it before it is over
+ * or not at all, so the reader itself can be its number. */
+bool walk_history(void *ctx, const struct task *t, size_t max_n,
+                  size_t max_bytes, deliver_heard_history *done, void *done_ctx,
+                  void **handle)
+{
+    struct walk *w = ctx;
+    struct task_history *h =
+        task_history_new(w->tasks, t, max_n, max_bytes, done, done_ctx);
+
+    *handle = h;
+    return h != NULL;
+}
+
+void walk_history_cancel(void *ctx, void *handle)
+{
+    (void)ctx;
+    task_history_cancel(handle);
+}

@@ -200,7 +200,7 @@ enum err route_turn(struct router *r, struct msg *m, const struct task *before)
         return why_err(&m->why, ERR_AGENT_NOT_FOUND,
                        "the task's agent is gone, and its name is somebody "
                        "else's now; send a message without task_id");
-    if (!routing_keep(m, before->agent, &m->known.stuck_to))
+    if (!arena_keep(&m->arena, before->agent, &m->known.stuck_to))
         return ERR_NOMEM;
     m->known.has_conversation = true;
     e = choose_turn(

@@ -91,12 +91,8 @@ static char *keep(struct str *const *strings, size_t n)
     all = at = FAULT("task.keep") ? NULL : malloc(bytes);
     if (!all)
         return NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (strings[i]->n)
-            memcpy(at, strings[i]->p, strings[i]->n);
-        strings[i]->p = at;
-        at += strings[i]->n;
-    }
+    for (size_t i = 0; i < n; i++)
+        *strings[i] = str_pack(&at, *strings[i]);
     return all;
 }
 
