@@ -39,6 +39,10 @@ struct about {
     struct str agent, requester, root_user, from, type, reference;
 };
 
+/* Its strings, copied to *at, which has room for about_bytes of them. */
+size_t about_bytes(const struct about *a);
+struct about about_pack(char **at, const struct about *a);
+
 /* Something that somebody said, on its way. */
 struct said {
     struct broker *broker;

@@ -51,8 +51,7 @@ static void on_page(struct open *o)
             after = e.seq;
     }
     json_close(&out, ']');
-    json_key(&out, STR("next_after"));
-    json_put_int(&out, after);
+    json_member_int(&out, "next_after", after);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, 200);

@@ -218,10 +218,8 @@ static void say_cancel(struct line *l, const struct delivery *y)
     buf_init(&out, 1024);
     o = wire_call_open(&out, (struct str){0}, STR("task.cancel"));
     json_open(&o, '{');
-    json_key(&o, STR("task_id"));
-    json_put_str(&o, str_of(y->id.task_id.text));
-    json_key(&o, STR("reason"));
-    json_put_str(&o, is_late ? STR("expired") : STR("cancelled"));
+    json_member_text(&o, "task_id", str_of(y->id.task_id.text));
+    json_member_text(&o, "reason", is_late ? STR("expired") : STR("cancelled"));
     json_close(&o, '}');
     wire_close(&o);
     if (out.over || line_say(l, buf_str(&out)) != OK)

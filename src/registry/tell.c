@@ -9,27 +9,17 @@
 
 static void put_grant(struct json_out *o, const struct agent_grant *g)
 {
-    json_key(o, STR("grant_id"));
-    json_put_str(o, str_of(g->id.text));
+    json_member_text(o, "grant_id", str_of(g->id.text));
     json_key(o, g->user.n ? STR("user") : STR("org"));
     json_put_str(o, g->user.n ? g->user : g->org);
-    json_key(o, STR("expires_ms"));
-    if (g->expires_ms)
-        json_put_int(o, g->expires_ms);
-    else
-        json_put_null(o);
+    json_member_ms(o, "expires_ms", g->expires_ms);
 }
 
 static void put_data(struct json_out *o, const struct telling *t)
 {
     json_open(o, '{');
-    json_key(o, STR("by"));
-    if (t->by.n)
-        json_put_str(o, t->by);
-    else
-        json_put_null(o);
-    json_key(o, STR("revision"));
-    json_put_int(o, t->entry->agent.revision);
+    json_member_str(o, "by", t->by);
+    json_member_int(o, "revision", t->entry->agent.revision);
     if (t->before) {
         json_key(o, STR("changed"));
         card_diff(o, &t->before->agent, &t->entry->agent);
