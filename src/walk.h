@@ -69,6 +69,9 @@ void walk_agents_changed(struct walk *w);
  * for it. */
 void walk_agent_gone(struct walk *w, struct str name);
 
+/* The server ends: that its agents lose it is no news of them. */
+void walk_stopping(struct walk *w);
+
 /* How an agent is. */
 enum agent_state walk_state(const struct walk *w, const struct agent *a);
 

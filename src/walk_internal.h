@@ -9,6 +9,7 @@
  * there before, walk_again.c ends that are tried again, walk_open.c builds the
  * rooms and changes their settings. */
 
+#include "pulse.h"
 #include "stray.h"
 #include "tidy.h"
 #include "unwritten.h"
@@ -22,6 +23,7 @@ struct walk {
     struct hires *hires;
     struct ledger *ledger;
     struct strays *strays;
+    struct pulse *pulse;
     struct walk_hub hub;
 
     /* Of models: what they use, and what they have others do. */

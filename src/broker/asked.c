@@ -54,6 +54,7 @@ void note_open(struct note_data *n)
 {
     buf_init(&n->buf, NOTE_MAX);
     n->out = json_out(&n->buf);
+    n->is_for_seers = false;
     json_open(&n->out, '{');
 }
 
@@ -82,6 +83,7 @@ void note_close(struct note_data *n, struct broker *b, struct str type,
                             .requester = about->requester,
                             .root_user = about->root_user,
                             .data = buf_str(&n->buf),
+                            .is_for_seers = n->is_for_seers,
                         });
     buf_fini(&n->buf);
 }

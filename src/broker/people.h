@@ -147,6 +147,7 @@ MUST_USE bool say_self(struct asked *x, enum escalation_status status,
 struct note_data {
     struct buf buf;
     struct json_out out;
+    bool is_for_seers; /* as feed_entry's */
 };
 void note_open(struct note_data *n);
 void note_about(struct note_data *n, const struct asked *x);

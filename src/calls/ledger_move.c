@@ -12,7 +12,10 @@
 
 #include "base/fault.h"
 
-enum { KEY_BYTES = 20 }; /* of a hash: 160 bits */
+enum {
+    KEY_BYTES = 20, /* of a hash: 160 bits */
+    TOLD_MAX = 2048,
+};
 
 /* "post_…": of a key the same for ever, else a new one. */
 static enum err make_id(struct call *c, struct books *b, struct str key)
@@ -149,8 +152,41 @@ static void on_written(struct tx *tx, void *ctx)
         open_refuse(o, e, str_of(why.text), STR(""));
 }
 
+/* For whose money it is, who moved it and admins. What turns cost is told with
+ * the turns. */
+static void tell(struct books *b)
+{
+    struct json_out out;
+    struct buf data;
+    char type[32];
+
+    snprintf(type, sizeof(type), "ledger.%.*s",
+             STR_ARG(entry_kind_name(b->order.kind)));
+    buf_init(&data, TOLD_MAX);
+    out = json_out(&data);
+    json_open(&out, '{');
+    put_str(&out, STR("user"), str_of(b->user));
+    put_str(&out, STR("account"), str_of(b->account.text));
+    put(&out, STR("amount_micros"), b->order.amount);
+    put_str(&out, STR("posting"), str_of(b->id));
+    put_str(&out, STR("by"), b->order.by);
+    json_close(&out, '}');
+    if (data.over || FAULT("calls.money_told"))
+        b->tx.build_error = ERR_NOMEM;
+    else
+        feed_append(&b->tx,
+                    &(struct feed_entry){.at_ms = b->order.at_ms,
+                                         .type = str_of(type),
+                                         .task_id = str_of(b->task_id.text),
+                                         .requester = b->order.by,
+                                         .root_user = str_of(b->user),
+                                         .data = buf_str(&data)});
+    buf_fini(&data);
+}
+
 static void submit(struct open *o)
 {
+    tell(o->books);
     open_out(o);
     store_submit(o->calls->store, &o->books->tx, on_written, o);
 }

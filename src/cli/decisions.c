@@ -20,6 +20,7 @@ const struct arg_option cli_decisions_options[] = {
     VERDICT_OPTIONS,
     {"verdict", "VERDICT", "only those: open, positive, negative, neutral",
      false},
+    {"type", "N", "only those of this type of query; 0: of none", false},
     {"overridden", NULL, "only those that somebody has overridden", false},
     {"since", "WHEN", "only those since: a span like 7d, or Unix time in ms",
      false},
@@ -118,17 +119,17 @@ static bool add_filters(struct cli *c, struct buf *path,
 {
     static const struct {
         const char *option, *name;
-    } words[] = {{"agent", "agent"},
-                 {"requester", "requester"},
-                 {"text", "q"},
-                 {"conversation", "conversation_id"},
-                 {"task", "task_id"}};
+    } words[] = {{"agent", "agent"},  {"requester", "requester"},
+                 {"text", "q"},       {"conversation", "conversation_id"},
+                 {"task", "task_id"}, {"type", "type"}};
+    int64_t type;
     struct str layer = {0}, verdict = {0};
 
     if (!cli_one_of(c, "layer", cli_words("decisions", "layer"), &layer,
                     status) ||
         !cli_one_of(c, "verdict", cli_words("decisions", "verdict"), &verdict,
-                    status))
+                    status) ||
+        !cli_number(c, "type", 0, INT64_MAX, 0, &type, status))
         return false;
     buf_add_str(path, STR("/api/decisions"));
     if (layer.n)

@@ -330,6 +330,7 @@ void line_close(struct line *l, const struct delivery_failure *f)
         struct seat *s = l->seat;
         struct desk *k = desk_find(d, str_of(l->agent));
 
+        deliver_stir(d, str_of(l->agent));
         l->seat = NULL;
         d->stats.lines--;
         if (s->line == l)
@@ -364,6 +365,7 @@ enum err deliver_attach(struct deliver *d, const struct agent *a,
     struct seat *s;
     struct line *l, *old;
 
+    deliver_stir(d, a->name);
     if (agent_url_read(a->url, &url, NULL) != OK)
         url = (struct agent_url){.road = N_ROADS};
     s = seat_of(d, seat_key(a, &url, key));

@@ -142,6 +142,7 @@ static void failed(struct sleeper *s)
     struct why words;
 
     settle(s);
+    deliver_stir(d, name_of(s));
     s->n_failures++;
     d->stats.wakes_failed_total++;
     why_err(&words, OK,

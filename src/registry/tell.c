@@ -1,6 +1,7 @@
 /* What the feed is told of a change: who did what to an agent. `by` and its
  * creator may see it (whoever it was taken from, if the configuration took
- * it), and admins. */
+ * it), and admins. That it happened is for whoever sees the agent; that one is
+ * gone, which nobody sees any more, for everybody if it was public. */
 #include "base/fault.h"
 #include "base/json.h"
 #include "registry/internal.h"
@@ -28,6 +29,12 @@ static void put_data(struct json_out *o, const struct telling *t)
     json_close(o, '}');
 }
 
+static bool is_for_seers(const struct telling *t)
+{
+    return !t->grant && (strcmp(t->type, "agent.removed") != 0 ||
+                         t->entry->agent.visibility == VISIBILITY_PUBLIC);
+}
+
 void tell_feed(struct tx *tx, const struct telling *t)
 {
     struct str creator = t->entry->agent.creator;
@@ -47,6 +54,7 @@ void tell_feed(struct tx *tx, const struct telling *t)
                                              .agent = t->entry->agent.name,
                                              .requester = t->by,
                                              .root_user = creator,
+                                             .is_for_seers = is_for_seers(t),
                                              .data = buf_str(&data)});
     buf_fini(&data);
 }

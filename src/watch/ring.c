@@ -45,6 +45,7 @@ struct held *feed_hold(const struct feed_entry *e)
         .requester = str_pack(&at, e->requester),
         .root_user = str_pack(&at, e->root_user),
         .data = str_pack(&at, e->data),
+        .is_for_seers = e->is_for_seers,
     };
     return h;
 }
