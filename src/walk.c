@@ -749,6 +749,7 @@ void walk_on_again(void *ctx, struct task_change *c)
 const struct tasks_opts walk_calls_of_tasks = {
     .on_ready = on_ready,
     .on_deadline = on_deadline,
+    .on_input_over = walk_on_input_over,
 };
 
 const struct deliver_opts walk_calls_of_deliver = {
@@ -760,6 +761,7 @@ const struct deliver_opts walk_calls_of_deliver = {
     .on_result = on_result,
     .on_stray = walk_on_stray,
     .on_call = on_call,
+    .on_ask = walk_on_ask,
     .on_recorded = on_recorded,
     .history = history,
     .history_cancel = history_cancel,
