@@ -571,6 +571,7 @@ static void on_end(void *ctx, struct str task_id, const struct task_result *r)
 const struct tasks_opts walk_calls_of_tasks = {
     .on_ready = on_ready,
     .on_deadline = on_deadline,
+    .on_input_over = walk_on_input_over,
 };
 
 const struct deliver_opts walk_calls_of_deliver = {
@@ -582,6 +583,7 @@ const struct deliver_opts walk_calls_of_deliver = {
     .on_result = on_result,
     .on_stray = walk_on_stray,
     .on_call = on_call,
+    .on_ask = walk_on_ask,
     .on_recorded = on_recorded,
     .history = walk_history,
     .history_cancel = walk_history_cancel,

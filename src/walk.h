@@ -159,6 +159,17 @@ MUST_USE enum err
 walk_end(struct walk *w, struct str task_id, const struct task_result *r,
          void (*done)(void *ctx, struct str task_id, enum err e), void *ctx);
 
+/* Somebody says what an agent asked (model/input.h), by the task's id or that
+ * of its root: who may is asked before. *out is what was asked, borrowed as
+ * task_find's, and NULL where there is no such. ERR_NOT_FOUND;
+ * ERR_INPUT_IS_OVER: somebody or something else was first; ERR_BAD_REQUEST,
+ * ERR_LIMIT: that is no answer to it; ERR_NOMEM, ERR_BUSY: it was not said.
+ * With words, but for these two. */
+MUST_USE enum err walk_answer(struct walk *w, struct str task_id,
+                              struct str input_id, const struct input_answer *a,
+                              struct str by, const struct input **out,
+                              struct why *why);
+
 /* Something has changed for a task that waits, or a person has said something:
  * the gate is asked again, and the task moves by what it says. OK: it does, or
  * there is no need to. */

@@ -5,9 +5,10 @@
  * walk_gate.c the part of it that begins when what waits may go, walk_people.c
  * what the broker does to agents and tasks for a person, walk_tools.c what
  * agents that are models use, walk_hire.c what agents give to agents,
- * walk_stray.c results that nobody waits for, walk_repeat.c messages that were
- * there before, walk_again.c ends that are tried again, walk_open.c builds the
- * rooms and changes their settings. */
+ * walk_input.c what agents ask of people, walk_stray.c results that nobody
+ * waits for, walk_repeat.c messages that were there before, walk_again.c ends
+ * that are tried again, walk_open.c builds the rooms and changes their
+ * settings. */
 
 #include "pulse.h"
 #include "stray.h"
@@ -156,6 +157,11 @@ void walk_tools_free(struct walk *w); /* after deliver is */
 
 /* Whether what d came to is nobody's to hear of, since a model asked for it. */
 bool walk_tool_is_had(struct walk *w, const struct delegation *d);
+
+/* walk_input.c: told by deliver and by the tasks. */
+bool walk_on_ask(void *ctx, const struct delivery_id *d,
+                 const struct input_ask *q);
+void walk_on_input_over(void *ctx, const struct input *in);
 
 /* walk_people.c */
 

@@ -62,6 +62,8 @@ static const struct call_row {
      ARGS("limit", "cursor", "status", "agent", "user", "since")},
     {STR("POST"), STR("/api/tasks/:id/cancel"), call_tasks_cancel, SCOPE_SEND,
      NULL},
+    {STR("POST"), STR("/api/tasks/:id/input"), call_tasks_input, SCOPE_SEND,
+     NULL},
     {STR("GET"), STR("/api/conversations/:id"), call_conversations_get,
      SCOPE_READ, ARGS("owner")},
     {STR("GET"), STR("/api/agents"), call_agents_list, SCOPE_READ,

@@ -46,6 +46,7 @@ static void answer_task(struct open *o, const struct task *t)
 
     json_open(&out, '{');
     speak_task(&out, t);
+    write_inputs(o->calls, &out, str_of(t->id.text));
     write_turns(&out, o->has_turns ? &o->turns : NULL, t->turn);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');

@@ -69,6 +69,9 @@ struct road_row {
     enum err (*start)(struct deliver *d, const struct task *t,
                       const struct agent *a, const struct agent_url *url,
                       struct delivery **out);
+    /* Say what people said to what it asked. NULL: its agents ask nothing. */
+    enum err (*answer)(struct delivery *y, struct str handle,
+                       const struct input_answer *a);
     /* No callback any more: let go of timers, lists, sockets. */
     void (*stop)(struct delivery *y, enum stop_why why);
     /* The memory itself, after stop. */

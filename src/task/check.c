@@ -5,7 +5,7 @@
 /* Listeners are idle exactly when they have read everything, or hear of it. */
 static bool listeners_are_right(const struct task_entry *e, int64_t *n)
 {
-    size_t n_idle = 0;
+    size_t n_idle = 0, n_hearers = 0;
 
     for (struct list_node *at = list_first(&e->listeners); at;
          at = list_next(&e->listeners, at)) {
@@ -14,9 +14,10 @@ static bool listeners_are_right(const struct task_entry *e, int64_t *n)
         if (l->entry != e || strcmp(l->task_id.text, e->t.id.text) != 0)
             return false;
         n_idle += list_has(&l->news_node) && l->next > e->last_number;
+        n_hearers += l->hears_inputs;
         (*n)++;
     }
-    return list_length(&e->idle) <= n_idle;
+    return list_length(&e->idle) <= n_idle && n_hearers == e->n_hearers;
 }
 
 static bool state_is_right(const struct tasks *ts, const struct task_entry *e)
@@ -126,7 +127,7 @@ static bool entries_are_right(const struct tasks *ts, enum entry_state state,
         const struct task_entry *e = entry_of_node(n);
 
         if (e->state != state || e->ts != ts || !state_is_right(ts, e) ||
-            !head_is_right(e) || !ring_check(&e->ring) ||
+            !head_is_right(e) || !ring_check(&e->ring) || !inputs_check(e) ||
             !listeners_are_right(e, &s->listeners) || !answers_are_right(e, s))
             return false;
         if (timer_is_set(&e->began) != (state <= GOING_ON) ||

@@ -2,6 +2,7 @@
 // when it went to the wrong agent.
 import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef, useState } from '../lib/ui.js';
 import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
+import { Inputs, heardInput } from '../lib/input.js';
 import { stream } from '../lib/live.js';
 import { bytesOf, duration, money } from '../lib/format.js';
 
@@ -60,7 +61,7 @@ function talkOf(user) {
 }
 
 function startTurn(text, conversation) {
-  const turn = { key: newKey(), text, status: 'sending', parts: [], decision: null, error: null, since: performance.now() };
+  const turn = { key: newKey(), text, status: 'sending', parts: [], inputs: [], decision: null, error: null, since: performance.now() };
   const body = { text, idempotency_key: turn.key, ...(conversation && { conversation_id: conversation }) };
   const set = (more) => { Object.assign(turn, more); talk.draw(); };
   turn.close = stream('/api/messages', {
@@ -78,6 +79,7 @@ function startTurn(text, conversation) {
 function takeEvent(turn, type, data, set) {
   if (type === 'status') set({ task: data.task_id, status: data.status });
   else if (type === 'chunk') set({ parts: addWords(turn.parts, data.agent || null, data.text), ...(!data.agent && { status: 'working' }) });
+  else if (type === 'input' || type === 'input_over') set({ inputs: heardInput(turn.inputs, type, data) });
   else if (type === 'gap') set({ parts: [] });
   else if (type === 'result')
     set({ task: data.task_id, status: data.status, error: data.error, conversation_id: data.conversation_id,
@@ -111,6 +113,7 @@ function Turn({ turn, onCorrected, onEdit }) {
       ${turn.parts.map((p, i) => (p.agent ? html`<p class="voice" key=${i}><span class="voice-name"><${Text} text=${p.agent} line=${true}/>, asked by <${Text} text=${by} line=${true}/></span><${Text} text=${p.text.trim()}/></p>`
         : p.text.trim() && html`<div class="answer" key=${i}>${i === first && turn.decision && html`<span class="voice-name"><${Text} text=${by} line=${true}/></span>`}<${Text} text=${p.text.trim()}/>${i === last && !turn.isOver && html`<${Caret}/>`}</div>`))}
       ${last < 0 && !turn.isOver && html`<div class="answer"><${Caret}/></div>`}</div>`}
+    <${Inputs} list=${turn.inputs}/>
     ${turn.isOver && turn.error && html`<p class="problem"><${Text} text=${turn.error.message || turn.error.code}/></p>`}
     <${TurnFoot} turn=${turn} onCorrected=${onCorrected} onEdit=${onEdit}/>
   </li>`;

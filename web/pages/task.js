@@ -2,22 +2,24 @@
 // and what else hangs on it.
 import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useEffect, useGet, useRef, useState } from '../lib/ui.js';
 import { can, get, now, path } from '../lib/api.js';
+import { Inputs, heardInput } from '../lib/input.js';
 import { stream, useRefresh } from '../lib/live.js';
 import { duration, money } from '../lib/format.js';
 import { cancelTask, isOver } from '../lib/tasks.js';
 import { Message } from '../lib/message.js';
 import { Missing } from '../lib/missing.js';
 
-/** What is said while it goes on: {text, voices, status, isLost}. */
+/** What is said and asked while it goes on: {text, voices, inputs, status, isLost}. */
 function useEvents(id, isOpen, onOver) {
-  const [heard, setHeard] = useState({ text: '', voices: [] });
+  const [heard, setHeard] = useState({ text: '', voices: [], inputs: [] });
   const over = useRef(onOver);
   over.current = onOver;
   useEffect(() => {
     if (!isOpen) return undefined;
-    setHeard({ text: '', voices: [] });
+    setHeard({ text: '', voices: [], inputs: [] });
     const take = ({ type, data }) => setHeard((h) => {
       if (type === 'chunk') return data.agent ? { ...h, voices: addVoice(h.voices, data) } : { ...h, text: h.text + data.text };
+      if (type === 'input' || type === 'input_over') return { ...h, inputs: heardInput(h.inputs, type, data) };
       if (type === 'gap') return { ...h, text: '', voices: [], hasGap: true };
       return type === 'status' ? { ...h, status: data.status } : h;
     });
@@ -98,6 +100,9 @@ function About({ task, around }) {
     ['Id', html`<span class="id"><${Text} text=${task.id}/></span> <${Copy} text=${task.id}/>`]]}/><//>`;
 }
 
+// A question is told on the stream of the root: a task below has its own with it.
+const asked = (task, heard) => (task.root_task_id ? task.inputs || [] : heard.inputs);
+
 export default function Task({ args }) {
   const id = args[0];
   return id ? html`<${One} key=${id} id=${id}/>` : html`<${Page} title="A task"><p>The <a href="#/feed">feed</a> leads to tasks.</p><//>`;
@@ -121,6 +126,7 @@ function One({ id }) {
     <div class="with-side">
       <div class="stack-of">
         <${Card} title=${task.turn > 1 ? `The message, turn ${task.turn}` : 'The message'}><${Message} text=${task.text} from=${task.requester}/><${Metadata} title="Metadata" value=${task.metadata}/><//>
+        <${Inputs} list=${asked(task, heard)}/>
         <${Answer} task=${task} heard=${heard}/>
         <${Turns} turns=${task.turns} total=${task.turn}/>
       </div>
