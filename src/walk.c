@@ -353,7 +353,7 @@ static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
 /* It ends: by its result, by a wish, or because its time is over. */
 
 /* The agent hears what became of its result. */
-void walk_answer(struct walk *w, const struct task_change *c, enum err e)
+void walk_tell_agent(struct walk *w, const struct task_change *c, enum err e)
 {
     if (c->receipt)
         deliver_recorded(w->deliver, c->receipt, e);
@@ -399,7 +399,7 @@ static void on_changed(struct tx *tx, void *ctx)
                  LOG_S("wanted", task_status_name(c->result.status)),
                  LOG_C("because", err_row(c->err)->wording));
     }
-    walk_answer(w, c, c->err);
+    walk_tell_agent(w, c, c->err);
     task_change_free(c);
 }
 

@@ -17,7 +17,7 @@ void walk_keep_unwritten(struct walk *w, struct task_change *c)
 {
     if (unwritten_hold(&w->unwritten, c, w->opts.limits.max_unfinished_bytes))
         return;
-    walk_answer(w, c, c->err);
+    walk_tell_agent(w, c, c->err);
     if (!c->is_stray)
         walk_forget_attempt(w, str_of(c->task_id.text), c->err);
     task_change_free(c);
@@ -82,6 +82,6 @@ void walk_on_again(void *ctx, struct task_change *c)
         walk_submit(w, c);
         return;
     }
-    walk_answer(w, c, e); /* somebody ended it meanwhile, or it went on */
+    walk_tell_agent(w, c, e); /* somebody ended it meanwhile, or it went on */
     task_change_free(c);
 }

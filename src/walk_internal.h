@@ -62,7 +62,7 @@ void walk_refuse(struct msg *m, enum err e);
 void walk_submit(struct walk *w, struct task_change *c);
 
 /* The agent hears what became of its result. */
-void walk_answer(struct walk *w, const struct task_change *c, enum err e);
+void walk_tell_agent(struct walk *w, const struct task_change *c, enum err e);
 
 /* The agent of that name as it is now; NULL: there is none. */
 const struct agent *walk_agent_of(void *ctx, struct str name);

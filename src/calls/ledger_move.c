@@ -165,11 +165,11 @@ static void tell(struct books *b)
     buf_init(&data, TOLD_MAX);
     out = json_out(&data);
     json_open(&out, '{');
-    put_str(&out, STR("user"), str_of(b->user));
-    put_str(&out, STR("account"), str_of(b->account.text));
-    put(&out, STR("amount_micros"), b->order.amount);
-    put_str(&out, STR("posting"), str_of(b->id));
-    put_str(&out, STR("by"), b->order.by);
+    json_member_text(&out, "user", str_of(b->user));
+    json_member_text(&out, "account", str_of(b->account.text));
+    json_member_int(&out, "amount_micros", b->order.amount);
+    json_member_text(&out, "posting", str_of(b->id));
+    json_member_text(&out, "by", b->order.by);
     json_close(&out, '}');
     if (data.over || FAULT("calls.money_told"))
         b->tx.build_error = ERR_NOMEM;

@@ -29,7 +29,8 @@ static enum err no_memory(struct why *why)
 /* Where the user says, else in memory. */
 static enum err make_folder(struct eval_fleet *f, struct why *why)
 {
-    const char *const roots[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
+    const char *const roots[] = {config_env(environ, "TMPDIR"), "/dev/shm",
+                                 "/tmp"};
 
     for (size_t i = 0; i < 3 && !f->has_folder; i++) {
         int n = snprintf(f->folder, sizeof(f->folder),
