@@ -134,6 +134,15 @@ static void on_removal(void *ctx, struct tx *tx, struct str name, int64_t at_ms)
 {
     (void)ctx;
     lessons_agent_gone(tx, name, at_ms);
+    broker_agent_gone(tx, name);
+}
+
+static void on_removed(void *ctx, struct str name)
+{
+    struct server *s = ctx;
+
+    if (s->walk)
+        walk_agent_gone(s->walk, name);
 }
 
 static enum agent_state state_of(void *ctx, const struct agent *a)
@@ -194,6 +203,7 @@ static enum err open_registry(struct server *s, struct why *why)
                                  .on_new = on_new_agent,
                                  .on_change = on_agents_changed,
                                  .on_removal = on_removal,
+                                 .on_removed = on_removed,
                                  .ctx = s};
     enum err e;
 

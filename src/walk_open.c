@@ -189,6 +189,11 @@ void walk_agents_changed(struct walk *w)
     deliver_agents_changed(w->deliver);
 }
 
+void walk_agent_gone(struct walk *w, struct str name)
+{
+    deliver_resume(w->deliver, name);
+}
+
 enum agent_state walk_state(const struct walk *w, const struct agent *a)
 {
     return deliver_state(w->deliver, a);

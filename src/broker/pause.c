@@ -33,6 +33,15 @@ enum err pauses_load(struct broker *b)
     return e;
 }
 
+void broker_agent_gone(struct tx *tx, struct str agent)
+{
+    char name[AGENT_NAME_MAX + 1];
+    struct tx_op *op = tx_prune(tx, &pause_table, 1);
+
+    tx_if(op, PAUSE_AGENT, IS,
+          value_text(str_lowered(agent, name, AGENT_NAME_MAX)));
+}
+
 struct pausing {
     struct tx tx;
     struct broker *broker;

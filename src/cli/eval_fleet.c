@@ -26,17 +26,22 @@ static enum err no_memory(struct why *why)
 
 /* The folder. */
 
+/* Where the user says, else in memory. */
 static enum err make_folder(struct eval_fleet *f, struct why *why)
 {
-    static const char *const roots[] = {"/dev/shm", "/tmp"};
+    const char *const roots[] = {getenv("TMPDIR"), "/dev/shm", "/tmp"};
 
-    for (size_t i = 0; i < 2 && !f->has_folder; i++) {
-        snprintf(f->folder, sizeof(f->folder), "%s/signalbox-eval-XXXXXX",
-                 roots[i]);
-        f->has_folder = mkdtemp(f->folder) != NULL;
+    for (size_t i = 0; i < 3 && !f->has_folder; i++) {
+        int n = snprintf(f->folder, sizeof(f->folder),
+                         "%s/signalbox-eval-XXXXXX", roots[i] ? roots[i] : "");
+
+        f->has_folder = n >= (int)sizeof("/signalbox-eval-XXXXXX") &&
+                        n < (int)sizeof(f->folder) &&
+                        mkdtemp(f->folder) != NULL;
     }
     if (!f->has_folder)
-        return why_err(why, ERR_IO, "cannot make a folder in /dev/shm or /tmp");
+        return why_err(why, ERR_IO,
+                       "cannot make a folder in $TMPDIR, /dev/shm or /tmp");
     f->is_held = !store_folder_open(&f->held, str_of(f->folder), why);
     return f->is_held ? OK : ERR_IO;
 }
