@@ -20,12 +20,14 @@ async function send(page, ...shown) {
 }
 
 const SELECT = { method: 'select', title: 'Allow rm -rf build?', options: ['Allow', 'Block'] };
-const heard = (page, told) => page.locator('.answer').getByText(JSON.stringify(told).replaceAll(':', ': ').replaceAll(',', ', ')).waitFor();
+const heard = (page, told) => page.locator('.answer').getByText(JSON.stringify(told).replaceAll(':',
+  ': ').replaceAll(',', ', ')).waitFor();
 
 test('each kind of question is asked in the playground and answered there', async () => {
   const page = await server.newPage();
   await send(page, SELECT, { method: 'confirm', title: 'Sure?', message: 'There is no way back.' },
-    { method: 'input', title: 'Your name', placeholder: 'Ada' }, { method: 'editor', title: 'The note', prefill: 'Line 1\nLine 2' });
+    { method: 'input', title: 'Your name', placeholder: 'Ada' },
+      { method: 'editor', title: 'The note', prefill: 'Line 1\nLine 2' });
   const one = (title) => question(page).filter({ hasText: title });
   await one('The note').waitFor();
   await shot(page, 'playground-asked', { whole: true });
@@ -37,7 +39,8 @@ test('each kind of question is asked in the playground and answered there', asyn
   await one('Your name').getByLabel('Your answer').press('Enter');
   assert.equal(await one('The note').getByLabel('Your answer').inputValue(), 'Line 1\nLine 2');
   await button(one('The note'), 'No answer').click();
-  await heard(page, { 'd-0': [{ value: 'Block' }], 'd-1': [{ confirmed: true }], 'd-2': [{ value: 'Grace' }], 'd-3': [{ cancelled: true }] });
+  await heard(page, { 'd-0': [{ value: 'Block' }], 'd-1': [{ confirmed: true }], 'd-2': [{ value: 'Grace' }],
+    'd-3': [{ cancelled: true }] });
   assert.equal(await question(page).count(), 0);
   await page.getByText('admin has cancelled it.').waitFor();
 });

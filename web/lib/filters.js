@@ -61,7 +61,8 @@ export function Search({ label, hint, value = '', onSearch, type = 'search', ...
     if (s.timer) tell(e.target.value);
     s.isOn = false;
   };
-  return html`<${Field} label=${label} hint=${hint}><input type=${type} value=${text} spellcheck=${false} autocomplete="off" onInput=${input} onBlur=${leave}
+  return html`<${Field} label=${label} hint=${hint}><input type=${type} value=${text} spellcheck=${false}
+    autocomplete="off" onInput=${input} onBlur=${leave}
     onKeyDown=${(e) => e.key === 'Enter' && tell(e.target.value)} ...${more}/><//>`;
 }
 
@@ -69,7 +70,8 @@ export function Search({ label, hint, value = '', onSearch, type = 'search', ...
 export function Exact({ label, hint, value = '', onChoose, ...more }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
-  return html`<${Field} label=${label} hint=${hint}><input type="search" value=${text} spellcheck=${false} autocomplete="off"
+  return html`<${Field} label=${label} hint=${hint}><input type="search" value=${text} spellcheck=${false}
+    autocomplete="off"
     onInput=${(e) => setText(e.target.value)} onChange=${(e) => onChoose(e.target.value.trim())} ...${more}/><//>`;
 }
 

@@ -17,21 +17,26 @@ const ENDED = {
 };
 
 function Ended({ input }) {
-  return html`<p class="asked-over faint" role="status"><${Name} agent=${input.agent}/> asked <${Text} text=${`“${input.title || 'something'}”`} max=${200}/>: ${
-    input.by ? html`<${Text} text=${input.by} max=${128} line=${true}/> ${input.outcome === 'answered' ? 'has answered.' : 'has cancelled it.'}` : ENDED[input.outcome]}</p>`;
+  return html`<p class="asked-over faint" role="status"><${Name} agent=${input.agent}/> asked <${Text}
+    text=${`“${input.title || 'something'}”`} max=${200}/>: ${
+    input.by ? html`<${Text} text=${input.by} max=${128} line=${true}/> ${input.outcome === 'answered' ? 'has answered.'
+      : 'has cancelled it.'}` : ENDED[input.outcome]}</p>`;
 }
 
 function Choices({ input, say }) {
   if (input.kind === 'confirm')
-    return html`<${Button} kind="main" onClick=${() => say({ confirmed: true })}>Yes<//><${Button} onClick=${() => say({ confirmed: false })}>No<//>`;
-  return input.options.map((o, i) => html`<${Button} key=${i} onClick=${() => say({ value: o })}><${Text} text=${o} max=${200} line=${true}/><//>`);
+    return html`<${Button} kind="main" onClick=${() => say({ confirmed: true })}>Yes<//>
+      <${Button} onClick=${() => say({ confirmed: false })}>No<//>`;
+  return input.options.map((o, i) => html`<${Button} key=${i}
+    onClick=${() => say({ value: o })}><${Text} text=${o} max=${200} line=${true}/><//>`);
 }
 
 function Words({ input, say, error }) {
   const [value, setValue] = useState(input.prefill || '');
   const more = { value, onInput: (e) => setValue(e.target.value), placeholder: input.placeholder };
   return html`<form class="asked-words" onSubmit=${(e) => { e.preventDefault(); say({ value }); }}>
-    <${Field} label="Your answer" error=${error}>${input.kind === 'editor' ? html`<textarea rows="6" ...${more}></textarea>` : html`<input autocomplete="off" ...${more}/>`}<//>
+    <${Field} label="Your answer" error=${error}>${input.kind === 'editor'
+      ? html`<textarea rows="6" ...${more}></textarea>` : html`<input autocomplete="off" ...${more}/>`}<//>
     <div class="actions"><${Button} kind="main" type="submit">Answer<//><${Nothing} say=${say}/></div></form>`;
 }
 
@@ -58,8 +63,10 @@ function Asked({ input }) {
       : isWords ? html`<${Words} input=${input} say=${say} error=${error}/>`
       : html`<div class="actions"><${Choices} input=${input} say=${say}/><${Nothing} say=${say}/></div>`}
     ${error && !isWords && html`<p class="field-error" role="alert"><${Text} text=${error}/></p>`}
-    <p class="faint">It waits until <${Time} ms=${input.until_ms}/>, as long as somebody looks on; the time of the task goes on.</p>
+    <p class="faint">It waits until <${Time}
+      ms=${input.until_ms}/>, as long as somebody looks on; the time of the task goes on.</p>
   </section>`;
 }
 
-export const Inputs = ({ list }) => (list.length ? html`<div class="asked-all" aria-live="polite">${list.map((i) => html`<${Asked} key=${i.input_id} input=${i}/>`)}</div>` : null);
+export const Inputs = ({ list }) => (list.length ? html`<div class="asked-all"
+  aria-live="polite">${list.map((i) => html`<${Asked} key=${i.input_id} input=${i}/>`)}</div>` : null);
