@@ -233,10 +233,7 @@ TEST(stopping_between_two_turns_of_a_pipeline_loses_no_reply)
     CHECK(n_answered < 200);
     say(fd, GET("/late")); /* still with the kernel when we stop */
     net_stop(s.net, 1000, stage_done, &s);
-    for (int i = 0; i < TURNS && !h.is_eof && !h.is_reset; i++) {
-        turn_once(&s);
-        hear(fd, &h);
-    }
+    HEAR_UNTIL(&s, fd, &h, h.is_eof || h.is_reset);
     CHECK(h.is_eof && !h.is_reset);
     CHECK(count(&h, "HTTP/1.1 200") == n_answered);
     close(fd);
@@ -254,10 +251,7 @@ TEST(stopping_over_a_request_not_yet_read_loses_no_reply)
     turn(&s, 3);
     say(fd, GET("/late"));
     net_stop(s.net, 1000, stage_done, &s);
-    for (int i = 0; i < TURNS && !h.is_eof && !h.is_reset; i++) {
-        turn_once(&s);
-        hear(fd, &h);
-    }
+    HEAR_UNTIL(&s, fd, &h, h.is_eof || h.is_reset);
     CHECK(h.is_eof && !h.is_reset && count(&h, "HTTP/1.1 200") == 1);
     close(fd);
     stage_await_stop(&s);

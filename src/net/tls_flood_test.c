@@ -64,6 +64,7 @@ static void caught_step(struct stage *s, struct caught *c)
     caught_gather(c);
     CHECK(caught_send(c));
     turn(s, 2);
+    wait_for_some(s, c->g.fd, 0);
     caught_take(c);
 }
 
@@ -73,7 +74,7 @@ static struct caught caught_in(struct stage *s, int version)
 
     SSL_set_min_proto_version(c.g.ssl, version);
     SSL_set_max_proto_version(c.g.ssl, version);
-    for (int i = 0; i < 20 && !guest_shake(&c.g); i++)
+    for (int i = 0; i < TURNS && !guest_shake(&c.g); i++)
         caught_step(s, &c);
     CHECK(SSL_is_init_finished(c.g.ssl));
     caught_step(s, &c);
@@ -106,6 +107,7 @@ static void check_turns(struct stage *s, struct caught *c, bool is_cut)
 
         (void)caught_send(c);
         turn_once(s);
+        wait_for_some(s, -1, i);
         taken = net_stats(s->net).bytes_in_total - before;
         most = taken > most ? taken : most;
         if (is_cut && net_stats(s->net).connections == 0)

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "task/task.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 #include "watch/watch.h"
 
@@ -36,10 +37,7 @@ static struct {
 
 static inline void stage_remove(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", stage.root);
-    CHECK(system(command) == 0);
+    folder_remove(stage.root);
 }
 
 static enum ready stage_on_ready(void *ctx, const struct task *t)

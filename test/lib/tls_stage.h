@@ -11,6 +11,7 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
+#include "test/lib/folder.h"
 #include "test/lib/net_stage.h"
 
 enum { DAY_S = 24 * 3600 };
@@ -30,10 +31,7 @@ static inline void folder_init(struct tls_folder *f)
 
 static inline void folder_fini(struct tls_folder *f)
 {
-    char command[96];
-
-    snprintf(command, sizeof(command), "rm -rf %s", f->path);
-    CHECK(system(command) == 0);
+    folder_remove(f->path);
 }
 
 struct cert_wish {
@@ -190,7 +188,14 @@ static inline bool guest_shake(struct guest *g)
 /* Shake hands, until it has worked or not. */
 static inline bool guest_meet(struct stage *s, struct guest *g)
 {
-    UNTIL(s, guest_shake(g));
+    bool is_over = guest_shake(g);
+
+    for (int t_left = TURNS; !is_over && t_left > 0; t_left--) {
+        turn_once(s);
+        wait_for_some(s, g->fd, t_left);
+        is_over = guest_shake(g);
+    }
+    CHECK(is_over);
     return !g->is_broken;
 }
 
@@ -236,12 +241,14 @@ static inline void guest_listen(struct stage *s, struct guest *g,
     guest_hear(g, h);
 }
 
-#define GUEST_UNTIL(s, g, h, condition)      \
-    do {                                     \
-        int t_left = TURNS;                  \
-        while (!(condition) && t_left-- > 0) \
-            guest_listen(s, g, h);           \
-        CHECK(condition);                    \
+#define GUEST_UNTIL(s, g, h, condition)        \
+    do {                                       \
+        int t_left = TURNS;                    \
+        while (!(condition) && t_left-- > 0) { \
+            guest_listen(s, g, h);             \
+            wait_for_some(s, (g)->fd, t_left); \
+        }                                      \
+        CHECK(condition);                      \
     } while (0)
 
 /* Come, say, hear until the server ends it, leave. */

@@ -264,12 +264,14 @@ static inline void ws_listen(struct ws_stage *w, struct ws_client *c)
     understand(c);
 }
 
-#define WS_UNTIL(w, c, condition)            \
-    do {                                     \
-        int t_left = TURNS;                  \
-        while (!(condition) && t_left-- > 0) \
-            ws_listen(w, c);                 \
-        CHECK(condition);                    \
+#define WS_UNTIL(w, c, condition)                    \
+    do {                                             \
+        int t_left = TURNS;                          \
+        while (!(condition) && t_left-- > 0) {       \
+            ws_listen(w, c);                         \
+            wait_for_some(&(w)->s, (c)->fd, t_left); \
+        }                                            \
+        CHECK(condition);                            \
     } while (0)
 
 /* Nothing more comes of it: let a few turns pass. */
@@ -305,17 +307,23 @@ static inline void ws_await_welcome(struct ws_stage *w, struct ws_client *c)
     understand(c);
 }
 
-static inline void ws_open_small(struct ws_stage *w, struct ws_client *c,
-                                 int rcvbuf_bytes)
+static inline void ws_open_with(struct ws_stage *w, struct ws_client *c, int fd)
 {
-    *c = (struct ws_client){.fd = dial_small(&w->s, rcvbuf_bytes)};
+    *c = (struct ws_client){.fd = fd};
     say(c->fd, HELLO("/ws"));
     ws_await_welcome(w, c);
 }
 
 static inline void ws_open(struct ws_stage *w, struct ws_client *c)
 {
-    ws_open_small(w, c, 0);
+    ws_open_with(w, c, dial(&w->s));
+}
+
+/* The kernel takes little of what is sent to it, at both ends. */
+static inline void ws_open_small(struct ws_stage *w, struct ws_client *c)
+{
+    ws_open_with(w, c, dial_small(&w->s, SMALL_BUFFER));
+    keep_sndbuf(conn_of(w), SMALL_BUFFER);
 }
 
 /* So many of one byte. */
