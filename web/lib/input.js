@@ -3,13 +3,6 @@
 import { Button, Field, Name, Text, Time, html, useState } from './ui.js';
 import { can, path, post } from './api.js';
 
-/** The questions of a stream after one more `input` or `input_over`. */
-export function heardInput(list, type, { input }) {
-  const at = list.findIndex((i) => i.input_id === input.input_id);
-  if (at < 0) return type === 'input' ? [...list, input] : list;
-  return list.map((i, n) => (n === at ? { ...i, ...input } : i));
-}
-
 const ENDED = {
   unheard: 'nobody was there for too long, so it was cancelled.',
   expired: 'the agent did not wait any longer.',

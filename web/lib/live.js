@@ -106,6 +106,13 @@ function pause(ms, signal) {
   });
 }
 
+/** The questions of a stream after one more `input` or `input_over`. */
+export function heardInput(list, type, { input }) {
+  const at = list.findIndex((i) => i.input_id === input.input_id);
+  if (at < 0) return type === 'input' ? [...list, input] : list;
+  return list.map((i, n) => (n === at ? { ...i, ...input } : i));
+}
+
 // The feed.
 
 const RECENT = 500;

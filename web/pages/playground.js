@@ -3,8 +3,7 @@
 import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef,
   useState } from '../lib/ui.js';
 import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
-import { Inputs, heardInput } from '../lib/input.js';
-import { stream } from '../lib/live.js';
+import { heardInput, stream } from '../lib/live.js';
 import { bytesOf, duration, money } from '../lib/format.js';
 
 const PAUSE_MS = 120; // after a key, before the server is asked
@@ -47,6 +46,7 @@ function useLater(isWanted, load) {
   return module;
 }
 const useDrawing = (isWanted) => useLater(isWanted, () => import('../lib/candidates.js'));
+const useAsking = (isWanted) => useLater(isWanted, () => import('../lib/input.js'));
 const useTeaching = (isWanted) => useLater(isWanted, () => import('./playground_teach.js'));
 
 // One message and what came of it. What was said stays while other pages are
@@ -111,6 +111,7 @@ function settled(parts, text) {
 }
 
 function Turn({ turn, onCorrected, onEdit }) {
+  const asking = useAsking(turn.inputs.length > 0);
   const by = turn.decision?.agent || 'the agent';
   const last = turn.parts.length - 1;
   const first = turn.parts.findIndex((p) => !p.agent && p.text.trim());
@@ -125,7 +126,7 @@ function Turn({ turn, onCorrected, onEdit }) {
           ${i === first && turn.decision && html`<span class="voice-name"><${Text} text=${by} line=${true}/></span>`}
             <${Text} text=${p.text.trim()}/>${i === last && !turn.isOver && html`<${Caret}/>`}</div>`))}
       ${last < 0 && !turn.isOver && html`<div class="answer"><${Caret}/></div>`}</div>`}
-    <${Inputs} list=${turn.inputs}/>
+    ${asking && html`<${asking.Inputs} list=${turn.inputs}/>`}
     ${turn.isOver && turn.error && html`<p class="problem"><${Text}
       text=${turn.error.message || turn.error.code}/></p>`}
     <${TurnFoot} turn=${turn} onCorrected=${onCorrected} onEdit=${onEdit}/>

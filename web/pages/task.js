@@ -3,8 +3,8 @@
 import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useEffect, useGet, useRef,
   useState } from '../lib/ui.js';
 import { can, get, now, path } from '../lib/api.js';
-import { Inputs, heardInput } from '../lib/input.js';
-import { stream, useRefresh } from '../lib/live.js';
+import { Inputs } from '../lib/input.js';
+import { heardInput, stream, useRefresh } from '../lib/live.js';
 import { duration, money } from '../lib/format.js';
 import { cancelTask, isOver } from '../lib/tasks.js';
 import { Message } from '../lib/message.js';
