@@ -50,7 +50,7 @@ TEST(an_idle_connection_owns_no_buffers)
     stage_init(&s, test_opts());
     fd = dial(&s);
     say_n(fd, GET("/split"), 10);
-    turn(&s, 3);
+    UNTIL(&s, net_stats(s.net).buffered_bytes > 0);
     c = s.net->slots[0].c;
     CHECK(c->state == CONN_HEAD && c->in.n == 10);
     say(fd, &GET("/split")[10]);
@@ -109,10 +109,12 @@ TEST(replies_to_pipelined_requests_leave_in_order_and_together)
 
     stage_init(&s, test_opts());
     fd = dial(&s);
-    turn(&s, 2);
+    UNTIL(&s, net_stats(s.net).connections == 1);
     say(fd, GET("/1") GET("/2") GET("/3") "GET /4 HT");
+    await_arrival(s.net->slots[0].c->fd, 3 * strlen(GET("/1")) + 9);
     turn(&s, 1);
     CHECK(s.n_requests == 3);
+    await_arrival(fd, 1);
     hear(fd, &h);
     CHECK(count(&h, "200 OK") == 3);
     CHECK(strstr(h.text, "\r\n\r\n/1") < strstr(h.text, "\r\n\r\n/2"));
@@ -139,12 +141,16 @@ TEST(many_requests_at_once_let_others_come_between)
     b = dial(&s);
     UNTIL(&s, net_stats(s.net).connections == 2);
     say(a, text);
+    await_arrival(s.net->slots[0].c->fd, strlen(text));
     for (int i = 1; i <= 3; i++) {
         say(b, GET("/b"));
+        await_arrival(s.net->slots[1].c->fd, strlen(GET("/b")));
         turn(&s, 1);
+        await_arrival(b, 1);
         hear(b, &hb);
         CHECK(s.n_requests == i * (REQUESTS_PER_TURN + 1));
         CHECK(count(&hb, "/b") == i);
+        await_arrival(a, 1);
         hear(a, &ha); /* what was answered is not held back */
         CHECK(count(&ha, "200 OK") == i * REQUESTS_PER_TURN);
     }
@@ -171,9 +177,7 @@ TEST(requests_that_wait_for_their_turn_keep_the_loop_awake)
         say(fd, GET("/"));
     while (s.n_requests < ASKED)
         uv_run(&s.loop.uv, UV_RUN_ONCE);
-    turn(&s, 1);
-    hear(fd, &h);
-    CHECK(count(&h, "200 OK") == ASKED);
+    HEAR_UNTIL(&s, fd, &h, count(&h, "200 OK") == ASKED);
     close(fd);
     stage_fini(&s);
 }
@@ -591,8 +595,7 @@ TEST(options_may_change_inside_a_request)
     HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\nmany"));
     say(fd, "POST /less HTTP/1.1\r\nHost: h\r\n"
             "Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n");
-    turn(&s, 3);
-    CHECK(s.net->slots[0].c->state == CONN_BODY);
+    UNTIL(&s, s.net->slots[0].c->state == CONN_BODY);
     more.max_body_bytes = 4; /* less than is here */
     net_set_opts(s.net, &more);
     say(fd, "3\r\nfgh\r\n");

@@ -214,8 +214,7 @@ TEST(what_cannot_become_one_was_none)
     call_port(&d, "127.0.0.1", d.raw_port);
     fd = raw_agree(&d, "", 0);
     use_up_timers(&d.w.s, net_find(d.w.s.net, d.id));
-    turn(&d.w.s, 1);
-    CHECK(fault_fired());
+    UNTIL(&d.w.s, fault_fired());
     CHECK_STR(str_of(d.call.told), "end 1006 out_of_memory[out of memory] ");
     CHECK_INT(net_stats(d.w.s.net).dials_failed_total, 1);
     CHECK_INT(net_stats(d.w.s.net).dialling, 0);

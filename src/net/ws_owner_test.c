@@ -503,7 +503,7 @@ TEST(sending_and_pausing_while_it_is_being_dialled)
     fd = raw_agree(&d, "\x81\x02hi", 4);
     CHECK(net_ws_send(d.w.s.net, d.id, WS_TEXT, STR("early")) == ERR_GONE);
     net_ws_pause(d.w.s.net, d.id, true);
-    turn(&d.w.s, 1);
+    UNTIL(&d.w.s, strstr(d.call.told, "text["));
     CHECK_STR(str_of(d.call.told), "open[] text[hi] ");
     close(fd);
     dial_stage_fini(&d);

@@ -153,6 +153,8 @@ static inline int raw_accept(struct dial_stage *d)
     for (int i = 0; i < TURNS && fd < 0; i++) {
         turn_once(&d->w.s);
         fd = accept4(d->raw_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0)
+            wait_for_some(&d->w.s, d->raw_fd, i);
     }
     CHECK(fd >= 0);
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));

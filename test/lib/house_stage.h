@@ -395,6 +395,19 @@ static inline bool house_is_whole(const char *p, size_t n)
            n >= (size_t)(end + 4 - p) + strtoul(length + 16, NULL, 10);
 }
 
+/* Before time passes: nothing is under way. A kernel that is short of time
+ * brings what was said later than at once, and a thread takes its time. */
+static inline void house_wait(struct house *h, int fd)
+{
+    struct pollfd p[2] = {
+        {.fd = uv_backend_fd(&h->loop.uv), .events = POLLIN},
+        {.fd = fd, .events = POLLIN},
+    };
+
+    if (uv_backend_timeout(&h->loop.uv) != 0)
+        poll(p, 2, 2);
+}
+
 /* Turn until fd has a whole reply, or was closed: its bytes, NUL behind them.
  * Time passes while nothing happens; a reply must come before net gives up,
  * and once more as long for one that tries again. */
@@ -412,6 +425,8 @@ static inline size_t house_reply(struct house *h, int fd, char *out, size_t max)
         out[n] = '\0';
         if (got == 0 || (got < 0 && errno != EAGAIN) || house_is_whole(out, n))
             return n;
+        if (got < 0 && i % 8 == 6)
+            house_wait(h, fd);
         if (got < 0 && i % 8 == 7) {
             h->time.mono_ms += HOUSE_STEP_MS;
             h->time.wall_ms += HOUSE_STEP_MS;

@@ -154,6 +154,8 @@ static inline void hub_client_turn(struct hub_client *c, int i, bool may_pass)
         buf_commit(&c->in, (size_t)n);
     else if (n == 0 || errno != EAGAIN)
         c->is_over = true;
+    else if (may_pass && i % 8 == 6)
+        house_wait(h, c->fd);
     else if (may_pass && i % 8 == 7) {
         h->time.mono_ms += HOUSE_STEP_MS;
         h->time.wall_ms += HOUSE_STEP_MS;
