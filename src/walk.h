@@ -65,6 +65,13 @@ void walk_agent_came(struct walk *w);
 /* Agents have come, changed or gone. */
 void walk_agents_changed(struct walk *w);
 
+/* That agent is removed, durably: whoever takes its name next is not paused
+ * for it. */
+void walk_agent_gone(struct walk *w, struct str name);
+
+/* The server ends: that its agents lose it is no news of them. */
+void walk_stopping(struct walk *w);
+
 /* How an agent is. */
 enum agent_state walk_state(const struct walk *w, const struct agent *a);
 

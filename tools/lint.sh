@@ -25,13 +25,21 @@ sources() {
 
 layout() { sources | xargs clang-format --dry-run -Werror; }
 
-# Of what this build compiles; tests show their own bugs, and what a script made
-# is data.
+# Of what this build compiles, each file once, though some are compiled several
+# times; tests show their own bugs, and what a script made is data.
 bugs() {
-    sed -n 's|^ *"file": "\.\./\(.*\)",*$|\1|p' "$build/compile_commands.json" |
-        sort -u | grep -E '^(src|train|client)/' |
-        grep -vE '_test\.c$|^src/base/unicode\.c$' |
-        xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet \
+    mkdir -p "$build/tidy"
+    /usr/bin/python3 -c '
+import json, re, sys
+once = {}
+for c in json.load(sys.stdin):
+    if (re.match(r"\.\./(src|train|client)/", c["file"]) and not
+            re.search(r"_test\.c$|src/base/unicode\.c$", c["file"])):
+        once.setdefault(c["file"], c)
+json.dump(list(once.values()), open(sys.argv[1], "w"))
+print("\n".join(f[len("../"):] for f in sorted(once)))' \
+        "$build/tidy/compile_commands.json" <"$build/compile_commands.json" |
+        xargs -P "$(nproc)" -n 4 clang-tidy -p "$build/tidy" --quiet \
             --extra-arg=-Wno-unknown-warning-option 2>/dev/null
 }
 

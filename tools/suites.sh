@@ -18,9 +18,8 @@ fixed=
 limit=
 [ -z "${STRESS:-}" ] || limit='-t 0'
 
-# Tests in C name all that they need, so that meson builds no more than that:
-# a third of the time that the thread sanitizer takes. Those in Python do not.
-[ "$*" = threads ] || ninja -C "$dir" --quiet
+# Tests name what they need, so that meson builds no more than that: a third of
+# the time that the thread sanitizer takes.
 rm -f "$log"
 # Many tests wait most of their time, so more run at once than there are cores.
 # shellcheck disable=SC2086 # words, on purpose

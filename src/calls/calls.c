@@ -59,7 +59,7 @@ static const struct call_row {
      ARGS("after")},
     {STR("GET"), STR("/api/tasks/:id/tree"), call_tasks_tree, SCOPE_READ, NULL},
     {STR("GET"), STR("/api/trees"), call_trees_list, SCOPE_READ,
-     ARGS("limit", "cursor")},
+     ARGS("limit", "cursor", "status", "agent", "user", "since")},
     {STR("POST"), STR("/api/tasks/:id/cancel"), call_tasks_cancel, SCOPE_SEND,
      NULL},
     {STR("POST"), STR("/api/tasks/:id/input"), call_tasks_input, SCOPE_SEND,

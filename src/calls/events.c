@@ -42,8 +42,7 @@ static struct speak_event event_open(struct open *o, struct json_out *out,
 
     *out = json_out(&o->calls->body);
     json_open(out, '{');
-    json_key(out, STR("at_ms"));
-    json_put_int(out, at_ms);
+    json_member_int(out, "at_ms", at_ms);
     return e;
 }
 
@@ -55,10 +54,8 @@ static void event_close(const struct speak_event *e, struct json_out *out)
 
 static void put_task(struct open *o, struct json_out *out, int64_t turn)
 {
-    json_key(out, STR("task_id"));
-    json_put_str(out, str_of(o->task_id.text));
-    json_key(out, STR("turn"));
-    json_put_int(out, turn);
+    json_member_text(out, "task_id", str_of(o->task_id.text));
+    json_member_int(out, "turn", turn);
 }
 
 static void write_gap(struct open *o, int64_t number, int64_t at_ms)
@@ -129,10 +126,7 @@ static void write_event(struct open *o, const struct task_event *event)
     json_key(&out, is_chunk ? STR("text") : STR("status"));
     json_put_str(&out,
                  is_chunk ? event->text : task_status_name(event->status));
-    if (event->agent.n) {
-        json_key(&out, STR("agent"));
-        json_put_str(&out, event->agent);
-    }
+    json_member_some(&out, "agent", event->agent);
     event_close(&e, &out);
 }
 

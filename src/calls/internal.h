@@ -37,6 +37,9 @@ struct str call_arg(const struct call *c, const char *name);
 /* ?limit=, 1 to 500 and 50 if it is not given. False: refused. */
 MUST_USE bool call_limit(struct call *c, size_t *out);
 
+/* The status that a list is narrowed to; zero: to none. False: refused. */
+MUST_USE bool call_status(struct call *c, enum task_status *out);
+
 /* Whether the answer is wanted as server-sent events. */
 bool call_wants_events(const struct call *c);
 

@@ -177,7 +177,7 @@ static enum task_status in_row(enum task_status s)
     return task_move_is_durable(s) ? s : TASK_QUEUED;
 }
 
-static bool read_status(struct call *c, enum task_status *out)
+bool call_status(struct call *c, enum task_status *out)
 {
     struct str arg = call_arg(c, "status");
 
@@ -241,7 +241,7 @@ void call_tasks_list(struct call *c)
     size_t limit;
     struct open *o;
 
-    if (!call_limit(c, &limit) || !read_status(c, &status) ||
+    if (!call_limit(c, &limit) || !call_status(c, &status) ||
         !read_cursor(c, &cursor) || !(o = open_new(c)))
         return;
     o->list.status = status;

@@ -185,10 +185,8 @@ static void show_event_as_json(struct sending *s, const struct sse_event *e,
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("event"));
-    json_put_str(&o, cli_tamed(s->c, e->type));
-    json_key(&o, STR("id"));
-    json_put_str(&o, cli_tamed(s->c, e->id));
+    json_member_text(&o, "event", cli_tamed(s->c, e->type));
+    json_member_text(&o, "id", cli_tamed(s->c, e->id));
     json_key(&o, STR("data"));
     cli_json_line(out, data);
     out->n--; /* the line goes on */

@@ -139,6 +139,9 @@ struct deliver_opts {
                     enum wire_tool tool, struct str arguments,
                     deliver_tool_done *done, void *done_ctx, void **handle);
     void (*tool_cancel)(void *ctx, void *handle);
+
+    /* How that agent is may change in a moment. May be NULL. */
+    void (*on_stir)(void *ctx, struct str agent);
     void *ctx;
 };
 

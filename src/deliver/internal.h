@@ -125,6 +125,9 @@ struct delivery_failure {
 };
 void delivery_failed(struct delivery *y, const struct delivery_failure *f);
 
+/* How it is may change now: before that, so that it can be seen how it was. */
+void deliver_stir(struct deliver *d, struct str agent);
+
 enum {
     DELIVER_ERRANDS_MAX = 10 * 1000 * 1000, /* tasks are bounded long before */
     DELIVER_DESKS_MAX = 10 * 1000 * 1000,   /* and agents */

@@ -117,16 +117,11 @@ static struct json_out open_note(struct hearing *g, struct str method,
     hub_clear(&h->out);
     o = wire_call_open(&h->out, STR(""), method);
     json_open(&o, '{');
-    json_key(&o, STR("task_id"));
-    json_put_str(&o, str_of(g->task_id.text));
-    json_key(&o, STR("turn"));
-    json_put_int(&o, turn);
-    if (number) {
-        json_key(&o, STR("event_id"));
-        json_put_str(&o, speak_place_write(&place, text));
-    }
-    json_key(&o, STR("at_ms"));
-    json_put_int(&o, at_ms);
+    json_member_text(&o, "task_id", str_of(g->task_id.text));
+    json_member_int(&o, "turn", turn);
+    if (number)
+        json_member_text(&o, "event_id", speak_place_write(&place, text));
+    json_member_int(&o, "at_ms", at_ms);
     return o;
 }
 
@@ -214,10 +209,7 @@ static void say_event(struct hearing *g, const struct task_event *e)
 
     json_key(&o, is_chunk ? STR("text") : STR("status"));
     json_put_str(&o, is_chunk ? e->text : task_status_name(e->status));
-    if (e->agent.n) {
-        json_key(&o, STR("agent"));
-        json_put_str(&o, e->agent);
-    }
+    json_member_some(&o, "agent", e->agent);
     close_note(g, &o);
 }
 
@@ -233,8 +225,7 @@ static void say_result(struct hearing *g, const struct task *t)
     o = wire_call_open(&h->out, STR(""), STR("task.result"));
     json_open(&o, '{');
     speak_result(&o, t);
-    json_key(&o, STR("at_ms"));
-    json_put_int(&o, t->finished_ms);
+    json_member_int(&o, "at_ms", t->finished_ms);
     close_note(g, &o);
     hearing_end(g);
 }

@@ -2,15 +2,6 @@
  * sums of. Slow on purpose; tests ask after every step. */
 #include "task/internal.h"
 
-static size_t count(const struct list *l)
-{
-    size_t n = 0;
-
-    for (struct list_node *at = list_first(l); at; at = list_next(l, at))
-        n++;
-    return n;
-}
-
 /* Listeners are idle exactly when they have read everything, or hear of it. */
 static bool listeners_are_right(const struct task_entry *e, int64_t *n)
 {
@@ -26,7 +17,7 @@ static bool listeners_are_right(const struct task_entry *e, int64_t *n)
         n_hearers += l->hears_inputs;
         (*n)++;
     }
-    return count(&e->idle) <= n_idle && n_hearers == e->n_hearers;
+    return list_length(&e->idle) <= n_idle && n_hearers == e->n_hearers;
 }
 
 static bool state_is_right(const struct tasks *ts, const struct task_entry *e)
@@ -130,7 +121,7 @@ static bool entries_are_right(const struct tasks *ts, enum entry_state state,
 {
     const struct list *l = &ts->entries[state];
 
-    if (count(l) != ts->n_entries[state])
+    if (list_length(l) != ts->n_entries[state])
         return false;
     for (struct list_node *n = list_first(l); n; n = list_next(l, n)) {
         const struct task_entry *e = entry_of_node(n);
@@ -171,7 +162,7 @@ bool tasks_check(const struct tasks *ts)
         if (!entries_are_right(ts, (enum entry_state)state, &s))
             return false;
     for (int head = HEAD_READY; head < N_HEAD_STATES; head++)
-        if (count(&ts->heads[head]) != s.n_heads[head])
+        if (list_length(&ts->heads[head]) != s.n_heads[head])
             return false;
     if (!list_is_empty(&ts->heads[HEAD_READY]) &&
         !list_has(&ts->ready_job.node))

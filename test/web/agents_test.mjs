@@ -302,16 +302,14 @@ test('of a server that is away each page tells once', async () => {
   }
 });
 
-test('one agent’s page reads anew what is about that agent, and nothing for what others do', async () => {
+// A page whose time stands still but for what it is told: nothing is asked for by the clock alone.
+async function still(at) {
   const page = await server.newPage();
   await page.clock.install();
-  const asked = [];
-  page.on('request', (r) => r.url().includes('/api/tasks?agent=') && asked.push(r.url()));
-  await page.goto(`${server.url}/#/agents/engineer`);
-  const tasks = page.getByRole('region', { name: 'Recent tasks of engineer' });
-  await tasks.getByRole('row').first().waitFor();
+  await page.goto(`${server.url}/${at}`);
   const feed = () => page.evaluate(async () => {
-    const { feed: { state, newest } } = await import(document.querySelector('script[type=module]').src.replace('main.js', 'lib/live.js'));
+    const main = document.querySelector('script[type=module]').src;
+    const { feed: { state, newest } } = await import(main.replace('main.js', 'lib/live.js'));
     return { state, newest };
   });
   const isSeen = async () => {
@@ -320,16 +318,46 @@ test('one agent’s page reads anew what is about that agent, and nothing for wh
   };
   await eventually(async () => (await feed()).state === 'open', 'the feed is open');
   await page.clock.runFor(3000);
-  const before = asked.length;
+  return { page, isSeen };
+}
+
+test('one agent’s page reads anew what is about that agent, and nothing for what others do', async () => {
+  await send('engineer', 'mend the old lathe');
+  const { page, isSeen } = await still('#/agents/engineer');
+  const asked = [];
+  page.on('request', (r) => r.url().includes('/api/tasks?agent=') && asked.push(r.url()));
+  const tasks = page.getByRole('region', { name: 'Recent tasks of engineer' });
+  await tasks.getByRole('row').first().waitFor();
   await send('researcher', 'compare two chairs');
   await isSeen();
   await page.clock.runFor(3000);
-  assert.equal(asked.length, before);
+  assert.equal(asked.length, 0);
   await send('engineer', 'mend the new lathe');
   await isSeen();
   await page.clock.runFor(3000);
   await tasks.getByText('mend the new lathe').waitFor();
-  assert.ok(asked.length > before);
+  assert.ok(asked.length > 0);
+});
+
+test('who comes and goes is seen because it is told, in the list and on its page', async () => {
+  const states = async () => (await server.ask('GET', '/api/feed?last=50')).items
+    .filter((e) => e.type === 'agent.state' && e.agent === 'guest').map((e) => e.data.to);
+  const hub = await connect(server.url, server.token);
+  await hub.register({ name: 'guest', description: 'Comes and goes' }, (task) => task.message);
+  await eventually(async () => (await states()).includes('IDLE'), 'it came');
+  const one = await still('#/agents/guest');
+  const all = await still('#/agents?q=guest');
+  const row = all.page.getByRole('row').filter({ hasText: 'guest' });
+  await one.page.locator('.agent-lead').getByText('IDLE').waitFor();
+  await row.getByText('IDLE').waitFor();
+  await hub.close();
+  await eventually(async () => (await states()).includes('DEAD'), 'it went');
+  for (const { page, isSeen } of [one, all]) {
+    await isSeen();
+    await page.clock.runFor(3000);
+  }
+  await one.page.locator('.agent-lead').getByText('DEAD').waitFor();
+  await row.getByText('DEAD').waitFor();
 });
 
 // Many.

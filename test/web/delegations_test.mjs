@@ -50,6 +50,37 @@ test('where nobody gave anything to anybody, the page says how', async () => {
   await axe(page);
 });
 
+test('delegations are narrowed by who took part, how they stand and since when', async () => {
+  const { task_id: done } = await send(server, 'quick', 'boss');
+  await eventually(async () => await statusOf(done) === 'completed', 'one is over');
+  const { task_id: open } = await send(server, 'stuck', 'boss');
+  await hasKids(open, 1);
+  const page = await server.newPage({ at: '#/delegations' });
+  const row = (task) => page.locator(`a[href$="${task}"]`).first();
+  const narrow = page.getByRole('search', { name: 'Filter delegations' });
+  await row(done).waitFor();
+  await row(open).waitFor();
+  await narrow.getByLabel('An agent that took part').fill('STUCK');
+  await narrow.getByLabel('An agent that took part').press('Enter');
+  await row(done).waitFor({ state: 'detached' });
+  await row(open).waitFor();
+  await page.waitForURL('**agent=STUCK');
+  await narrow.getByLabel('Status').selectOption('completed');
+  await page.getByText('No delegation fits this').waitFor();
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await narrow.getByLabel('Status').selectOption('completed');
+  await row(done).waitFor();
+  await row(open).waitFor({ state: 'detached' });
+  await narrow.getByLabel('Began').selectOption('last hour');
+  await row(done).waitFor();
+  await narrow.getByLabel('For').fill('nobody-of-this-name');
+  await narrow.getByLabel('For').press('Enter');
+  await page.getByText('No delegation fits this').waitFor();
+  await shot(page, 'delegations-filter');
+  await axe(page);
+  await server.ask('POST', `/api/tasks/${open}/cancel`);
+});
+
 test('the demo delegates, and the tree is a timeline', async () => {
   const page = await demo.newPage({ at: '#/delegations' });
   await page.getByText('No agent has given').waitFor();

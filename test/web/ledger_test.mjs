@@ -51,6 +51,16 @@ test('a top-up is exact to the last digit, and a double click pays once', async 
   assert.equal(await lines(page).count(), 2); // with the head
 });
 
+test('what somebody else pays in is there by itself', async () => {
+  const page = await at('', { token: zoe });
+  await page.getByText('Nothing was paid yet').waitFor();
+  await server.ask('POST', '/api/ledger/topup', { user: 'zoe', amount_micros: 1230000 });
+  await figure(page, 'Balance').getByText('1.23').waitFor();
+  await lines(page).filter({ hasText: '+1.23' }).waitFor();
+  await server.ask('POST', '/api/ledger/refund', { user: 'zoe', amount_micros: 1230000 });
+  await figure(page, 'Balance').getByText('0.00').waitFor();
+});
+
 test('what is no amount moves nothing', async () => {
   const page = await at('?user=zoe');
   const dialog = await open(page, 'Top up');

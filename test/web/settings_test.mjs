@@ -295,6 +295,7 @@ test('it is read again: what changed, what waits, and what is wrong, whole or no
   write('real.jsonc', config);
   await again.click();
   await note.filter({ hasText: 'Changed: node, retention.days' }).waitFor();
+  await later.getByRole('alert').waitFor({ state: 'detached' }); // by itself
   assert.equal(await page.getByRole('alert').count(), 0);
 });
 

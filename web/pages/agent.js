@@ -8,7 +8,7 @@ import { useEvery } from '../lib/timers.js';
 import { Hour, Now } from './agent_figures.js';
 import { Recent, isAbout } from './agent_recent.js';
 
-const REFRESH_MS = 5000; // who comes and goes is in no feed, and minutes pass
+const REFRESH_MS = 15000; // what others give it is in nobody else's feed, and minutes pass
 
 /** Who may change it: its creator and admins; what the configuration has is changed there. */
 function rightsOf(card) {

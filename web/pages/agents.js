@@ -11,7 +11,7 @@ import { count, duration, num } from '../lib/format.js';
 import { Connect } from './agent_connect.js';
 
 const PAGE = 200;
-const REFRESH_MS = 5000; // who comes and goes is in no feed, and minutes pass
+const REFRESH_MS = 15000; // what others give it is in nobody else's feed, and minutes pass
 const countEvery = (n) => (n > 2000 ? 15000 : 4000); // counting looks at every agent: not each time
 const NAMES = 60; // in view at once, at most
 const STATES = ['ACTIVE', 'IDLE', 'BUSY', 'SLOW', 'ERROR', 'DEAD'];

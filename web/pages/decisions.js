@@ -1,9 +1,8 @@
 // Who got which message and why: searched and filtered by the server, page by
 // page; one of them whole is pages/decision.js.
 import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, useMemo, useState } from '../lib/ui.js';
-import { now } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
-import { Search, filtersAt } from '../lib/filters.js';
+import { Choice, SPANS, Search, filtersAt, sinceOf, timeOf } from '../lib/filters.js';
 import { List, usePages } from '../lib/list.js';
 import { brief } from '../lib/message.js';
 import { num } from '../lib/format.js';
@@ -11,15 +10,7 @@ import { LAYERS } from '../lib/candidates.js';
 import { Decision } from './decision.js';
 
 const VERDICTS = ['open', 'positive', 'negative', 'neutral'];
-const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', 86400e3], ['7d', 'last 7 days', 7 * 86400e3], ['30d', 'last 30 days', 30 * 86400e3]];
 const RARE = ['conversation', 'requester', 'since', 'until', 'min', 'max'];
-
-const timeOf = (text) => (text && !Number.isNaN(Date.parse(text)) ? Date.parse(text) : undefined);
-
-function sinceOf(value) {
-  const span = SPANS.find(([id]) => id === value);
-  return span ? Math.floor(now() - span[2]) : timeOf(value);
-}
 
 /** The address's filter as the server's. */
 function paramsOf(f, since) {
@@ -42,11 +33,6 @@ const COLUMNS = [
 ];
 
 const Typed = ({ name, filter, set, ...more }) => html`<${Search} value=${filter[name]} onSearch=${(text, goesOn) => set({ [name]: text }, goesOn)} ...${more}/>`;
-
-function Choice({ label, name, filter, set, options }) {
-  return html`<${Field} label=${label}><select value=${filter[name] || ''} onChange=${(e) => set({ [name]: e.target.value })}>
-    <option value="">any</option>${options.map(([id, word]) => html`<option key=${id} value=${id}>${word}</option>`)}</select><//>`;
-}
 
 function Filters({ filter, set }) {
   const [isWide, widen] = useState(RARE.some((name) => filter[name]));

@@ -1,8 +1,9 @@
 // What agents gave to agents: the trees, the newest first, and one of them as
 // a timeline.
-import { Age, Badge, Button, Card, Empty, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useGet } from '../lib/ui.js';
+import { Age, Badge, Button, Card, Empty, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useGet, useMemo } from '../lib/ui.js';
 import { can, now, path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
+import { Choice, Exact, SPANS, filtersAt, sinceOf } from '../lib/filters.js';
 import { List, usePages } from '../lib/list.js';
 import { count, duration, num } from '../lib/format.js';
 import { Missing } from '../lib/missing.js';
@@ -22,14 +23,45 @@ const COLUMNS = [
   { key: 'at', title: 'Began', width: '6rem', phone: false, render: (t) => html`<${Age} ms=${t.created_ms}/>` },
 ];
 
-function Trees() {
-  const pages = usePages('/api/trees', {}, 50);
+const STATUSES = ['queued', 'working', 'held', 'escalated', 'input_required', 'completed', 'failed', 'cancelled', 'expired'];
+
+function Filters({ filter, set }) {
+  const exact = (name, label, more) => html`<${Exact} label=${label} value=${filter[name]}
+    onChoose=${(text) => set({ [name]: text })} ...${more}/>`;
+  return html`<div class="filters" role="search" aria-label="Filter delegations">
+    ${exact('agent', 'An agent that took part', { 'data-search': true, maxlength: 128 })}
+    <${Choice} label="Status" name="status" options=${STATUSES.map((s) => [s, s])} filter=${filter} set=${set}/>
+    <${Choice} label="Began" name="since" options=${SPANS} filter=${filter} set=${set}/>
+    ${can('admin') && exact('user', 'For', { maxlength: 128 })}
+  </div>`;
+}
+
+const EXAMPLE = 'draft a blog post about office trends, with facts';
+
+function Nothing({ isFiltered, pages, set }) {
+  if (isFiltered) return html`<${Empty} title=${pages.done ? 'No delegation fits this' : 'None of the newest fits this so far'}>
+    ${!pages.done && html`<${Button} onClick=${pages.more}>Look further back<//> `}
+    <${Button} onClick=${() => set(null)}>Show all<//><//>`;
+  return html`<${Empty} title="No agent has given anything to another yet"
+      command=${`build/signalbox send --url ${location.origin} "${EXAMPLE}"`}>
+    What agents of this server (<code>${location.host}</code>) give to each other appears here. In the demo the content
+    writer asks the researcher when a message wants facts: say so in the <a href="#/playground">playground</a>, or where
+    ${' '}<code>SIGNALBOX_TOKEN</code> is set:<//>`;
+}
+
+function Trees({ query, go }) {
+  const since = useMemo(() => sinceOf(query.since), [query.since]);
+  const { agent, status, user } = query;
+  const pages = usePages('/api/trees', { agent, status, user, since }, 50);
+  const isFiltered = Object.keys(query).length > 0;
+  const set = filtersAt('/delegations', go);
   useRefresh(['task.'], pages.reload, 3000);
-  return html`<${Page} title="Delegations" lead="What agents had other agents do: who waited for whom, and what each branch cost.">
-    <${List} pages=${pages} columns=${COLUMNS} rowKey=${(t) => t.root_task_id} href=${(t) => `#/delegations/${encodeURIComponent(t.root_task_id)}`} label="Delegations, the newest first"
-      empty=${html`<${Empty} title="No agent has given anything to another yet" command=${`build/signalbox send --url ${location.origin} "draft a blog post about office trends, with facts"`}>
-        What agents of this server (<code>${location.host}</code>) give to each other appears here. In the demo the content writer asks the researcher when a message wants facts: say so
-        in the <a href="#/playground">playground</a>, or where <code>SIGNALBOX_TOKEN</code> is set:<//>`}/>
+  return html`<${Page} title="Delegations"
+      lead="What agents had other agents do: who waited for whom, and what each branch cost.">
+    ${(isFiltered || pages.rows.length > 0) && html`<${Filters} filter=${query} set=${set}/>`}
+    <${List} pages=${pages} columns=${COLUMNS} rowKey=${(t) => t.root_task_id} label="Delegations, the newest first"
+      href=${(t) => `#/delegations/${encodeURIComponent(t.root_task_id)}`}
+      empty=${html`<${Nothing} isFiltered=${isFiltered} pages=${pages} set=${set}/>`}/>
   <//>`;
 }
 
@@ -67,6 +99,6 @@ function Tree({ id }) {
   <//>`;
 }
 
-export default function Delegations({ args }) {
-  return args[0] ? html`<${Tree} key=${args[0]} id=${args[0]}/>` : html`<${Trees}/>`;
+export default function Delegations({ args, query, go }) {
+  return args[0] ? html`<${Tree} key=${args[0]} id=${args[0]}/>` : html`<${Trees} query=${query} go=${go}/>`;
 }

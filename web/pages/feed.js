@@ -6,7 +6,7 @@ import { get } from '../lib/api.js';
 import { useFeed } from '../lib/live.js';
 import { Exact, Search, filtersAt } from '../lib/filters.js';
 import { List } from '../lib/list.js';
-import { count as countOf, marked } from '../lib/format.js';
+import { count as countOf, marked, money } from '../lib/format.js';
 
 const MOST = 2000; // entries kept while nobody asks for older ones
 const MOST_EVER = 50000;
@@ -16,15 +16,17 @@ const STRETCH = 500;
 const STRETCHES = 40;
 
 const TONES = [[/completed|approved|restarted|resolved|released/, 'good'], [/failed|expired|rejected|dropped|restart_failed/, 'bad'],
-  [/held|paused|escalated|late|overridden|out$/, 'warn'], [/accepted|routed|registered|created/, 'busy']];
-const toneOf = (type) => TONES.find(([pattern]) => pattern.test(type))?.[1] || 'calm';
+  [/held|paused|escalated|late|overridden|out$|refused/, 'warn'], [/accepted|routed|registered|created/, 'busy']];
+const HOW = { gone: 'bad', failing: 'bad', slow: 'warn', came: 'good', recovered: 'good' }; // why an agent is another
+const toneOf = ({ type, data }) => (type === 'agent.state' && HOW[data?.why]) || TONES.find(([pattern]) => pattern.test(type))?.[1] || 'calm';
 
 const GROUPS = [['', 'Everything'], ['task.', 'Tasks'], ['decision.', 'Corrections'], ['gate.', 'Gate'], ['escalation.', 'Escalations'],
-  ['agent.', 'Agents'], ['conversation.', 'Conversations'], ['grant.', 'Grants'], ['user.', 'Users'], ['token.', 'Tokens']];
+  ['agent.', 'Agents'], ['conversation.', 'Conversations'], ['ledger.', 'Money'], ['grant.', 'Grants'],
+  ['user.', 'Users'], ['token.', 'Tokens'], ['config.', 'Configuration']];
 
 /** What an entry says, in a few words, from whatever its type has. */
 function words({ data = {} }) {
-  const parts = [data.reason, data.comment, data.error_code, data.by && `by ${data.by}`,
+  const parts = [data.reason, data.comment, data.why, data.amount_micros !== undefined && money(data.amount_micros), data.error_code, data.by && `by ${data.by}`,
     data.from && data.to && `${data.from} → ${data.to}`, data.routing_decision, data.layer && `by the layer ${data.layer}`, data.status,
     data.changed && `changed: ${[].concat(data.changed).join(', ')}`, data.reference, data.user && `user ${data.user}`];
   return parts.filter(Boolean).slice(0, 3).join(' · ');
@@ -109,7 +111,7 @@ async function readOlder(s, oldest) {
 const place = (e) => (e.task_id ? `#/tasks/${encodeURIComponent(e.task_id)}` : e.agent ? `#/agents/${encodeURIComponent(e.agent)}` : '');
 
 const COLUMNS = [
-  { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', phone: '9.6rem', render: (e) => html`<${Badge} tone=${toneOf(e.type)}>${e.type}<//>` },
+  { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', phone: '9.6rem', render: (e) => html`<${Badge} tone=${toneOf(e)}>${e.type}<//>` },
   { key: 'at', title: 'When', width: '6rem', phone: '4.6rem', render: (e) => html`<${Age} ms=${e.at_ms}/>` },
   { key: 'agent', title: 'Agent', width: 'minmax(8rem, 1fr)', render: (e) => html`<${Name} agent=${e.agent}/>` },
   { key: 'who', title: 'Who', width: 'minmax(5rem, .6fr)', phone: false, render: (e) => html`<${Text} text=${e.requester || e.data?.by || '–'} max=${40} line=${true}/>` },

@@ -7,7 +7,7 @@ import { age, duration } from '../lib/format.js';
 // What is let go at once concerns nothing here, and is most of what happens.
 export const GATE = ['gate.held', 'gate.paused', 'gate.escalated', 'gate.released', 'gate.expired', 'escalation.', 'task.cancelled', 'task.expired'];
 export const MET = [...GATE, 'gate.routed', 'task.completed', 'agent.'];
-export const LOOK_MS = 10000; // how agents are is not told in the feed
+export const LOOK_MS = 30000; // in case that something was not told
 
 /** How much of the time that a hold should take it has taken. */
 export function Waited({ hold }) {

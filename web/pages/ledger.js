@@ -59,7 +59,7 @@ export default function Ledger({ args, query, go }) {
   const hasBalance = !balance.error || balance.data;
   const [moving, setMoving] = useState(null);
   const [round, setRound] = useState(0); // one more for each movement: lists read again
-  useRefresh(['task.'], balance.reload);
+  useRefresh(['task.', 'ledger.'], balance.reload);
   const set = (more, to = tab.id) => go(withFilters(`/ledger/${to}`, more));
   const moved = (words) => {
     setMoving(null);

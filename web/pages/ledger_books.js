@@ -16,7 +16,7 @@ const COLUMNS = [
 
 export function Accounts({ round }) {
   const pages = usePages('/api/ledger/accounts');
-  useRefresh(['task.'], pages.reload);
+  useRefresh(['task.', 'ledger.'], pages.reload);
   useEffect(() => { if (round) pages.reload(); }, [round]);
   const statement = (a) => (a.account.startsWith('user:') ? `#/ledger/statement?user=${encodeURIComponent(a.account.slice(5))}` : `#/ledger/statement?account=${encodeURIComponent(a.account)}`);
   return html`<${List} pages=${pages} columns=${COLUMNS} rowKey=${(a) => a.account} href=${statement} label="Accounts" empty=${html`

@@ -80,7 +80,7 @@ export function Statement({ user, query, set, round, onRefund }) {
   const params = paramsOf(user, query);
   const pages = usePages('/api/ledger/statement', params);
   const isNarrow = !!(query.account || query.since || query.until);
-  useRefresh(['task.'], pages.reload);
+  useRefresh(['task.', 'ledger.'], pages.reload);
   useEffect(() => { if (round) pages.reload(); }, [round]);
   const name = `signalbox-statement-${user || me().user}${query.account ? `-${query.account}` : ''}.csv`.replace(/[^A-Za-z0-9._@-]/g, '_');
   return html`

@@ -2,6 +2,7 @@
 // restart; and reading it again.
 import { Badge, Button, Card, Copy, Facts, Field, Loading, Problem, Text, Time, html, useEffect, useGet, useMemo, useState } from '../lib/ui.js';
 import { post } from '../lib/api.js';
+import { useRefresh } from '../lib/live.js';
 import { count, marked } from '../lib/format.js';
 import { Search, filtersAt } from '../lib/filters.js';
 import { Lists } from './settings_lists.js';
@@ -92,6 +93,7 @@ function Filter({ query, set, n, all }) {
 export function Configuration({ query, go }) {
   const { data, error, reload } = useGet('/api/config');
   const [result, setResult] = useState(null);
+  useRefresh(['config.'], reload);
   useEffect(() => { // whoever comes back from editing the file sees what it came to
     addEventListener('focus', reload);
     return () => removeEventListener('focus', reload);
