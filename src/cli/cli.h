@@ -248,6 +248,7 @@ enum exit_status cli_backup(struct cli *c);
 enum exit_status cli_restore(struct cli *c);
 enum exit_status cli_send(struct cli *c);
 enum exit_status cli_tasks(struct cli *c);
+enum exit_status cli_task_input(struct cli *c, struct str id);
 enum exit_status cli_feed(struct cli *c);
 enum exit_status cli_holds(struct cli *c);
 enum exit_status cli_escalations(struct cli *c);

@@ -13,6 +13,8 @@ const struct arg_option cli_tasks_options[] = {
     {"agent", "AGENT", "only those of this agent", false},
     {"conversation", "ID", "only those of this conversation", false},
     {"limit", "N", "show at most so many; 20 if not given", false},
+    {"input", "INPUT", "which question, where several are asked", false},
+    {"cancel", NULL, "leave the question unanswered", false},
     CLIENT_OPTIONS,
     {0},
 };
@@ -263,6 +265,7 @@ const struct sub cli_tasks_subs[] = {
     {"show", "ID", "", show},
     {"tree", "ID", "", tree},
     {"cancel", "ID", "", cancel},
+    {"input", "ID [ANSWER]", "input cancel", cli_task_input},
     {0},
 };
 

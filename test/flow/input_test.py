@@ -6,6 +6,7 @@ import os
 import sys
 import unittest
 
+from client import OK, REFUSED, USAGE, Client
 from hub_peer import Hub
 from signalbox import Server
 
@@ -328,6 +329,73 @@ class Inputs(unittest.TestCase):
                     got = front.heard("delegation.result")
                     self.assertEqual(json.loads(got["text"]),
                                      {"d-0": [{"value": "Block"}]})
+
+
+class CommandLine(Client):
+    def asked(self, server, *shown):
+        """A task whose agent shows these, and its stream."""
+        self.use(server)
+        events = self.enterContext(server.begin(*shown))
+        data = [until(events, "input") for _ in shown]
+        return data[0]["task_id"], [d["input"]["input_id"] for d in data], \
+            events
+
+    def test_it_shows_what_is_asked_and_answers(self):
+        with House() as server:
+            task, ids, events = self.asked(server, SELECT, CONFIRM)
+            self.assertEqual(
+                self.good("tasks", "input", task),
+                f"{ids[0]}  pi asks (select)\n  Allow rm -rf?\n    Allow\n"
+                f"    Block\n{ids[1]}  pi asks (confirm)\n  Clear it?\n"
+                "  All is lost.\n")
+            self.assertEqual(
+                [i["input_id"] for i in json.loads(
+                    self.good("tasks", "input", task, "--json"))], ids)
+            self.assertIn("say which with --input",
+                          self.bad(USAGE, "tasks", "input", task, "Allow"))
+            self.assertIn("none of the options", self.bad(
+                USAGE, "tasks", "input", task, "allow", "--input", ids[0]))
+            self.assertEqual(
+                self.good("tasks", "input", task, "Allow", "--input", ids[0]),
+                f"{ids[0]} is answered\n")
+            self.assertIn("a yes or a no",
+                          self.bad(USAGE, "tasks", "input", task, "maybe"))
+            self.assertEqual(
+                json.loads(self.good("tasks", "input", task, "no", "--json"))
+                ["outcome"], "answered")
+            self.assertEqual(json.loads(until(events, "result")["text"]), {
+                "d-0": [{"value": "Allow"}], "d-1": [{"confirmed": False}]})
+            self.assertEqual(self.good("tasks", "input", task),
+                             "Nothing is asked.\n")
+            self.assertIn("nothing is asked",
+                          self.bad(REFUSED, "tasks", "input", task, "no"))
+
+    def test_without_an_answer_it_is_closed(self):
+        with House() as server:
+            task, ids, events = self.asked(server, EDITOR)
+            self.assertIn("Line 2", self.good("tasks", "input", task))
+            self.assertIn("unanswered", self.bad(
+                USAGE, "tasks", "input", task, "x", "--cancel"))
+            self.assertEqual(self.good("tasks", "input", task, "--cancel"),
+                             f"{ids[0]} is cancelled\n")
+            self.assertEqual(json.loads(until(events, "result")["text"]),
+                             {"d-0": [{"cancelled": True}]})
+
+    def test_who_sends_sees_the_question_and_how_to_answer(self):
+        with House() as server:
+            self.use(server)
+            sending = self.start("send", json.dumps([SELECT]), "--to", "pi",
+                                 "--stream")
+            line = sending.stdout.readline().decode().rstrip("\n")
+            self.assertRegex(line, r"^pi: Allow rm -rf\? \(signalbox tasks "
+                             r"input task_\w{26} shows it, and answers\)$")
+            task = line.split()[-5]
+            self.good("tasks", "input", task, "Block")
+            status, rest, _ = self.end(sending)
+            self.assertEqual(status, OK)
+            self.assertTrue(rest.startswith(
+                "pi: what it asked is answered\n"), rest)
+            self.assertIn('{"value": "Block"}', rest)
 
 
 if __name__ == "__main__":
