@@ -179,19 +179,14 @@ static struct msg *plain_message(struct commission *c,
                                  const struct speak_order *o)
 {
     struct msg *m = msg_new(&c->caller, loop_wall_ms(c->opts.loop));
-    char *text = m ? arena_strdup(&m->arena, o->message) : NULL;
-    char *agent = m ? arena_strdup(&m->arena, o->agent) : NULL;
-    char *skill = m ? arena_strdup(&m->arena, o->skill) : NULL;
-    char *task = m ? arena_strdup(&m->arena, o->task_id) : NULL;
 
-    if (!text || !agent || !skill || !task) {
+    if (!m || !arena_keep(&m->arena, o->message, &m->call.text) ||
+        !arena_keep(&m->arena, o->agent, &m->call.executor) ||
+        !arena_keep(&m->arena, o->skill, &m->call.skill) ||
+        !arena_keep(&m->arena, o->task_id, &m->call.task_id)) {
         msg_free(m);
         return NULL;
     }
-    m->call.text = (struct str){text, o->message.n};
-    m->call.executor = (struct str){agent, o->agent.n};
-    m->call.skill = (struct str){skill, o->skill.n};
-    m->call.task_id = (struct str){task, o->task_id.n};
     m->call.metadata = m->call.source = STR("{}");
     m->call.priority = PRIORITY_NORMAL;
     m->call.timeout_ms = o->timeout_ms;
@@ -218,7 +213,6 @@ static enum err give_key(struct piece *p, const struct speak_order *o,
 {
     char text[MSG_KEY_MAX + 8];
     struct str key = key_for(p, o, text);
-    char *copy = key.n ? arena_strdup(&m->arena, key) : NULL;
     struct walk_order same = {.agent = o->agent,
                               .skill = o->skill,
                               .task_id = o->task_id,
@@ -228,10 +222,9 @@ static enum err give_key(struct piece *p, const struct speak_order *o,
                                        .is_stream = o->is_stream,
                                        .goes_on = o->goes_on}};
 
-    m->call.idempotency_key = (struct str){copy, copy ? key.n : 0};
-    if (!key.n)
-        return OK;
-    return copy ? walk_order_hash(&same, m->call.body_hash) : ERR_NOMEM;
+    if (!arena_keep(&m->arena, key, &m->call.idempotency_key))
+        return ERR_NOMEM;
+    return key.n ? walk_order_hash(&same, m->call.body_hash) : OK;
 }
 
 static enum err send_plain(struct piece *p, const struct speak_order *o)
@@ -308,13 +301,10 @@ static void found_key(struct piece *p, struct str agent, struct str task_id)
 {
     struct speak_order *o =
         &p->commission->orders->list[p - p->commission->pieces];
-    char *copy = str_eq_nocase(agent, str_of(p->by))
-                     ? arena_strdup(&p->commission->arena, task_id)
-                     : NULL;
     struct why why;
 
-    if (copy) {
-        o->task_id = (struct str){copy, task_id.n};
+    if (str_eq_nocase(agent, str_of(p->by)) &&
+        arena_keep(&p->commission->arena, task_id, &o->task_id)) {
         send_piece(p);
         return;
     }

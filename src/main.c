@@ -35,6 +35,7 @@ static const char *const tasks_examples[] = {
     "signalbox tasks task_01j...",
     "signalbox tasks tree task_01j...",
     "signalbox tasks cancel task_01j...",
+    "signalbox tasks input task_01j... Allow",
     NULL,
 };
 static const char *const holds_examples[] = {
@@ -278,10 +279,13 @@ static const struct command commands[] = {
      "Ends with 1 when the task failed, or when there is no answer within "
      "--wait; the task goes on then. " CLI_CLIENT_ABOUT,
      cli_send_options, send_examples, cli_send, NULL},
-    {"tasks", "list tasks, show or cancel one", "[ID | tree ID | cancel ID]", 2,
+    {"tasks", "list tasks, show or cancel one, answer its agent",
+     "[ID | tree ID | cancel ID | input ID [ANSWER]]", 3,
      "List tasks, the newest first; show one whole, with its message and its "
      "answer; draw the tree of what agents gave to agents for it, with times "
-     "and costs; or cancel one. Whoever is no admin sees their own. With "
+     "and costs; or cancel one. With input it shows what agents ask while they "
+     "work on it, or answers: with one of the options, yes or no, or a text. "
+     "Whoever is no admin sees their own. With "
      "--json a list is a line for each. " CLI_CLIENT_ABOUT,
      cli_tasks_options, tasks_examples, cli_tasks, cli_tasks_subs},
     {"holds", "what is held, what it waits for, and until when", "", 0,

@@ -6,10 +6,15 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/fault.h"
 #include "settings.h"
 
-enum { RELOAD_SETTLE_MS = 200 /* writers are done with the file by then */ };
+enum {
+    RELOAD_SETTLE_MS = 200, /* writers are done with the file by then */
+    TOLD_MAX = 4096,        /* bytes of names in the feed */
+};
 
 /* Whether the file is another one than the last time we looked. One that is
  * not there (any more, or in the middle of being replaced) is no news: the
@@ -94,9 +99,47 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     return OK;
 }
 
+/* The feed, for admins. */
+
+static void on_told(struct tx *tx, void *ctx)
+{
+    (void)ctx; /* the log has it too */
+    tx_fini(tx);
+    free(tx);
+}
+
+/* `changed` is an array of names; empty: nothing was taken over. */
+static void tell(struct server *s, struct str type, struct str changed)
+{
+    struct tx *tx = FAULT("reload.tell") ? NULL : calloc(1, sizeof(*tx));
+    struct json_out out;
+    struct buf data;
+
+    if (!tx)
+        return;
+    tx_init(tx);
+    buf_init(&data, TOLD_MAX + 64);
+    out = json_out(&data);
+    json_open(&out, '{');
+    if (changed.n) {
+        json_key(&out, STR("changed"));
+        json_put_raw(&out, changed.n <= TOLD_MAX ? changed : STR("[]"));
+    }
+    json_close(&out, '}');
+    if (data.over)
+        tx->build_error = ERR_NOMEM;
+    else
+        feed_append(tx, &(struct feed_entry){.at_ms = s->reload.at_ms,
+                                             .type = type,
+                                             .data = buf_str(&data)});
+    buf_fini(&data);
+    store_submit(s->store, tx, on_told, NULL);
+}
+
 /* The one before stays. */
 static bool refuse(struct server *s)
 {
+    tell(s, STR("config.refused"), STR(""));
     s->reload.is_refused = true;
     s->calls.reloads_failed_total++;
     log_error(&s->log, "config.not_reloaded",
@@ -122,8 +165,13 @@ static bool take_over(struct server *s, struct config *fresh,
         log_error(&s->log, "config.problem", LOG_C("problem", why.text));
         config_report_whole(&s->reload.report, fresh, why.text);
         config_free(fresh);
-    } else if (changed) {
-        json_put_raw(changed, text.over ? STR("[]") : buf_str(&text));
+    } else {
+        struct str all = text.over ? STR("[]") : buf_str(&text);
+
+        if (changed)
+            json_put_raw(changed, all);
+        if (all.n > 2 || s->reload.is_refused || text.over)
+            tell(s, STR("config.reloaded"), all);
     }
     buf_fini(&text);
     return e == OK;

@@ -59,6 +59,8 @@ static void on_all_gone(void *ctx)
 void rooms_stop(struct server *s, int64_t grace_ms)
 {
     s->is_stopping = true;
+    if (s->walk)
+        walk_stopping(s->walk);
     calls_stop(&s->calls);
     if (s->hub)
         hub_stop(s->hub);
@@ -134,6 +136,30 @@ static void on_removal(void *ctx, struct tx *tx, struct str name, int64_t at_ms)
 {
     (void)ctx;
     lessons_agent_gone(tx, name, at_ms);
+    broker_agent_gone(tx, name);
+}
+
+static void on_removed(void *ctx, struct str name)
+{
+    struct server *s = ctx;
+
+    if (s->walk)
+        walk_agent_gone(s->walk, name);
+}
+
+/* An entry is of the agent that has the name now, or of one that had it before:
+ * that one is nobody's business but whose it was, unless it is the one that
+ * was seen by all, and nobody else has the name. */
+static bool sees(void *ctx, const struct feed_entry *e, const struct caller *c)
+{
+    struct server *s = ctx;
+    struct eyes eyes = eyes_of(c, loop_wall_ms(&s->loop));
+    struct agents all = registry_agents(s->registry);
+    const struct agent *a = agent_find(&all, e->agent);
+
+    if (!a)
+        return str_eq(e->type, STR("agent.removed"));
+    return a->created_ms <= e->at_ms && agent_is_visible(a, &eyes);
 }
 
 static enum agent_state state_of(void *ctx, const struct agent *a)
@@ -194,12 +220,14 @@ static enum err open_registry(struct server *s, struct why *why)
                                  .on_new = on_new_agent,
                                  .on_change = on_agents_changed,
                                  .on_removal = on_removal,
+                                 .on_removed = on_removed,
                                  .ctx = s};
     enum err e;
 
     s->registry = registry_new(&opts);
     if (!s->registry)
         return why_err(why, ERR_NOMEM, "out of memory");
+    feed_set_sees(s->feed, sees, s);
     settings_rank(s, s->config);
     e = registry_load(s->registry, why);
     if (e)
@@ -544,6 +572,8 @@ static void stop_traces(struct server *s)
 void rooms_close(struct server *s)
 {
     s->is_stopping = s->is_over = true;
+    if (s->walk)
+        walk_stopping(s->walk);
     rulebook_stop(&s->rulebook);
     roster_stop(&s->roster);
     if (s->registry)
@@ -572,6 +602,8 @@ void rooms_close(struct server *s)
     lessons_free(s->lessons);
     children_free(s->children);
     roster_close(&s->roster);
+    if (s->feed)
+        feed_set_sees(s->feed, NULL, NULL);
     registry_free(s->registry);
     access_free(s->access);
     feed_free(s->feed);

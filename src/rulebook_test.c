@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "base/fault.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 
 struct scene {
@@ -60,13 +61,10 @@ static void scene_init(void)
 
 static void scene_fini(void)
 {
-    char command[160];
-
     rulebook_close(&sc.book);
     loop_fini(&sc.loop);
     close(sc.log.fd);
-    snprintf(command, sizeof(command), "rm -rf %s", sc.folder);
-    CHECK(system(command) == 0);
+    folder_remove(sc.folder);
 }
 
 static void start(void)

@@ -96,8 +96,7 @@ enum err running_reload(void *ctx, struct json_out *o, struct why *why)
     changed = json_out(&names);
     is_done = reload_now(s, &changed);
     if (is_done) {
-        json_key(o, STR("changed"));
-        json_put_raw(o, names.over ? STR("[]") : buf_str(&names));
+        json_member_raw(o, "changed", names.over ? STR("[]") : buf_str(&names));
         put_state(o, s);
     }
     config_report_write(o, &s->reload.report);

@@ -45,6 +45,7 @@ static struct tasks_limits tasks_limits_of(const struct config *c)
         .max_per_user = (size_t)c->tasks.max_unfinished_per_user,
         .max_bytes_per_user = (size_t)c->tasks.max_unfinished_bytes_per_user,
         .timeout_ms = c->tasks.timeout_ms,
+        .input_ms = c->deliver.input_ms,
     };
 }
 

@@ -114,10 +114,8 @@ static struct str put_data(struct buf *out, int64_t turn, int64_t attempt)
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("turn"));
-    json_put_int(&o, turn);
-    json_key(&o, STR("attempt"));
-    json_put_int(&o, attempt);
+    json_member_int(&o, "turn", turn);
+    json_member_int(&o, "attempt", attempt);
     json_close(&o, '}');
     return buf_str(out);
 }

@@ -11,15 +11,6 @@ enum {
     NAME_BYTES = 40,
 };
 
-static void put_text(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
 static void put_line(void *ctx, struct str section, struct str rule,
                      bool has_fired, struct str why)
 {
@@ -31,11 +22,10 @@ static void put_line(void *ctx, struct str section, struct str rule,
     if (t->lines.n)
         buf_add_char(&t->lines, ',');
     json_open(&o, '{');
-    put_text(&o, STR("section"), section);
-    put_text(&o, STR("rule"), rule);
-    json_key(&o, STR("fired"));
-    json_put_bool(&o, has_fired);
-    put_text(&o, STR("why"), why);
+    json_member_str(&o, "section", section);
+    json_member_str(&o, "rule", rule);
+    json_member_bool(&o, "fired", has_fired);
+    json_member_str(&o, "why", why);
     json_close(&o, '}');
 }
 

@@ -5,6 +5,7 @@
  *     walk_message -> route -> accept_message
  *                     -> hire_ask -> broker_ask -> ledger_ask -> task_create
  *                     -> (commit) -> on_accepted -> done
+ *                     -> (refused) -> walk_ask_for_key (walk_repeat.c)
  *     walk_resume (walk_gate.c): what waited is asked about again, and let go
  *     on_ready -> deliver_offer, on_go
  *     deliver -> on_chunk
@@ -23,24 +24,20 @@
  * (stray.c). An agent that wants to know whether its result was kept gives a
  * receipt, and hears of it once that is certain.
  *
- * What cannot be written because the disk is full waits (unwritten.c) and is
+ * What cannot be written because the disk is full waits (walk_again.c) and is
  * tried again: an agent's work is not thrown away for want of space. Whoever
  * asked for something (a message, a cancel) is told so instead. */
 #include "walk_internal.h"
 
 enum {
-    KEY_TRIES = 3,         /* a key that expires while we ask for it */
-    ROUTE_TRIES = 5,       /* a conversation that others change meanwhile */
-    CARRY_AGAIN_MS = 1000, /* until a task is whose result was forgotten */
+    ROUTE_TRIES = 5, /* a conversation that others change meanwhile */
 };
 
 /* A message comes in. */
 
-static void begin(struct msg *m);
-
 /* Who repeats a request wants its result too, behind the answer: it may have
  * been told while they knew nothing of it. */
-static void finish(struct msg *m)
+void walk_finish(struct msg *m)
 {
     struct hires *hires = m->way.walk->hires;
     struct id key =
@@ -57,91 +54,19 @@ void walk_on_refused(struct loop_job *job)
     struct list_node *n;
 
     while ((n = list_pop(&w->refused)))
-        finish(LIST_OF(n, struct msg, way.node));
+        walk_finish(LIST_OF(n, struct msg, way.node));
 }
 
 /* Whoever is still inside walk_message hears of it at the end of the turn. */
-static void refuse(struct msg *m, enum err e)
+void walk_refuse(struct msg *m, enum err e)
 {
     m->err = e;
     if (!m->way.is_beginning) {
-        finish(m);
+        walk_finish(m);
         return;
     }
     list_append(&m->way.walk->refused, &m->way.node);
     loop_at_end(m->way.walk->opts.loop, &m->way.walk->refuse_job);
-}
-
-static void on_repeat_told(struct tx *tx, void *ctx)
-{
-    struct msg *m = ctx;
-
-    unwritten_note(&m->way.walk->unwritten, tx);
-    broker_settle_repeat(m->way.walk->broker, m);
-    finish(m);
-}
-
-/* An envelope that was there before: that, too, is a decision, and told. */
-static void tell_repeat(struct msg *m)
-{
-    tx_fini(&m->tx);
-    tx_init(&m->tx);
-    broker_record_repeat(m->way.walk->broker, m);
-    store_submit(m->way.walk->opts.store, &m->tx, on_repeat_told, m);
-}
-
-static void on_key(struct query *q, void *ctx)
-{
-    struct msg *m = ctx;
-    enum err e = q->err ? q->err : task_key_answer(m->way.walk->tasks, m, q);
-
-    query_fini(q);
-    if (e == ERR_BUSY) { /* it is nobody's */
-        if (!m->way.refused && m->way.key_tries < KEY_TRIES) {
-            begin(m);
-            return;
-        }
-        e = m->way.refused ? m->way.refused : ERR_BUSY;
-    }
-    if (e != m->way.refused)
-        m->why.text[0] = '\0';
-    m->err = e;
-    if (!e && m->call.envelope)
-        tell_repeat(m);
-    else
-        finish(m);
-}
-
-/* A message that cannot be accepted may yet be the repeat of one that was:
- * then the answer is that task, whatever has changed since. `refused` is what
- * to say if it is not; OK when it was the key that stood in the way. */
-static void ask_for_key(struct msg *m, enum err refused)
-{
-    if (!m->call.idempotency_key.n) {
-        refuse(m, refused);
-        return;
-    }
-    m->way.refused = refused;
-    m->way.key_tries++;
-    task_key_query(m, &m->way.query);
-    store_read(m->way.walk->opts.store, &m->way.query, on_key, m);
-}
-
-static void on_left(struct query *q, void *ctx)
-{
-    struct msg *m = ctx;
-    struct query left = *q; /* the message needs another, or is gone */
-
-    ledger_tell(m->way.walk->ledger, m, &left);
-    query_fini(&left);
-    ask_for_key(m, m->err);
-}
-
-/* Refused for want of money: how much there is belongs to the answer. */
-static void ask_what_is_left(struct msg *m)
-{
-    ledger_left_query(m, &m->way.query);
-    store_read(m->way.walk->opts.store, &m->way.query, on_left, m);
 }
 
 static void on_accepted(struct tx *tx, void *ctx)
@@ -160,16 +85,16 @@ static void on_accepted(struct tx *tx, void *ctx)
     if (e)
         m->err = e;
     if (is_overtaken && m->way.route_tries++ < ROUTE_TRIES) {
-        begin(m); /* in its place: those behind it wait on */
+        walk_begin(m); /* in its place: those behind it wait on */
         return;
     }
     route_settle(w->opts.router, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
-        finish(m);
+        walk_finish(m);
     else if (e == ERR_FUNDS || e == ERR_BUDGET)
-        ask_what_is_left(m);
+        walk_ask_what_is_left(m);
     else
-        ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
+        walk_ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
 }
 
 /* Whether it can be carried at all. Of an envelope that is the gate's matter:
@@ -191,16 +116,16 @@ static enum err reaches(struct walk *w, struct msg *m, const struct agent *a)
 static void answer_repeat(struct msg *m)
 {
     if (!m->hire.is_behind)
-        refuse(m, OK);
+        walk_refuse(m, OK);
 }
 
 void walk_on_original_known(struct msg *m)
 {
     m->err = OK;
     if (m->hire.is_repeat)
-        finish(m);
+        walk_finish(m);
     else
-        begin(m);
+        walk_begin(m);
 }
 
 /* It is known who gets it. `before` is the task that this is a further turn of:
@@ -233,7 +158,7 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
         hire_leave(w->hires, m);
         broker_leave(w->broker, m);
         route_leave(w->opts.router, m);
-        ask_for_key(m, e);
+        walk_ask_for_key(m, e);
         return;
     }
     route_record(w->opts.router, m);
@@ -256,14 +181,15 @@ static void accept_turn(struct msg *m, const struct task *before)
     struct str who = caller_name(&m->in.caller);
 
     if (!task_is_for(before, &m->in.caller))
-        refuse(m, ERR_NOT_FOUND);
+        walk_refuse(m, ERR_NOT_FOUND);
     else if (str_eq(who, before->requester) || str_eq(who, before->root_user))
         accept_message(m, route_turn(m->way.walk->opts.router, m, before),
                        before);
     else
-        refuse(m, why_err(&m->why, ERR_NOT_ALLOWED,
-                          "the task is %.*s's, and only they can go on with it",
-                          STR_ARG(before->requester)));
+        walk_refuse(
+            m, why_err(&m->why, ERR_NOT_ALLOWED,
+                       "the task is %.*s's, and only they can go on with it",
+                       STR_ARG(before->requester)));
 }
 
 static void on_task_row(struct query *q, void *ctx)
@@ -273,9 +199,9 @@ static void on_task_row(struct query *q, void *ctx)
     struct task before;
 
     if (row.err) {
-        refuse(m, row.err);
+        walk_refuse(m, row.err);
     } else if (!row.rows) { /* never there, or retention was */
-        ask_for_key(m, ERR_NOT_FOUND);
+        walk_ask_for_key(m, ERR_NOT_FOUND);
     } else {
         task_from_row(&before, row.rows);
         accept_turn(m, &before);
@@ -291,7 +217,7 @@ static enum err take_user(struct msg *m)
     return walk_for_user(m->way.walk, m, &m->hire.root_user);
 }
 
-static void begin(struct msg *m)
+void walk_begin(struct msg *m)
 {
     struct str id = m->call.task_id;
     const struct task *before = id.n ? task_find(m->way.walk->tasks, id) : NULL;
@@ -302,7 +228,7 @@ static void begin(struct msg *m)
     tx_fini(&m->tx);
     tx_init(&m->tx);
     if (e) {
-        refuse(m, e);
+        walk_refuse(m, e);
     } else if (m->hire.is_repeat) {
         answer_repeat(m);
     } else if (!id.n) {
@@ -323,7 +249,7 @@ void walk_message(struct walk *w, struct msg *m,
     m->way.done = done;
     m->way.ctx = ctx;
     m->way.is_beginning = true;
-    begin(m);
+    walk_begin(m);
     m->way.is_beginning = false;
 }
 
@@ -424,30 +350,10 @@ static void on_retry(void *ctx, const struct delivery_id *d, int64_t delay_ms,
     task_retry(w->tasks, str_of(d->task_id.text), delay_ms);
 }
 
-/* For agents that remember nothing. Whoever asks cancels it before it is over
- * or not at all, so the reader itself can be its number. */
-static bool history(void *ctx, const struct task *t, size_t max_n,
-                    size_t max_bytes, deliver_heard_history *done,
-                    void *done_ctx, void **handle)
-{
-    struct walk *w = ctx;
-    struct task_history *h =
-        task_history_new(w->tasks, t, max_n, max_bytes, done, done_ctx);
-
-    *handle = h;
-    return h != NULL;
-}
-
-static void history_cancel(void *ctx, void *handle)
-{
-    (void)ctx;
-    task_history_cancel(handle);
-}
-
 /* It ends: by its result, by a wish, or because its time is over. */
 
 /* The agent hears what became of its result. */
-static void answer(struct walk *w, const struct task_change *c, enum err e)
+void walk_tell_agent(struct walk *w, const struct task_change *c, enum err e)
 {
     if (c->receipt)
         deliver_recorded(w->deliver, c->receipt, e);
@@ -460,76 +366,6 @@ void walk_too_late(struct walk *w, const struct task *t, int64_t turn,
     stray_tell(w->strays, t, turn, attempt);
     if (receipt)
         deliver_recorded(w->deliver, receipt, ERR_TASK_IS_OVER);
-}
-
-/* A result that cannot even be kept: the task is carried once more. */
-static void forget_attempt(struct walk *w, struct str task_id, enum err e)
-{
-    log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
-              LOG_C("because", err_row(e)->wording));
-    walk_give_up_attempt(w, task_id);
-    task_retry(w->tasks, task_id, CARRY_AGAIN_MS);
-}
-
-/* Until it can be written. What is kept has a limit too; beyond it the agent
- * will be asked again, which is worse, but not a loss. */
-static void keep_unwritten(struct walk *w, struct task_change *c)
-{
-    if (unwritten_hold(&w->unwritten, c, w->opts.limits.max_unfinished_bytes))
-        return;
-    answer(w, c, c->err);
-    if (!c->is_stray)
-        forget_attempt(w, str_of(c->task_id.text), c->err);
-    task_change_free(c);
-}
-
-static void submit(struct walk *w, struct task_change *c);
-
-/* The task was let go, held or given to another while its end was on the way:
- * the end counts for what it is now, unless its time has begun anew. */
-static bool ends_anew(struct walk *w, struct task_change *c)
-{
-    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
-
-    if (c->err != ERR_BUSY || !t || t->version == c->version ||
-        c->result.status == TASK_EXPIRED)
-        return false;
-    c->err = task_change_again(w->tasks, c);
-    if (c->err)
-        return false;
-    submit(w, c);
-    return true;
-}
-
-/* Its time was over, or it was held for as long as it may be; but it went on
- * first, and has its time anew. */
-static bool is_outrun(const struct walk *w, const struct task_change *c)
-{
-    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
-
-    return c->result.status == TASK_EXPIRED && t && t->version != c->version &&
-           (c->is_deadline || !task_waits(t->status));
-}
-
-/* Its reservation is not as it must be. Nobody is helped by a task that never
- * ends: it does, nothing is moved, and who checks the books finds it. */
-static bool ends_unpaid(struct walk *w, struct task_change *c)
-{
-    if (!ledger_is_broken(&c->tx) || c->is_unpaid)
-        return false;
-    log_error(w->opts.log, "ledger.broken", LOG_C("task_id", c->task_id.text),
-              LOG_I("turn", c->turn),
-              LOG_C("table", c->tx.failed_op->table->name),
-              LOG_S("because",
-                    STR("the reservation is not as it must be; the task ends, "
-                        "and its money stays where it is (signalbox ledger "
-                        "check)")));
-    c->is_unpaid = true;
-    c->err = task_change_again(w->tasks, c);
-    if (c->err)
-        return false;
-    submit(w, c);
-    return true;
 }
 
 static void on_changed(struct tx *tx, void *ctx)
@@ -549,13 +385,13 @@ static void on_changed(struct tx *tx, void *ctx)
         deliver_cancel(w->deliver, id);
         broker_settle_end(w->broker, t ? t : &gone, &c->result);
         hire_settle_end(w->hires, t ? t : &gone, &c->result);
-    } else if (ends_unpaid(w, c) || ends_anew(w, c)) {
+    } else if (walk_ends_anew(w, c)) {
         return;
     }
     if (c->done) {
         c->done(c->ctx, str_of(c->task_id.text), c->err);
-    } else if (unwritten_may_be(c->err) && !is_outrun(w, c)) {
-        keep_unwritten(w, c);
+    } else if (unwritten_may_be(c->err) && !walk_is_outrun(w, c)) {
+        walk_keep_unwritten(w, c);
         return;
     } else if (c->err) {
         log_info(w->opts.log, "walk.not_ended",
@@ -563,7 +399,7 @@ static void on_changed(struct tx *tx, void *ctx)
                  LOG_S("wanted", task_status_name(c->result.status)),
                  LOG_C("because", err_row(c->err)->wording));
     }
-    answer(w, c, c->err);
+    walk_tell_agent(w, c, c->err);
     task_change_free(c);
 }
 
@@ -576,7 +412,7 @@ static struct str payee_of(struct walk *w, const struct task *t)
     return a ? a->creator : t->payee;
 }
 
-static void submit(struct walk *w, struct task_change *c)
+void walk_submit(struct walk *w, struct task_change *c)
 {
     const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
 
@@ -608,7 +444,7 @@ static enum err keep_result(struct walk *w, struct str task_id,
         return e;
     c->is_stray = is_stray;
     c->receipt = receipt;
-    submit(w, c);
+    walk_submit(w, c);
     return OK;
 }
 
@@ -647,7 +483,7 @@ static void on_result(void *ctx, const struct delivery_id *d,
     e = walk_take_result(w, id, r, false, receipt);
     if (!e)
         return;
-    forget_attempt(w, id, e);
+    walk_forget_attempt(w, id, e);
     if (receipt)
         deliver_recorded(w->deliver, receipt, e);
 }
@@ -685,7 +521,7 @@ static bool on_deadline(void *ctx, const struct task *t)
                         &e);
     if (c) {
         c->is_deadline = true;
-        submit(w, c);
+        walk_submit(w, c);
     }
     return c || e != ERR_NOMEM;
 }
@@ -702,7 +538,7 @@ enum err walk_end(struct walk *w, struct str task_id,
         return e;
     c->done = done;
     c->ctx = ctx;
-    submit(w, c);
+    walk_submit(w, c);
     return OK;
 }
 
@@ -732,23 +568,10 @@ static void on_end(void *ctx, struct str task_id, const struct task_result *r)
                  LOG_C("because", err_row(e)->wording));
 }
 
-/* What could not be written is tried again. */
-void walk_on_again(void *ctx, struct task_change *c)
-{
-    struct walk *w = ctx;
-    enum err e = is_outrun(w, c) ? c->err : task_change_again(w->tasks, c);
-
-    if (!e) {
-        submit(w, c);
-        return;
-    }
-    answer(w, c, e); /* somebody ended it meanwhile, or it went on */
-    task_change_free(c);
-}
-
 const struct tasks_opts walk_calls_of_tasks = {
     .on_ready = on_ready,
     .on_deadline = on_deadline,
+    .on_input_over = walk_on_input_over,
 };
 
 const struct deliver_opts walk_calls_of_deliver = {
@@ -760,9 +583,10 @@ const struct deliver_opts walk_calls_of_deliver = {
     .on_result = on_result,
     .on_stray = walk_on_stray,
     .on_call = on_call,
+    .on_ask = walk_on_ask,
     .on_recorded = on_recorded,
-    .history = history,
-    .history_cancel = history_cancel,
+    .history = walk_history,
+    .history_cancel = walk_history_cancel,
     .has_tools = walk_has_tools,
     .on_tool = walk_on_tool,
     .tool_cancel = walk_tool_cancel,

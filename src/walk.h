@@ -65,6 +65,13 @@ void walk_agent_came(struct walk *w);
 /* Agents have come, changed or gone. */
 void walk_agents_changed(struct walk *w);
 
+/* That agent is removed, durably: whoever takes its name next is not paused
+ * for it. */
+void walk_agent_gone(struct walk *w, struct str name);
+
+/* The server ends: that its agents lose it is no news of them. */
+void walk_stopping(struct walk *w);
+
 /* How an agent is. */
 enum agent_state walk_state(const struct walk *w, const struct agent *a);
 
@@ -151,6 +158,17 @@ walk_cancel(struct walk *w, struct str task_id, struct str by,
 MUST_USE enum err
 walk_end(struct walk *w, struct str task_id, const struct task_result *r,
          void (*done)(void *ctx, struct str task_id, enum err e), void *ctx);
+
+/* Somebody says what an agent asked (model/input.h), by the task's id or that
+ * of its root: who may is asked before. *out is what was asked, borrowed as
+ * task_find's, and NULL where there is no such. ERR_NOT_FOUND;
+ * ERR_INPUT_IS_OVER: somebody or something else was first; ERR_BAD_REQUEST,
+ * ERR_LIMIT: that is no answer to it; ERR_NOMEM, ERR_BUSY: it was not said.
+ * With words, but for these two. */
+MUST_USE enum err walk_answer(struct walk *w, struct str task_id,
+                              struct str input_id, const struct input_answer *a,
+                              struct str by, const struct input **out,
+                              struct why *why);
 
 /* Something has changed for a task that waits, or a person has said something:
  * the gate is asked again, and the task moves by what it says. OK: it does, or

@@ -53,10 +53,10 @@ static enum err caller_for(struct walk *w, const struct walk_order *o,
 
 static struct str keep(struct msg *m, struct str s, bool *ok)
 {
-    char *copy = s.n ? arena_strdup(&m->arena, s) : NULL;
+    struct str copy;
 
-    *ok = *ok && (!s.n || copy);
-    return (struct str){copy, copy ? s.n : 0};
+    *ok = arena_keep(&m->arena, s, &copy) && *ok;
+    return copy;
 }
 
 /* "AGENT@USER/SESSION": not that of anybody else whom the agent works for, nor

@@ -5,9 +5,12 @@
  * walk_gate.c the part of it that begins when what waits may go, walk_people.c
  * what the broker does to agents and tasks for a person, walk_tools.c what
  * agents that are models use, walk_hire.c what agents give to agents,
- * walk_stray.c results that nobody waits for, walk_open.c builds the rooms and
- * changes their settings. */
+ * walk_input.c what agents ask of people, walk_stray.c results that nobody
+ * waits for, walk_repeat.c messages that were there before, walk_again.c ends
+ * that are tried again, walk_open.c builds the rooms and changes their
+ * settings. */
 
+#include "pulse.h"
 #include "stray.h"
 #include "tidy.h"
 #include "unwritten.h"
@@ -21,6 +24,7 @@ struct walk {
     struct hires *hires;
     struct ledger *ledger;
     struct strays *strays;
+    struct pulse *pulse;
     struct walk_hub hub;
 
     /* Of models: what they use, and what they have others do. */
@@ -46,8 +50,19 @@ extern const struct hire_opts walk_calls_of_hire;
 /* A message was refused while whoever sent it was still in walk_message. */
 void walk_on_refused(struct loop_job *job);
 
-/* What could not be written is tried again. */
-void walk_on_again(void *ctx, struct task_change *c);
+/* The message from the beginning, perhaps not for the first time. */
+void walk_begin(struct msg *m);
+
+/* Its answer, which m->err is; and the same with an error, which is told at the
+ * end of the turn to whoever is still inside walk_message. */
+void walk_finish(struct msg *m);
+void walk_refuse(struct msg *m, enum err e);
+
+/* An end on its way to the disk. */
+void walk_submit(struct walk *w, struct task_change *c);
+
+/* The agent hears what became of its result. */
+void walk_tell_agent(struct walk *w, const struct task_change *c, enum err e);
 
 /* The agent of that name as it is now; NULL: there is none. */
 const struct agent *walk_agent_of(void *ctx, struct str name);
@@ -67,6 +82,36 @@ void walk_too_late(struct walk *w, const struct task *t, int64_t turn,
 /* Told by hire: what m waited for, the same request before it, is durable, or
  * is not. */
 void walk_on_original_known(struct msg *m);
+
+/* walk_repeat.c */
+
+/* A message that cannot be accepted may yet be the repeat of one that was:
+ * then the answer is that task, whatever has changed since. `refused` is what
+ * to say if it is not; OK when it was the key that stood in the way. */
+void walk_ask_for_key(struct msg *m, enum err refused);
+
+/* Refused for want of money: how much there is belongs to the answer. */
+void walk_ask_what_is_left(struct msg *m);
+
+/* walk_again.c */
+
+/* An end that was refused may count for what its task is now, or without its
+ * money: true when it is on its way again. */
+bool walk_ends_anew(struct walk *w, struct task_change *c);
+
+/* Its time was over, or it was held for as long as it may be; but it went on
+ * first, and has its time anew. */
+bool walk_is_outrun(const struct walk *w, const struct task_change *c);
+
+/* Until it can be written. What is kept has a limit too; beyond it the agent
+ * will be asked again, which is worse, but not a loss. Takes c. */
+void walk_keep_unwritten(struct walk *w, struct task_change *c);
+
+/* What could not be written is tried again. */
+void walk_on_again(void *ctx, struct task_change *c);
+
+/* A result that cannot even be kept: the task is carried once more. */
+void walk_forget_attempt(struct walk *w, struct str task_id, enum err e);
 
 /* walk_stray.c: told by deliver. */
 void walk_on_stray(void *ctx, struct str agent, const struct wire_word *word,
@@ -104,10 +149,19 @@ bool walk_on_tool(void *ctx, const struct delivery_id *d, struct str agent,
                   enum wire_tool tool, struct str arguments,
                   deliver_tool_done *done, void *done_ctx, void **handle);
 void walk_tool_cancel(void *ctx, void *handle);
+bool walk_history(void *ctx, const struct task *t, size_t max_n,
+                  size_t max_bytes, deliver_heard_history *done, void *done_ctx,
+                  void **handle);
+void walk_history_cancel(void *ctx, void *handle);
 void walk_tools_free(struct walk *w); /* after deliver is */
 
 /* Whether what d came to is nobody's to hear of, since a model asked for it. */
 bool walk_tool_is_had(struct walk *w, const struct delegation *d);
+
+/* walk_input.c: told by deliver and by the tasks. */
+bool walk_on_ask(void *ctx, const struct delivery_id *d,
+                 const struct input_ask *q);
+void walk_on_input_over(void *ctx, const struct input *in);
 
 /* walk_people.c */
 

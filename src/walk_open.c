@@ -22,6 +22,13 @@ static struct tasks *open_tasks(struct walk *w)
     return tasks_new(&opts);
 }
 
+static void on_stir(void *ctx, struct str agent)
+{
+    struct walk *w = ctx;
+
+    pulse_stir(w->pulse, agent);
+}
+
 static struct deliver *open_deliver(struct walk *w)
 {
     const struct walk_opts *o = &w->opts;
@@ -33,6 +40,7 @@ static struct deliver *open_deliver(struct walk *w)
     opts.children = o->children;
     memcpy(opts.seed, o->seed, sizeof(opts.seed));
     opts.settings = o->deliver;
+    opts.on_stir = on_stir;
     opts.ctx = w;
     return deliver_new(&opts);
 }
@@ -81,6 +89,30 @@ static struct strays *open_strays(struct walk *w)
     return strays_new(&opts);
 }
 
+static enum agent_state state_of(void *ctx, struct str name,
+                                 struct str *written)
+{
+    const struct walk *w = ctx;
+    struct agents all = registry_agents(w->opts.registry);
+    const struct agent *a = agent_find(&all, name);
+
+    if (a)
+        *written = a->name;
+    return a ? deliver_state(w->deliver, a) : 0;
+}
+
+static struct pulse *open_pulse(struct walk *w)
+{
+    struct pulse_opts opts = {.loop = w->opts.loop,
+                              .log = w->opts.log,
+                              .store = w->opts.store,
+                              .state_of = state_of,
+                              .ctx = w};
+
+    memcpy(opts.seed, w->opts.seed, sizeof(opts.seed));
+    return pulse_new(&opts);
+}
+
 static void on_tidy(void *ctx)
 {
     struct walk *w = ctx;
@@ -127,13 +159,14 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
     list_init(&w->tool_commissions);
     w->refuse_job.run = walk_on_refused;
     w->tasks = open_tasks(w);
+    w->pulse = open_pulse(w);
     w->deliver = open_deliver(w);
     w->strays = open_strays(w);
     w->broker = open_broker(w);
     w->ledger = ledger_new(&opts->ledger);
     w->hires = w->tasks ? open_hires(w) : NULL;
-    if (!w->tasks || !w->deliver || !w->strays || !w->broker || !w->ledger ||
-        !w->hires)
+    if (!w->tasks || !w->pulse || !w->deliver || !w->strays || !w->broker ||
+        !w->ledger || !w->hires)
         why_err(why, ERR_NOMEM, "out of memory");
     else if (tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK &&
              broker_load(w->broker, why) == OK &&
@@ -150,10 +183,13 @@ void walk_free(struct walk *w)
     if (!w)
         return;
     tidy_fini(&w->tidy);
+    if (w->pulse)
+        pulse_stop(w->pulse);
     loop_not_at_end(&w->refuse_job);
     unwritten_fini(&w->unwritten);
     deliver_free(w->deliver);
     walk_tools_free(w);
+    pulse_free(w->pulse);
     strays_free(w->strays);
     broker_free(w->broker);
     hire_free(w->hires);
@@ -187,6 +223,16 @@ void walk_agent_came(struct walk *w)
 void walk_agents_changed(struct walk *w)
 {
     deliver_agents_changed(w->deliver);
+}
+
+void walk_stopping(struct walk *w)
+{
+    pulse_stop(w->pulse);
+}
+
+void walk_agent_gone(struct walk *w, struct str name)
+{
+    deliver_resume(w->deliver, name);
 }
 
 enum agent_state walk_state(const struct walk *w, const struct agent *a)

@@ -18,7 +18,6 @@ enum err walk_for_user(struct walk *w, struct msg *m, struct str *out)
     const struct str key = STR("user_id");
     struct str found = {NULL, 0}, name;
     struct access_user user;
-    char *copy;
 
     *out = (struct str){NULL, 0};
     if (!m->call.metadata.n ||
@@ -31,9 +30,7 @@ enum err walk_for_user(struct walk *w, struct msg *m, struct str *out)
                        "metadata.user_id of an admin's message says whom it is "
                        "for, and nobody has the name %.*s",
                        STR_ARG(str_head(found, 64)));
-    copy = arena_strdup(&m->arena, str_of(user.name));
-    *out = (struct str){copy, copy ? strlen(user.name) : 0};
-    return copy ? OK : ERR_NOMEM;
+    return arena_keep(&m->arena, str_of(user.name), out) ? OK : ERR_NOMEM;
 }
 
 /* done may come before this returns, where there is nothing to begin. */

@@ -41,29 +41,6 @@ static void on_delegated_chunk(void *ctx, const struct delegation *d,
         STR_ARG(d->agent), STR_ARG(agent), STR_ARG(text));
 }
 
-static void on_user(struct tx *tx, void *ctx)
-{
-    (void)tx;
-    *(bool *)ctx = true;
-}
-
-/* The one for whom it works. */
-static void make_anna(void)
-{
-    struct access_wish wish = {ROLE_USER, STR(""), STR("")};
-    struct access_change c;
-    struct why why;
-    bool is_back = false;
-
-    access_change_init(&c);
-    CHECK(access_user_create(stage.access, &c, STR("anna"), &wish, STR("admin"),
-                             1, &why) == OK);
-    store_submit(stage.store, &c.tx, on_user, &is_back);
-    pass_ms(0);
-    CHECK(is_back && access_settle(stage.access, &c, NULL) == OK);
-    access_change_fini(&c);
-}
-
 static void open_hub(void)
 {
     static const struct line_ops ops = {.send = on_send,
@@ -82,7 +59,7 @@ static void open_hub(void)
     }
     stage.n_agents = N;
     stage_start();
-    make_anna();
+    stage_make_anna();
     walk_set_hub(stage.walk,
                  &(struct walk_hub){.on_delegated_chunk = on_delegated_chunk,
                                     .ctx = &hub});

@@ -183,8 +183,7 @@ static void put_price(struct json_out *o, const struct agent *a,
 
     if (price <= 0)
         return;
-    json_key(o, STR("price_micros"));
-    json_put_int(o, price);
+    json_member_int(o, "price_micros", price);
 }
 
 static void put_skill(struct json_out *o, const struct agent *a,
@@ -207,8 +206,7 @@ static void put_hit(struct json_out *o, struct registry *r,
     json_open(o, '{');
     put_cut(o, STR("agentId"), a->name, AGENT_NAME_MAX);
     put_cut(o, STR("description"), a->description, ABOUT_BYTES);
-    json_key(o, STR("state"));
-    json_put_str(o, agent_state_name(registry_state(r, a)));
+    json_member_text(o, "state", agent_state_name(registry_state(r, a)));
     put_price(o, a, NULL);
     if (a->n_skills) {
         json_key(o, STR("skills"));
@@ -307,4 +305,26 @@ bool walk_on_tool(void *ctx, const struct delivery_id *d, struct str agent,
     if (e)
         refuse(u, e, &why);
     return true;
+}
+
+/* What was said before. */
+
+/* For agents that remember nothing. Whoever asks cancels it before it is over
+ * or not at all, so the reader itself can be its number. */
+bool walk_history(void *ctx, const struct task *t, size_t max_n,
+                  size_t max_bytes, deliver_heard_history *done, void *done_ctx,
+                  void **handle)
+{
+    struct walk *w = ctx;
+    struct task_history *h =
+        task_history_new(w->tasks, t, max_n, max_bytes, done, done_ctx);
+
+    *handle = h;
+    return h != NULL;
+}
+
+void walk_history_cancel(void *ctx, void *handle)
+{
+    (void)ctx;
+    task_history_cancel(handle);
 }

@@ -15,29 +15,6 @@ static void on_heard(void *ctx, struct str text)
     snprintf(heard.text, sizeof(heard.text), "%.*s", STR_ARG(text));
 }
 
-static void on_user(struct tx *tx, void *ctx)
-{
-    (void)tx;
-    *(bool *)ctx = true;
-}
-
-/* The one for whom it works. */
-static void make_anna(void)
-{
-    struct access_wish wish = {ROLE_USER, STR(""), STR("")};
-    struct access_change c;
-    struct why why;
-    bool is_back = false;
-
-    access_change_init(&c);
-    CHECK(access_user_create(stage.access, &c, STR("anna"), &wish, STR("admin"),
-                             1, &why) == OK);
-    store_submit(stage.store, &c.tx, on_user, &is_back);
-    pass_ms(0);
-    CHECK(is_back && access_settle(stage.access, &c, NULL) == OK);
-    access_change_fini(&c);
-}
-
 static struct delivery_id work;
 
 static void open_boss(const char *url)
@@ -55,7 +32,7 @@ static void open_boss(const char *url)
         stage.agents[i].delegation.max_concurrent =
             stage.agents[i].delegation.max_depth = -1;
     stage_start();
-    make_anna();
+    stage_make_anna();
     t = sent((struct letter){.to = "boss", .from = "anna"});
     CHECK_INT(t.err, OK);
     pass_ms(1);

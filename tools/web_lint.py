@@ -9,13 +9,17 @@ Says each line that breaks a rule, and ends with 1 if any does:
   path`...`, so that it stays one part of it;
 - imports lead to files that are there, and point down: main -> pages -> lib ->
   vendor; only lib and main know vendor;
-- no file that cannot be read in a sitting.
+- no file that cannot be read in a sitting, and no line that is longer than a
+  window is wide, in test/web beside it neither; a regular expression alone on
+  its line may be.
 """
 import pathlib
 import re
 import sys
 
 MOST_LINES = 350
+MOST_COLUMNS = 120
+PATTERN = re.compile(r"(export )?const \w+ = /.*/[a-z]*;")
 VENDOR = {"preact.js", "hooks.js", "htm.js", "uplot.js", "uplot.css"}
 LEVELS = {"vendor": 0, "lib": 1, "pages": 2, "": 3}
 
@@ -71,9 +75,16 @@ def imports(web, name, code):
             yield line, f"imports '{target}': imports point down"
 
 
+def long_lines(text):
+    for n, line in enumerate(text.split("\n"), 1):
+        if len(line) > MOST_COLUMNS and not PATTERN.fullmatch(line):
+            yield n, f"has {len(line)} columns; {MOST_COLUMNS} are a window"
+
+
 def problems(web, name):
     text = (web / name).read_text(encoding="utf-8")
     code = code_of(text)
+    yield from long_lines(text)
     if text.count("\n") > MOST_LINES:
         yield 1, f"has {text.count(chr(10))} lines; {MOST_LINES} are a sitting"
     for n, line in enumerate(code.split("\n"), 1):
@@ -89,9 +100,14 @@ def main(folder):
     web = pathlib.Path(folder).resolve()
     names = sorted(p.relative_to(web) for p in web.rglob("*.js")
                    if "node_modules" not in p.parts)
-    found = [(name, n, why) for name in names for n, why in problems(web, name)]
+    found = [(f"web/{name}", n, why)
+             for name in names for n, why in problems(web, name)]
+    for test in sorted((web.parent / "test" / "web").glob("*.mjs")):
+        text = test.read_text(encoding="utf-8")
+        found += [(f"test/web/{test.name}", n, why)
+                  for n, why in long_lines(text)]
     for name, n, why in found:
-        print(f"web/{name}:{n}: {why}")
+        print(f"{name}:{n}: {why}")
     return 1 if found or not names else 0
 
 

@@ -1,7 +1,8 @@
 // The shell: who is here, where they are, and the page for it. Pages are
 // loaded when they are first opened.
 import { useErrorBoundary } from './vendor/hooks.js';
-import { Badge, Button, Command, Dialog, Empty, Field, Loading, Page, Problem, Text, Toasts, html, render, useEffect, useReducer, useRef, useState } from './lib/ui.js';
+import { Badge, Button, Command, Dialog, Empty, Field, Loading, Page, Problem, Text, Toasts, html, render, useEffect,
+  useReducer, useRef, useState } from './lib/ui.js';
 import { can, get, keptToken, me, onSession, sessionState, signIn, signOut } from './lib/api.js';
 import { feed, useFeed, useFeedState } from './lib/live.js';
 import { marked } from './lib/format.js';
@@ -27,7 +28,8 @@ function readRoute() {
   const [where, search = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
   const parts = where.split('/').filter(Boolean).map(decodePart);
   if (parts.some((part) => part === '.' || part === '..')) return { page: 'nowhere', args: [], query: {} };
-  return { page: parts[0] || 'playground', args: parts.slice(1), query: Object.fromEntries(new URLSearchParams(search)) };
+  return { page: parts[0] || 'playground', args: parts.slice(1),
+    query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
 function decodePart(part) {
@@ -77,7 +79,8 @@ function Current({ route }) {
     scrollTo(0, 0);
   }, [place, found.Page]);
   if (entry?.needs && !can(entry.needs)) return html`<${NotAllowed} entry=${entry}/>`;
-  if (!entry) return html`<${Page} title="There is no such page"><p>The address leads nowhere: choose a page from the menu.</p><//>`;
+  if (!entry) return html`<${Page} title="There is no such page">
+    <p>The address leads nowhere: choose a page from the menu.</p><//>`;
   if (broken) return html`<${Page} title="This page broke"><${Problem} error=${broken} onRetry=${mend}/><//>`;
   if (found.error) return html`<${Moved} load=${found.load}/>`;
   return found.Page ? html`<${found.Page} key=${route.page} ...${route} go=${go}/>` : html`<${Loading}/>`;
@@ -85,7 +88,8 @@ function Current({ route }) {
 
 function NotAllowed({ entry }) {
   return html`<${Page} title=${entry.title || 'Not with this token'}><${Empty} title="This token may not read">
-    It can send messages and no more. Sign in with one that has the scope <code>${entry.needs}</code>; whoever made this one can make another:
+    It can send messages and no more. Sign in with one that has the scope <code>
+      ${entry.needs}</code>; whoever made this one can make another:
   <${Command} text=${`build/signalbox token create --scopes send,${entry.needs}`}/><//><//>`;
 }
 
@@ -95,18 +99,22 @@ function Moved({ load }) {
   const state = useFeedState();
   useEffect(() => { if (state === 'open') load(); }, [state]);
   return html`<${Page} title="This page could not be loaded">
-    <p>The server is away, or was updated since this window was opened. Nothing is lost; what you had typed elsewhere is still there.</p>
+    <p>The server is away, or was updated since this window was opened. Nothing is lost; what you had typed elsewhere is
+      still there.</p>
     <p><${Button} kind="main" onClick=${() => location.reload()}>Load again<//></p><//>`;
 }
 
 // The frame.
 
 function Logo() {
-  return html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" class="logo-box"/>
-    <path d="M10 27V6" class="logo-mast"/><path d="M10 9l15-4v6l-15 4z" class="logo-arm"/><circle cx="10" cy="21" r="3.4" class="logo-lamp"/></svg>`;
+  return html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
+    <rect width="32" height="32" rx="7" class="logo-box"/>
+    <path d="M10 27V6" class="logo-mast"/><path d="M10 9l15-4v6l-15 4z" class="logo-arm"/>
+      <circle cx="10" cy="21" r="3.4" class="logo-lamp"/></svg>`;
 }
 
-const CONNECTION = { connecting: ['calm', 'connecting'], open: ['good', 'live'], lost: ['warn', 'reconnecting'], refused: ['bad', 'not allowed'], over: ['calm', 'ended'] };
+const CONNECTION = { connecting: ['calm', 'connecting'], open: ['good', 'live'], lost: ['warn', 'reconnecting'],
+  refused: ['bad', 'not allowed'], over: ['calm', 'ended'] };
 
 function Connection() {
   const state = useFeedState();
@@ -147,7 +155,8 @@ function setTheme(theme) {
 function ThemeSwitch() {
   const [theme, choose] = useState(themeNow());
   const next = { auto: 'light', light: 'dark', dark: 'auto' }[theme];
-  return html`<${Button} className="small" onClick=${() => { setTheme(next); choose(next); }} aria-label=${`Colours: ${theme}. Change to ${next}.`}>${{ auto: '◐', light: '☀', dark: '☾' }[theme]}<//>`;
+  return html`<${Button} className="small" onClick=${() => { setTheme(next); choose(next); }}
+    aria-label=${`Colours: ${theme}. Change to ${next}.`}>${{ auto: '◐', light: '☀', dark: '☾' }[theme]}<//>`;
 }
 
 function Menu({ route, isOpen, close }) {
@@ -156,13 +165,17 @@ function Menu({ route, isOpen, close }) {
   const n = waiting ? waiting.held + waiting.escalations_open : 0;
   return html`<nav class="menu ${isOpen ? 'is-open' : ''}" id="menu" aria-label="Pages">
     <a class="brand" href="#/playground" onClick=${close}><${Logo}/>Signalbox</a>
-    <ul>${PAGES.filter((p) => p.title).map((p) => html`<li key=${p.id}><a href=${`#/${p.id}`} aria-current=${p.id === at ? 'page' : undefined} onClick=${close}>
-      ${p.title}${p.id === 'holds' && n > 0 && html` <${Badge} tone=${waiting.escalations_open ? 'bad' : 'warn'} title=${`${waiting.held} held, ${waiting.escalations_open} to decide`}>${n}<//>`}
+    <ul>${PAGES.filter((p) => p.title).map((p) => html`<li key=${p.id}>
+      <a href=${`#/${p.id}`} aria-current=${p.id === at ? 'page' : undefined} onClick=${close}>
+      ${p.title}${p.id === 'holds' && n > 0 && html` <${Badge} tone=${waiting.escalations_open ? 'bad' : 'warn'}
+        title=${`${waiting.held} held, ${waiting.escalations_open} to decide`}>${n}<//>`}
     </a></li>`)}</ul>
     <div class="menu-foot">
       <${Connection}/>
-      <span class="who" title=${`role ${me()?.role}${me()?.org ? `, ${marked(me().org)}` : ''}`}><${Text} text=${me()?.user} max=${40} line=${true}/></span>
-      <span class="actions"><${ThemeSwitch}/><${Button} className="small" onClick=${() => signOut('Signed out.')}>Sign out<//></span>
+      <span class="who" title=${`role ${me()?.role}${me()?.org ? `, ${marked(me().org)}` : ''}`}>
+        <${Text} text=${me()?.user} max=${40} line=${true}/></span>
+      <span class="actions"><${ThemeSwitch}/><${Button} className="small"
+        onClick=${() => signOut('Signed out.')}>Sign out<//></span>
     </div>
   </nav>`;
 }
@@ -192,9 +205,12 @@ function useKeys(showHelp) {
 }
 
 function KeysHelp({ onClose }) {
-  const keys = [['?', 'this'], ['/', 'search on this page'], ['Esc', 'close'], ...PAGES.filter((p) => p.key).map((p) => [`g ${p.key}`, p.title])];
-  return html`<${Dialog} title="Keys" onClose=${onClose} actions=${html`<${Button} kind="main" onClick=${onClose}>Close<//>`}>
-    <dl class="keys">${keys.map(([k, what]) => html`<div key=${k}><dt><kbd>${k}</kbd></dt><dd>${what}</dd></div>`)}</dl><//>`;
+  const keys = [['?', 'this'], ['/', 'search on this page'], ['Esc', 'close'],
+    ...PAGES.filter((p) => p.key).map((p) => [`g ${p.key}`, p.title])];
+  return html`<${Dialog} title="Keys" onClose=${onClose} actions=${html`<${Button} kind="main"
+    onClick=${onClose}>Close<//>`}>
+    <dl class="keys">
+      ${keys.map(([k, what]) => html`<div key=${k}><dt><kbd>${k}</kbd></dt><dd>${what}</dd></div>`)}</dl><//>`;
 }
 
 // Signing in.
@@ -210,16 +226,21 @@ function SignInForm({ reason, isAgain }) {
   };
   return html`<form class="sign-in" onSubmit=${submit}>
     ${reason && html`<p role="status"><${Text} text=${reason}/></p>`}
-    <${Field} label="Token" error=${error} hint="It begins with sbx_. The server prints one when it first starts; signalbox token create makes more.">
-      <input type="password" autocomplete="off" spellcheck=${false} required value=${token} onInput=${(e) => setToken(e.target.value)} autofocus/><//>
-    <label class="check"><input type="checkbox" checked=${stay} onChange=${(e) => setStay(e.target.checked)}/> Stay signed in on this computer</label>
-    <div class="actions"><${Button} kind="main" type="submit">Sign in<//>${isAgain && html`<${Button} onClick=${() => signOut()}>Sign out<//>`}</div>
+    <${Field} label="Token" error=${error}
+      hint="It begins with sbx_. The server prints one when it first starts; signalbox token create makes more.">
+      <input type="password" autocomplete="off" spellcheck=${false} required value=${token}
+        onInput=${(e) => setToken(e.target.value)} autofocus/><//>
+    <label class="check"><input type="checkbox" checked=${stay}
+      onChange=${(e) => setStay(e.target.checked)}/> Stay signed in on this computer</label>
+    <div class="actions"><${Button} kind="main" type="submit">Sign in<//>
+      ${isAgain && html`<${Button} onClick=${() => signOut()}>Sign out<//>`}</div>
   </form>`;
 }
 
 function SignInPage({ reason }) {
   return html`<main class="front"><div class="card"><h1><${Logo}/>Signalbox</h1>
-    <p class="lead">Sends each message to the right agent, and shows why.</p><${SignInForm} reason=${reason}/></div></main>`;
+    <p class="lead">Sends each message to the right agent, and shows why.</p>
+      <${SignInForm} reason=${reason}/></div></main>`;
 }
 
 /** The page stays as it is underneath, and what it was doing goes on afterwards. */
@@ -230,7 +251,8 @@ function SignInAgain({ reason }) {
 }
 
 function Waiting({ text }) {
-  return html`<main class="front"><div class="card"><h1><${Logo}/>Signalbox</h1><p role="status">${text}</p></div></main>`;
+  return html`<main class="front"><div class="card"><h1><${Logo}/>Signalbox</h1>
+    <p role="status">${text}</p></div></main>`;
 }
 
 /** A link brought another token while somebody is signed in: never switched without a word. */
@@ -238,8 +260,10 @@ function SwitchUser({ token, done }) {
   const [error, setError] = useState('');
   const take = () => signIn(token).then(done, (e) => setError(e.message));
   return html`<${Dialog} title="Sign in with this link?" onClose=${done} actions=${html`
-      <${Button} onClick=${done}>Stay <${Text} text=${me()?.user} max=${40} line=${true}/><//><${Button} kind="main" onClick=${take}>Use the link’s token<//>`}>
-    <p>You are signed in already. The link that was opened brings a token of its own; whoever made the link may see what you do with it.</p>
+      <${Button} onClick=${done}>Stay <${Text} text=${me()?.user} max=${40} line=${true}/><//>
+        <${Button} kind="main" onClick=${take}>Use the link’s token<//>`}>
+    <p>You are signed in already. The link that was opened brings a token of its own; whoever made the link may see what
+      you do with it.</p>
     ${error && html`<${Problem} error=${error}/>`}<//>`;
 }
 
@@ -268,8 +292,11 @@ function App({ linkToken }) {
   if (isStarting) return html`<${Waiting} text=${word}/>`;
   if (session.state === 'out') return html`<${SignInPage} reason=${session.reason} key=${offered}/>`;
   return html`<div class="shell" key=${me().user}>
-    <a class="skip" href="#content" onClick=${(e) => { e.preventDefault(); document.querySelector('main h1')?.focus(); }}>To the page</a>
-    <header class="top"><${Button} className="small" aria-expanded=${isMenuOpen} aria-controls="menu" onClick=${() => openMenu(!isMenuOpen)}>☰ Menu<//><span class="brand"><${Logo}/>Signalbox</span><${Connection}/></header>
+    <a class="skip" href="#content" onClick=${(e) => { e.preventDefault();
+      document.querySelector('main h1')?.focus(); }}>To the page</a>
+    <header class="top"><${Button} className="small" aria-expanded=${isMenuOpen} aria-controls="menu"
+      onClick=${() => openMenu(!isMenuOpen)}>☰ Menu<//><span class="brand"><${Logo}/>Signalbox</span>
+        <${Connection}/></header>
     <${Menu} route=${route} isOpen=${isMenuOpen} close=${() => openMenu(false)}/>
     <main id="content"><${Current} route=${route}/></main>
     ${session.state === 'again' && html`<${SignInAgain} reason=${session.reason}/>`}

@@ -152,10 +152,8 @@ char *sbc_search(struct sbc *s, const char *query, int limit)
     json_open(&o, '{');
     json_key(&o, STR("query"));
     sbc_put_text(&o, str_of(query));
-    if (limit > 0) {
-        json_key(&o, STR("limit"));
-        json_put_int(&o, limit);
-    }
+    if (limit > 0)
+        json_member_int(&o, "limit", limit);
     json_close(&o, '}');
     buf_add_char(&params, '\0');
     if (params.over)
@@ -246,10 +244,8 @@ static bool put_message(struct buf *out, const struct sbc_message *m)
     sbc_put_if(&o, STR("skill"), m->skill);
     sbc_put_if(&o, STR("conversation_id"), m->conversation);
     sbc_put_if(&o, STR("priority"), m->priority);
-    if (m->metadata) {
-        json_key(&o, STR("metadata"));
-        json_put_raw(&o, str_of(m->metadata));
-    }
+    if (m->metadata)
+        json_member_raw(&o, "metadata", str_of(m->metadata));
     if (!put_key(&o, m->key))
         return false;
     json_close(&o, '}');

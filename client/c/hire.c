@@ -53,18 +53,12 @@ static bool put_delegation(struct sbc *s, struct buf *out,
     sbc_put_if(&o, STR("task_id"), d->task);
     sbc_put_if(&o, STR("parent_task_id"), parent_of(s, d));
     sbc_put_if(&o, STR("onDisconnect"), d->on_disconnect);
-    if (d->timeout_ms > 0) {
-        json_key(&o, STR("timeoutMs"));
-        json_put_int(&o, d->timeout_ms);
-    }
-    if (d->stream) {
-        json_key(&o, STR("stream"));
-        json_put_bool(&o, true);
-    }
-    if (d->metadata) {
-        json_key(&o, STR("metadata"));
-        json_put_raw(&o, str_of(d->metadata));
-    }
+    if (d->timeout_ms > 0)
+        json_member_int(&o, "timeoutMs", d->timeout_ms);
+    if (d->stream)
+        json_member_bool(&o, "stream", true);
+    if (d->metadata)
+        json_member_raw(&o, "metadata", str_of(d->metadata));
     json_close(&o, '}');
     return !out->over;
 }
@@ -111,8 +105,7 @@ bool sbc_delegation_say(struct sbc *s, struct sbc_sent *m)
     sbc_put_if(&o, STR("jsonrpc"), "2.0");
     sbc_put_if(&o, STR("id"), m->key);
     sbc_put_if(&o, STR("method"), "agent.send_task");
-    json_key(&o, STR("params"));
-    json_put_raw(&o, buf_str(&m->params));
+    json_member_raw(&o, "params", buf_str(&m->params));
     json_close(&o, '}');
     if (b->over || !sbc_link_send(s, buf_str(b)))
         return false;

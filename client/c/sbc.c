@@ -242,18 +242,12 @@ bool sbc_say(struct sbc *s, int64_t id, const char *method, struct str params)
     buf_clear(b);
     o = json_out(b);
     json_open(&o, '{');
-    json_key(&o, STR("jsonrpc"));
-    json_put_str(&o, STR("2.0"));
-    if (id) {
-        json_key(&o, STR("id"));
-        json_put_int(&o, id);
-    }
-    json_key(&o, STR("method"));
-    json_put_str(&o, str_of(method));
-    if (params.n) {
-        json_key(&o, STR("params"));
-        json_put_raw(&o, params);
-    }
+    json_member_text(&o, "jsonrpc", STR("2.0"));
+    if (id)
+        json_member_int(&o, "id", id);
+    json_member_text(&o, "method", str_of(method));
+    if (params.n)
+        json_member_raw(&o, "params", params);
     json_close(&o, '}');
     return !b->over && sbc_link_send(s, buf_str(b));
 }
@@ -268,10 +262,8 @@ static bool answer(struct sbc *s, struct str id, struct str kind,
     buf_clear(b);
     o = json_out(b);
     json_open(&o, '{');
-    json_key(&o, STR("jsonrpc"));
-    json_put_str(&o, STR("2.0"));
-    json_key(&o, STR("id"));
-    json_put_raw(&o, id);
+    json_member_text(&o, "jsonrpc", STR("2.0"));
+    json_member_raw(&o, "id", id);
     json_key(&o, kind);
     json_put_raw(&o, document);
     json_close(&o, '}');

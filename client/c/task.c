@@ -371,10 +371,8 @@ enum sbc_err sbc_done(struct sbc_task *t, const char *text,
         json_key(&o, STR("text"));
         sbc_put_text(&o, text ? str_of(text) : buf_str(&j->said));
     }
-    if (metadata) {
-        json_key(&o, STR("metadata"));
-        json_put_raw(&o, str_of(metadata));
-    }
+    if (metadata)
+        json_member_raw(&o, "metadata", str_of(metadata));
     json_close(&o, '}');
     return end(j);
 }

@@ -28,12 +28,9 @@ void sbc_put_text(struct json_out *o, struct str text)
 
 void sbc_put_which(struct json_out *o, const struct sbc_job *j)
 {
-    json_key(o, STR("task_id"));
-    json_put_str(o, str_of(j->task.id));
-    json_key(o, STR("turn"));
-    json_put_int(o, j->task.turn);
-    json_key(o, STR("attempt"));
-    json_put_int(o, j->task.attempt);
+    json_member_text(o, "task_id", str_of(j->task.id));
+    json_member_int(o, "turn", j->task.turn);
+    json_member_int(o, "attempt", j->task.attempt);
 }
 
 struct json_out sbc_result_open(struct sbc_job *j, struct str status)
@@ -44,8 +41,7 @@ struct json_out sbc_result_open(struct sbc_job *j, struct str status)
     o = json_out(&j->result);
     json_open(&o, '{');
     sbc_put_which(&o, j);
-    json_key(&o, STR("status"));
-    json_put_str(&o, status);
+    json_member_text(&o, "status", status);
     return o;
 }
 

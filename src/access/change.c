@@ -68,17 +68,10 @@ static void tell_feed(struct access_change *c, const char *type, struct str by,
     buf_init(&data, 1024);
     o = json_out(&data);
     json_open(&o, '{');
-    json_key(&o, STR("user"));
-    json_put_str(&o, str_of(c->user));
-    json_key(&o, STR("by"));
-    if (by.n)
-        json_put_str(&o, by);
-    else
-        json_put_null(&o);
-    if (has_token) {
-        json_key(&o, STR("token_id"));
-        json_put_str(&o, str_of(c->token_id.text));
-    }
+    json_member_text(&o, "user", str_of(c->user));
+    json_member_str(&o, "by", by);
+    if (has_token)
+        json_member_text(&o, "token_id", str_of(c->token_id.text));
     json_close(&o, '}');
     if (data.over || FAULT("access.feed"))
         c->tx.build_error = ERR_NOMEM;

@@ -140,3 +140,11 @@ char *arena_strdup(struct arena *a, struct str s)
         memcpy(copy, s.p, s.n);
     return copy;
 }
+
+bool arena_keep(struct arena *a, struct str from, struct str *to)
+{
+    const char *copy = from.n ? arena_strdup(a, from) : "";
+
+    *to = (struct str){copy, copy ? from.n : 0};
+    return copy != NULL;
+}

@@ -35,4 +35,9 @@ MUST_USE void *arena_array(struct arena *a, size_t n, size_t size);
 /* A copy of s with a NUL behind it, or NULL once the cap is reached. */
 MUST_USE char *arena_strdup(struct arena *a, struct str s);
 
+/* The same as a str, which may be the one that is copied: arena_keep(a, *s, s).
+ * An empty one takes no memory. False, and *to is empty, once the cap is
+ * reached. */
+MUST_USE bool arena_keep(struct arena *a, struct str from, struct str *to);
+
 #endif

@@ -50,6 +50,35 @@ TEST(a_reset_arena_starts_over_with_clean_memory)
     arena_fini(&a);
 }
 
+TEST(a_string_is_kept_with_a_nul_behind_it)
+{
+    struct str s = STR("some"), kept;
+    struct arena a;
+    size_t used;
+
+    arena_init(&a, 64);
+    CHECK(arena_keep(&a, s, &kept));
+    CHECK(str_eq(kept, s) && kept.p != s.p && kept.p[4] == 0);
+    CHECK(arena_keep(&a, s, &s) && str_eq(s, kept) && s.p != kept.p);
+    used = a.used;
+    CHECK(arena_keep(&a, (struct str){NULL, 0}, &kept));
+    CHECK(kept.n == 0 && kept.p[0] == 0 && a.used == used);
+    arena_fini(&a);
+}
+
+TEST(what_does_not_fit_is_not_kept_and_leaves_nothing)
+{
+    char text[] = "0123456789abcdef";
+    struct str s = {text, 16}, kept = STR("before");
+    struct arena a;
+
+    arena_init(&a, 16);
+    CHECK(!arena_keep(&a, s, &kept));
+    CHECK(!kept.p && kept.n == 0);
+    CHECK(arena_keep(&a, str_sub(s, 0, 15), &kept) && kept.n == 15);
+    arena_fini(&a);
+}
+
 TEST(allocation_survives_every_fault)
 {
     long nth = 0;

@@ -113,6 +113,8 @@ enum exit_status {
       "the task is over already")                                              \
     X(TASK_NOT_OVER, "task_not_over", 409, -32000, EXIT_REFUSED,               \
       "the task is not over yet")                                              \
+    X(INPUT_IS_OVER, "input_is_over", 409, -32000, EXIT_REFUSED,               \
+      "that was answered already, or nobody waits for it any more")            \
     X(EXISTS, "exists", 409, -32000, EXIT_REFUSED,                             \
       "there is one by that name already")                                     \
     X(OUTCOME_UNKNOWN, "outcome_unknown", 500, -32000, EXIT_FAILED,            \

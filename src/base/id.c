@@ -17,24 +17,18 @@ static void count_up(uint8_t chance[10])
         ;
 }
 
-struct id id_make(struct id_maker *m, const char *prefix, int64_t now_ms)
+static struct id id_write(const char *prefix, int64_t at_ms,
+                          const uint8_t chance[10])
 {
     struct id id;
     uint8_t raw[16];
     size_t n = strlen(prefix);
     char *to;
 
-    assert(n <= ID_PREFIX_MAX && now_ms >= 0);
-    if (now_ms > m->last_ms) {
-        m->last_ms = now_ms;
-        m->rand.fill(m->rand.ctx, m->last, sizeof(m->last));
-        m->last[0] &= 0x7f;
-    } else {
-        count_up(m->last);
-    }
+    assert(n <= ID_PREFIX_MAX && at_ms >= 0);
     for (int i = 0; i < 6; i++)
-        raw[i] = (uint8_t)(m->last_ms >> (8 * (5 - i)));
-    memcpy(raw + 6, m->last, sizeof(m->last));
+        raw[i] = (uint8_t)(at_ms >> (8 * (5 - i)));
+    memcpy(raw + 6, chance, 10);
 
     memcpy(id.text, prefix, n);
     id.text[n] = '_';
@@ -53,6 +47,26 @@ struct id id_make(struct id_maker *m, const char *prefix, int64_t now_ms)
     }
     to[ID_ULID_CHARS] = '\0';
     return id;
+}
+
+struct id id_make(struct id_maker *m, const char *prefix, int64_t now_ms)
+{
+    if (now_ms > m->last_ms) {
+        m->last_ms = now_ms;
+        m->rand.fill(m->rand.ctx, m->last, sizeof(m->last));
+        m->last[0] &= 0x7f;
+    } else {
+        count_up(m->last);
+    }
+    return id_write(prefix, m->last_ms, m->last);
+}
+
+struct id id_first(const char *prefix, int64_t at_ms)
+{
+    static const uint8_t none[10];
+    int64_t last_ms = (INT64_C(1) << 48) - 1;
+
+    return id_write(prefix, at_ms < last_ms ? at_ms : last_ms, none);
 }
 
 bool id_is_valid(struct str s, const char *prefix)

@@ -29,6 +29,9 @@ struct id_maker {
 void id_maker_init(struct id_maker *m, struct rand rand);
 struct id id_make(struct id_maker *m, const char *prefix, int64_t now_ms);
 
+/* No id of that prefix that was made then or later sorts before it. */
+struct id id_first(const char *prefix, int64_t at_ms);
+
 /* Whether s is such an id with that prefix; nothing about whether it exists. */
 bool id_is_valid(struct str s, const char *prefix);
 

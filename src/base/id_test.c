@@ -33,6 +33,29 @@ TEST(ids_sort_in_the_order_they_were_made)
     }
 }
 
+TEST(the_first_id_of_a_moment_stands_before_all_of_it_and_behind_all_before)
+{
+    struct id_maker m;
+    struct id before, first = id_first("task", 1469918176385), one;
+
+    id_maker_init(&m, rand_seeded(&state));
+    before = id_make(&m, "task", 1469918176384);
+    CHECK(id_is_valid(str_of(first.text), "task"));
+    CHECK_INT(id_time_ms(&first), 1469918176385);
+    CHECK(strcmp(before.text, first.text) < 0);
+    for (int i = 0; i < 1000; i++) {
+        id_maker_init(&m, rand_seeded(&state));
+        one = id_make(&m, "task", 1469918176385);
+        CHECK(strcmp(first.text, one.text) <= 0);
+    }
+    /* A moment that is further than ids go is behind all of them. */
+    first = id_first("task", INT64_MAX);
+    CHECK(id_is_valid(str_of(first.text), "task"));
+    CHECK(strcmp(one.text, first.text) < 0);
+    CHECK_STR(str_of(id_first("task", 0).text),
+              "task_00000000000000000000000000");
+}
+
 TEST(counting_up_carries_over_bytes)
 {
     struct id_maker m;

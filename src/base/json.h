@@ -118,12 +118,21 @@ void json_put_null(struct json_out *o);
 void json_put_raw(struct json_out *o, struct str document); /* as it is */
 void json_put(struct json_out *o, const struct json *v);    /* a whole tree */
 
-/* A member of an object: its key and its value. An empty text and a moment
- * that is zero are null. */
-void json_member_str(struct json_out *o, const char *key, struct str s);
+/* A member of the object that is open: its key and its value. */
+void json_member_text(struct json_out *o, const char *key, struct str s);
 void json_member_int(struct json_out *o, const char *key, int64_t v);
+void json_member_real(struct json_out *o, const char *key, double v);
 void json_member_bool(struct json_out *o, const char *key, bool v);
+void json_member_null(struct json_out *o, const char *key);
+void json_member_raw(struct json_out *o, const char *key, struct str document);
+
+/* What may be missing: null for an empty text, for a moment that is zero and
+ * for a number that is not known; or, with an empty text, no member at all. */
+void json_member_str(struct json_out *o, const char *key, struct str s);
 void json_member_ms(struct json_out *o, const char *key, int64_t ms);
+void json_member_known(struct json_out *o, const char *key, bool is_known,
+                       int64_t v);
+void json_member_some(struct json_out *o, const char *key, struct str s);
 
 /* The scanner. Checks the whole of `text` as strictly as json_parse.
  *

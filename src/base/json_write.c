@@ -366,13 +366,10 @@ void json_put(struct json_out *o, const struct json *v)
     }
 }
 
-void json_member_str(struct json_out *o, const char *key, struct str s)
+void json_member_text(struct json_out *o, const char *key, struct str s)
 {
     json_key(o, str_of(key));
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
+    json_put_str(o, s);
 }
 
 void json_member_int(struct json_out *o, const char *key, int64_t v)
@@ -381,17 +378,54 @@ void json_member_int(struct json_out *o, const char *key, int64_t v)
     json_put_int(o, v);
 }
 
+void json_member_real(struct json_out *o, const char *key, double v)
+{
+    json_key(o, str_of(key));
+    json_put_real(o, v);
+}
+
 void json_member_bool(struct json_out *o, const char *key, bool v)
 {
     json_key(o, str_of(key));
     json_put_bool(o, v);
 }
 
-void json_member_ms(struct json_out *o, const char *key, int64_t ms)
+void json_member_null(struct json_out *o, const char *key)
 {
     json_key(o, str_of(key));
-    if (ms)
-        json_put_int(o, ms);
+    json_put_null(o);
+}
+
+void json_member_raw(struct json_out *o, const char *key, struct str document)
+{
+    json_key(o, str_of(key));
+    json_put_raw(o, document);
+}
+
+void json_member_str(struct json_out *o, const char *key, struct str s)
+{
+    if (s.n)
+        json_member_text(o, key, s);
     else
-        json_put_null(o);
+        json_member_null(o, key);
+}
+
+void json_member_ms(struct json_out *o, const char *key, int64_t ms)
+{
+    json_member_known(o, key, ms != 0, ms);
+}
+
+void json_member_known(struct json_out *o, const char *key, bool is_known,
+                       int64_t v)
+{
+    if (is_known)
+        json_member_int(o, key, v);
+    else
+        json_member_null(o, key);
+}
+
+void json_member_some(struct json_out *o, const char *key, struct str s)
+{
+    if (s.n)
+        json_member_text(o, key, s);
 }

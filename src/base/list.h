@@ -75,6 +75,16 @@ static inline struct list_node *list_next(const struct list *l,
     return n->next == &l->head ? NULL : n->next;
 }
 
+/* Counts them one by one. */
+static inline size_t list_length(const struct list *l)
+{
+    size_t n = 0;
+
+    for (struct list_node *at = list_first(l); at; at = list_next(l, at))
+        n++;
+    return n;
+}
+
 /* Put everything of `from`, in its order, behind what `l` has. */
 static inline void list_append_all(struct list *l, struct list *from)
 {

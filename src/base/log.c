@@ -46,12 +46,9 @@ static void write_json(struct buf *line, const struct log *l,
     struct json_out o = json_out(line);
 
     json_open(&o, '{');
-    json_key(&o, STR("at_ms"));
-    json_put_int(&o, l->clock.wall_ms(l->clock.ctx));
-    json_key(&o, STR("level"));
-    json_put_str(&o, str_of(level_names[level]));
-    json_key(&o, STR("event"));
-    json_put_str(&o, str_of(event));
+    json_member_int(&o, "at_ms", l->clock.wall_ms(l->clock.ctx));
+    json_member_text(&o, "level", str_of(level_names[level]));
+    json_member_text(&o, "event", str_of(event));
     for (; f->key; f++) {
         json_key(&o, str_of(f->key));
         if (f->is_int)
@@ -59,10 +56,8 @@ static void write_json(struct buf *line, const struct log *l,
         else
             json_put_str(&o, value_of(f));
     }
-    if (l->n_dropped) {
-        json_key(&o, STR("lines_dropped"));
-        json_put_int(&o, (int64_t)l->n_dropped);
-    }
+    if (l->n_dropped)
+        json_member_int(&o, "lines_dropped", (int64_t)l->n_dropped);
     json_close(&o, '}');
 }
 

@@ -184,6 +184,14 @@ bool str_has_any_control(struct str s)
     return false;
 }
 
+bool str_is_digits(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return s.n > 0;
+}
+
 enum err str_to_i64(struct str s, int64_t *out)
 {
     bool negative = s.n && s.p[0] == '-';

@@ -97,6 +97,9 @@ bool str_has_control_plain(struct str s);
  * for names, ids and keys. */
 bool str_has_any_control(struct str s);
 
+/* One or more decimal digits and nothing else. */
+bool str_is_digits(struct str s);
+
 /* A whole decimal number with optional minus, nothing around it, that fits.
  * ERR_SYNTAX otherwise; *out is then untouched. */
 MUST_USE enum err str_to_i64(struct str s, int64_t *out);
@@ -118,6 +121,30 @@ static inline struct str str_lowered(struct str s, char *out, size_t max)
     for (size_t i = 0; i < n; i++)
         out[i] = str_lower(s.p[i]);
     return (struct str){out, n};
+}
+
+/* A copy of s at *at, which then is behind it: what was allocated in one piece
+ * is filled so, string by string. */
+static inline struct str str_pack(char **at, struct str s)
+{
+    struct str kept = {*at, s.n};
+
+    if (s.n)
+        memcpy(*at, s.p, s.n);
+    *at += s.n;
+    return kept;
+}
+
+/* The value of a digit of base64; -1 when it is none. */
+static inline int str_base64_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
 /* The folder that a path lies in: "." for a bare name, "/" for what lies in

@@ -229,6 +229,38 @@ TEST(numbers_are_whole_or_refused)
     CHECK(str_to_i64(STR("0042"), &v) == OK && v == 42);
 }
 
+TEST(digits_are_digits_and_nothing_else)
+{
+    CHECK(str_is_digits(STR("0")) && str_is_digits(STR("0123456789")));
+    CHECK(!str_is_digits(STR("")) && !str_is_digits((struct str){NULL, 0}));
+    CHECK(!str_is_digits(STR("12/")) && !str_is_digits(STR(":12")));
+    CHECK(!str_is_digits(STR("-1")) && !str_is_digits(STR("1 ")));
+}
+
+TEST(strings_are_packed_one_behind_the_other)
+{
+    char room[] = "........", *at = room;
+    struct str a = str_pack(&at, STR("ab"));
+    struct str none = str_pack(&at, (struct str){NULL, 0});
+    struct str b = str_pack(&at, STR("cde"));
+
+    CHECK(a.p == room && none.p == room + 2 && !none.n && b.p == room + 2);
+    CHECK(str_eq(a, STR("ab")) && str_eq(b, STR("cde")));
+    CHECK(at == room + 5 && str_eq(str_of(room), STR("abcde...")));
+}
+
+TEST(digits_of_base64_have_their_values)
+{
+    const char *digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                         "0123456789+/";
+
+    for (int c = 0; c < 256; c++) {
+        const char *at = c ? strchr(digits, c) : NULL;
+
+        CHECK(str_base64_value((char)c) == (at ? (int)(at - digits) : -1));
+    }
+}
+
 TEST(distance_counts_edits_and_swaps)
 {
     char longest[65];

@@ -180,16 +180,6 @@ bool broker_ask_again(struct broker *b, const struct task *t,
 
 /* The move. */
 
-static struct str keep(char **at, struct str s)
-{
-    struct str kept = {*at, s.n};
-
-    if (s.n)
-        memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return kept;
-}
-
 /* NULL: memory is gone. */
 static struct hold_move *move_new(struct broker *b, const struct pass *p,
                                   const struct past_event *x)
@@ -208,13 +198,13 @@ static struct hold_move *move_new(struct broker *b, const struct pass *p,
         at = mv->strings;
         mv->has_event = true;
         mv->event = *x;
-        mv->event.scope = keep(&at, x->scope);
-        mv->event.reference = keep(&at, x->reference);
-        mv->event.e.from = keep(&at, x->e.from);
-        mv->event.e.to = keep(&at, x->e.to);
-        mv->event.e.type = keep(&at, x->e.type);
-        mv->event.e.message_id = keep(&at, x->e.message_id);
-        mv->event.e.task_id = keep(&at, x->e.task_id);
+        mv->event.scope = str_pack(&at, x->scope);
+        mv->event.reference = str_pack(&at, x->reference);
+        mv->event.e.from = str_pack(&at, x->e.from);
+        mv->event.e.to = str_pack(&at, x->e.to);
+        mv->event.e.type = str_pack(&at, x->e.type);
+        mv->event.e.message_id = str_pack(&at, x->e.message_id);
+        mv->event.e.task_id = str_pack(&at, x->e.task_id);
     }
     list_append(&b->holds.moves, &mv->node);
     return mv;

@@ -54,21 +54,18 @@ void note_open(struct note_data *n)
 {
     buf_init(&n->buf, NOTE_MAX);
     n->out = json_out(&n->buf);
+    n->is_for_seers = false;
     json_open(&n->out, '{');
 }
 
 void note_str(struct note_data *n, const char *key, struct str s)
 {
-    if (!s.n)
-        return;
-    json_key(&n->out, str_of(key));
-    json_put_str(&n->out, s);
+    json_member_some(&n->out, key, s);
 }
 
 void note_int(struct note_data *n, const char *key, int64_t v)
 {
-    json_key(&n->out, str_of(key));
-    json_put_int(&n->out, v);
+    json_member_int(&n->out, key, v);
 }
 
 void note_close(struct note_data *n, struct broker *b, struct str type,
@@ -86,6 +83,7 @@ void note_close(struct note_data *n, struct broker *b, struct str type,
                             .requester = about->requester,
                             .root_user = about->root_user,
                             .data = buf_str(&n->buf),
+                            .is_for_seers = n->is_for_seers,
                         });
     buf_fini(&n->buf);
 }
@@ -127,21 +125,29 @@ struct map *asked_map(const struct asked *x)
     return x->kind == ESCALATION_LATE ? &p->late_by_task : &p->by_task;
 }
 
-static struct str keep(char **at, struct str s)
+size_t about_bytes(const struct about *a)
 {
-    char *p = *at;
+    return a->agent.n + a->requester.n + a->root_user.n + a->from.n +
+           a->type.n + a->reference.n;
+}
 
-    if (s.n)
-        memcpy(p, s.p, s.n);
-    *at += s.n;
-    return (struct str){p, s.n};
+struct about about_pack(char **at, const struct about *a)
+{
+    struct about mine = *a;
+
+    mine.agent = str_pack(at, a->agent);
+    mine.requester = str_pack(at, a->requester);
+    mine.root_user = str_pack(at, a->root_user);
+    mine.from = str_pack(at, a->from);
+    mine.type = str_pack(at, a->type);
+    mine.reference = str_pack(at, a->reference);
+    return mine;
 }
 
 struct asked *asked_make(struct broker *b, const struct about *a)
 {
-    size_t n = a->agent.n + a->requester.n + a->root_user.n + a->from.n +
-               a->type.n + a->reference.n;
-    struct asked *x = FAULT("broker.asked") ? NULL : calloc(1, sizeof(*x) + n);
+    struct asked *x =
+        FAULT("broker.asked") ? NULL : calloc(1, sizeof(*x) + about_bytes(a));
     char *at;
 
     if (!x)
@@ -150,13 +156,7 @@ struct asked *asked_make(struct broker *b, const struct about *a)
     x->broker = b;
     x->timer.fire = asked_on_timer;
     list_init(&x->words);
-    x->about = *a;
-    x->about.agent = keep(&at, a->agent);
-    x->about.requester = keep(&at, a->requester);
-    x->about.root_user = keep(&at, a->root_user);
-    x->about.from = keep(&at, a->from);
-    x->about.type = keep(&at, a->type);
-    x->about.reference = keep(&at, a->reference);
+    x->about = about_pack(&at, a);
     return x;
 }
 

@@ -113,14 +113,10 @@ static struct str write_text(struct msg *m, const struct hold *first,
     buf_init(&text, MSG_TEXT_MAX);
     o = json_out(&text);
     json_open(&o, '{');
-    json_key(&o, STR("from"));
-    json_put_str(&o, first->from);
-    json_key(&o, STR("to"));
-    json_put_str(&o, first->agent);
-    json_key(&o, STR("type"));
-    json_put_str(&o, ENVELOPE_BATCH);
-    json_key(&o, STR("priority"));
-    json_put_str(&o, task_priority_name(first->priority));
+    json_member_text(&o, "from", first->from);
+    json_member_text(&o, "to", first->agent);
+    json_member_text(&o, "type", ENVELOPE_BATCH);
+    json_member_text(&o, "priority", task_priority_name(first->priority));
     json_key(&o, STR("payload"));
     at = text.n;
     buf_addf(&text, "{\"items\":[");

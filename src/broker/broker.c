@@ -126,10 +126,7 @@ void broker_decide(const struct asking *a, const struct envelope *e,
 
 static bool keep(struct str *s, struct arena *arena)
 {
-    const char *copy = s->n ? arena_strdup(arena, *s) : s->p;
-
-    s->p = copy;
-    return copy || !s->n;
+    return arena_keep(arena, *s, s);
 }
 
 bool pass_keep(struct pass *p, struct arena *arena)

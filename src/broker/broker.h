@@ -302,6 +302,10 @@ void broker_pause(struct broker *b, struct str agent, bool is_paused,
                   void (*done)(void *ctx, enum err e, const struct why *why),
                   void *ctx);
 
+/* An agent is removed by this tx, and its pause with it: who takes the name
+ * next was not meant. */
+void broker_agent_gone(struct tx *tx, struct str agent);
+
 /* An answer to t that is later than was expected says so in its metadata:
  * "late_ms". False: it is not late, or the metadata has no room for it; *out is
  * then untouched. */

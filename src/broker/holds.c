@@ -138,16 +138,6 @@ bool hold_is_first(const struct hold *h)
 
 /* Making one. */
 
-static struct str keep(char **at, struct str s)
-{
-    struct str kept = {*at, s.n};
-
-    if (s.n)
-        memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return kept;
-}
-
 struct hold_why *hold_why_of(const struct pass *p)
 {
     struct str reason = str_of(p->reason);
@@ -170,12 +160,12 @@ struct hold_why *hold_why_of(const struct pass *p)
     w->keys = (struct wait_key *)(void *)(w + 1);
     w->waiters = (struct waiter *)(void *)(w->keys + p->n_keys);
     at = (char *)(w->waiters + p->n_keys);
-    w->rule = keep(&at, p->rule);
-    w->reason = keep(&at, reason);
+    w->rule = str_pack(&at, p->rule);
+    w->reason = str_pack(&at, reason);
     for (size_t i = 0; i < p->n_keys; i++) {
         w->keys[i] = p->keys[i];
-        w->keys[i].name = keep(&at, p->keys[i].name);
-        w->keys[i].type = keep(&at, p->keys[i].type);
+        w->keys[i].name = str_pack(&at, p->keys[i].name);
+        w->keys[i].type = str_pack(&at, p->keys[i].type);
     }
     return w;
 }
@@ -193,14 +183,14 @@ struct hold *hold_new(struct broker *b, const struct hold *like,
         return NULL;
     *h = *like;
     at = h->strings;
-    h->agent = keep(&at, like->agent);
-    h->order_key = keep(&at, like->order_key);
-    h->from = keep(&at, like->from);
-    h->type = keep(&at, like->type);
-    h->reference = keep(&at, like->reference);
-    h->scope = keep(&at, like->scope);
-    h->requester = keep(&at, like->requester);
-    h->root_user = keep(&at, like->root_user);
+    h->agent = str_pack(&at, like->agent);
+    h->order_key = str_pack(&at, like->order_key);
+    h->from = str_pack(&at, like->from);
+    h->type = str_pack(&at, like->type);
+    h->reference = str_pack(&at, like->reference);
+    h->scope = str_pack(&at, like->scope);
+    h->requester = str_pack(&at, like->requester);
+    h->root_user = str_pack(&at, like->root_user);
     h->broker = b;
     h->state = HOLD_CLAIMED;
     h->why = why;

@@ -166,22 +166,11 @@ static void on_timer(struct timer *timer)
 
 /* Rows. */
 
-static struct str keep(char **at, struct str s)
-{
-    char *p = *at;
-
-    if (s.n)
-        memcpy(p, s.p, s.n);
-    *at += s.n;
-    return (struct str){p, s.n};
-}
-
 /* Instead of one that is there for the same task. */
 static struct due *due_new(struct broker *b, const struct about *a,
                            struct str rule)
 {
-    size_t n = a->agent.n + a->requester.n + a->root_user.n + a->from.n +
-               a->type.n + a->reference.n + rule.n;
+    size_t n = about_bytes(a) + rule.n;
     struct due *d = FAULT("broker.due") ? NULL : calloc(1, sizeof(*d) + n);
     struct due *before = due_of(b, str_of(a->task_id.text));
     char *at;
@@ -191,14 +180,8 @@ static struct due *due_new(struct broker *b, const struct about *a,
     at = d->strings;
     d->broker = b;
     d->timer.fire = on_timer;
-    d->about = *a;
-    d->about.agent = keep(&at, a->agent);
-    d->about.requester = keep(&at, a->requester);
-    d->about.root_user = keep(&at, a->root_user);
-    d->about.from = keep(&at, a->from);
-    d->about.type = keep(&at, a->type);
-    d->about.reference = keep(&at, a->reference);
-    d->rule = keep(&at, rule);
+    d->about = about_pack(&at, a);
+    d->rule = str_pack(&at, rule);
     if (before) /* its place is there for the next */
         map_take(&b->late->by_task, str_of(a->task_id.text));
     if (map_put(&b->late->by_task, str_of(d->about.task_id.text), d) == OK) {

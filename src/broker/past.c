@@ -178,16 +178,6 @@ static void forget_event(struct past *p, struct event *e)
     release(p, r);
 }
 
-static struct str keep(char **at, struct str s)
-{
-    struct str kept = {*at, s.n};
-
-    if (s.n)
-        memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return kept;
-}
-
 static struct event *event_new(struct past *p, const struct gate_event *g)
 {
     size_t n = g->from.n + g->to.n + g->type.n + g->message_id.n + g->task_id.n;
@@ -200,11 +190,11 @@ static struct event *event_new(struct past *p, const struct gate_event *g)
         return NULL;
     at = e->strings;
     e->e = *g;
-    e->e.from = keep(&at, g->from);
-    e->e.to = keep(&at, g->to);
-    e->e.type = keep(&at, g->type);
-    e->e.message_id = keep(&at, g->message_id);
-    e->e.task_id = keep(&at, g->task_id);
+    e->e.from = str_pack(&at, g->from);
+    e->e.to = str_pack(&at, g->to);
+    e->e.type = str_pack(&at, g->type);
+    e->e.message_id = str_pack(&at, g->message_id);
+    e->e.task_id = str_pack(&at, g->task_id);
     return e;
 }
 

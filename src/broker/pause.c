@@ -33,6 +33,15 @@ enum err pauses_load(struct broker *b)
     return e;
 }
 
+void broker_agent_gone(struct tx *tx, struct str agent)
+{
+    char name[AGENT_NAME_MAX + 1];
+    struct tx_op *op = tx_prune(tx, &pause_table, 1);
+
+    tx_if(op, PAUSE_AGENT, IS,
+          value_text(str_lowered(agent, name, AGENT_NAME_MAX)));
+}
+
 struct pausing {
     struct tx tx;
     struct broker *broker;
@@ -65,7 +74,7 @@ static void on_paused(struct tx *tx, void *ctx)
 static void build_pause(struct pausing *p, struct str agent, struct str by)
 {
     struct broker *b = p->broker;
-    struct about about = {.agent = agent};
+    struct about about = {.agent = agent, .requester = by};
     char name[AGENT_NAME_MAX + 1];
     struct str key = str_lowered(agent, name, AGENT_NAME_MAX);
     struct note_data n;
@@ -83,6 +92,7 @@ static void build_pause(struct pausing *p, struct str agent, struct str by)
     note_open(&n);
     note_str(&n, "agent", agent);
     note_str(&n, "by", by);
+    n.is_for_seers = true;
     note_close(&n, b, p->is_paused ? STR("agent.paused") : STR("agent.resumed"),
                &about, &p->tx);
 }

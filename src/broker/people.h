@@ -39,6 +39,10 @@ struct about {
     struct str agent, requester, root_user, from, type, reference;
 };
 
+/* Its strings, copied to *at, which has room for about_bytes of them. */
+size_t about_bytes(const struct about *a);
+struct about about_pack(char **at, const struct about *a);
+
 /* Something that somebody said, on its way. */
 struct said {
     struct broker *broker;
@@ -143,6 +147,7 @@ MUST_USE bool say_self(struct asked *x, enum escalation_status status,
 struct note_data {
     struct buf buf;
     struct json_out out;
+    bool is_for_seers; /* as feed_entry's */
 };
 void note_open(struct note_data *n);
 void note_about(struct note_data *n, const struct asked *x);

@@ -225,16 +225,6 @@ void said_next(struct asked *x)
 
 /* Saying. */
 
-static struct str keep(char **at, struct str s)
-{
-    char *p = *at;
-
-    if (s.n)
-        memcpy(p, s.p, s.n);
-    *at += s.n;
-    return (struct str){p, s.n};
-}
-
 static struct said *said_new(struct broker *b,
                              const struct escalation_word *word)
 {
@@ -248,9 +238,9 @@ static struct said *said_new(struct broker *b,
     w->broker = b;
     w->id = id_from(word->id);
     w->status = word->status;
-    w->agent = keep(&at, word->agent);
-    w->comment = keep(&at, word->comment);
-    w->by = keep(&at, word->by);
+    w->agent = str_pack(&at, word->agent);
+    w->comment = str_pack(&at, word->comment);
+    w->by = str_pack(&at, word->by);
     return w;
 }
 

@@ -40,13 +40,11 @@ static void answer(struct open *o)
         return;
     }
     json_open(&out, '{');
-    json_key(&out, STR("agent"));
-    json_put_str(&out, a->name);
-    json_key(&out, STR("state"));
-    json_put_str(&out, agent_state_name(walk_state(o->calls->walk, a)));
-    json_key(&out, STR("paused"));
-    json_put_bool(&out,
-                  deliver_is_paused(walk_deliver(o->calls->walk), a->name));
+    json_member_text(&out, "agent", a->name);
+    json_member_text(&out, "state",
+                     agent_state_name(walk_state(o->calls->walk, a)));
+    json_member_bool(&out, "paused",
+                     deliver_is_paused(walk_deliver(o->calls->walk), a->name));
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, 200);

@@ -59,18 +59,12 @@ static void write_json(struct open *o)
     const struct study *st = o->study;
 
     json_open(&out, '{');
-    json_key(&out, STR("since_ms"));
-    json_put_int(&out, st->since_ms);
-    json_key(&out, STR("until_ms"));
-    json_put_int(&out, st->until_ms);
-    json_key(&out, STR("decisions_read"));
-    json_put_int(&out, st->n_read);
-    json_key(&out, STR("is_complete"));
-    json_put_bool(&out, !st->is_cut && !st->n_unread);
-    if (st->kind->is_replay) {
-        json_key(&out, STR("threshold"));
-        json_put_real(&out, threshold_now(o->calls));
-    }
+    json_member_int(&out, "since_ms", st->since_ms);
+    json_member_int(&out, "until_ms", st->until_ms);
+    json_member_int(&out, "decisions_read", st->n_read);
+    json_member_bool(&out, "is_complete", !st->is_cut && !st->n_unread);
+    if (st->kind->is_replay)
+        json_member_real(&out, "threshold", threshold_now(o->calls));
     if (st->kind->columns) {
         json_key(&out, STR("items"));
         write_sheet(o);

@@ -34,12 +34,9 @@ static enum err write_decision(struct open *o, struct json_out *out,
 static void write_unreadable(struct json_out *out, const struct row *row)
 {
     json_open(out, '{');
-    json_key(out, STR("id"));
-    json_put_str(out, row_str(row, DECISION_ID));
-    json_key(out, STR("at_ms"));
-    json_put_int(out, row_int(row, DECISION_AT_MS));
-    json_key(out, STR("unreadable"));
-    json_put_bool(out, true);
+    json_member_text(out, "id", row_str(row, DECISION_ID));
+    json_member_int(out, "at_ms", row_int(row, DECISION_AT_MS));
+    json_member_bool(out, "unreadable", true);
     json_close(out, '}');
 }
 

@@ -161,8 +161,7 @@ static void on_task(struct open *o, enum err e, const struct task *t)
     }
     json_open(&out, '{');
     speak_delegated(&out, str_of(o->delegation.key.text), t);
-    json_key(&out, STR("agentId"));
-    json_put_str(&out, t->agent);
+    json_member_text(&out, "agentId", t->agent);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     if (task_is_over(t->status))

@@ -40,8 +40,7 @@ static void write_one(struct json_out *out, const struct row *r)
                     escalation_kind_name(
                         (enum escalation_kind)row_int(r, ESCALATION_KIND)));
     json_member_str(out, "task_id", row_str(r, ESCALATION_TASK_ID));
-    json_key(out, STR("turn"));
-    json_put_int(out, row_int(r, ESCALATION_TURN));
+    json_member_int(out, "turn", row_int(r, ESCALATION_TURN));
     json_member_str(out, "agent", row_str(r, ESCALATION_AGENT));
     json_member_str(out, "requester", row_str(r, ESCALATION_REQUESTER));
     json_member_str(out, "from", row_str(r, ESCALATION_FROM));
@@ -54,8 +53,7 @@ static void write_one(struct json_out *out, const struct row *r)
     json_member_str(out, "reason", row_str(r, ESCALATION_REASON));
     json_member_str(out, "offer", row_str(r, ESCALATION_OFFER));
     json_member_ms(out, "at_ms", row_int(r, ESCALATION_AT_MS));
-    json_key(out, STR("reminded"));
-    json_put_int(out, row_int(r, ESCALATION_REMINDED));
+    json_member_int(out, "reminded", row_int(r, ESCALATION_REMINDED));
     json_member_ms(out, "remind_ms", row_int(r, ESCALATION_REMIND_MS));
     json_member_ms(out, "expires_ms", row_int(r, ESCALATION_EXPIRES_MS));
     json_member_ms(out, "decided_ms", row_int(r, ESCALATION_DECIDED_MS));

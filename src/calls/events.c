@@ -42,8 +42,7 @@ static struct speak_event event_open(struct open *o, struct json_out *out,
 
     *out = json_out(&o->calls->body);
     json_open(out, '{');
-    json_key(out, STR("at_ms"));
-    json_put_int(out, at_ms);
+    json_member_int(out, "at_ms", at_ms);
     return e;
 }
 
@@ -55,10 +54,8 @@ static void event_close(const struct speak_event *e, struct json_out *out)
 
 static void put_task(struct open *o, struct json_out *out, int64_t turn)
 {
-    json_key(out, STR("task_id"));
-    json_put_str(out, str_of(o->task_id.text));
-    json_key(out, STR("turn"));
-    json_put_int(out, turn);
+    json_member_text(out, "task_id", str_of(o->task_id.text));
+    json_member_int(out, "turn", turn);
 }
 
 static void write_gap(struct open *o, int64_t number, int64_t at_ms)
@@ -71,21 +68,65 @@ static void write_gap(struct open *o, int64_t number, int64_t at_ms)
     o->events.needs_gap = false;
 }
 
+static void write_input(struct open *o, const char *type, int64_t number,
+                        int64_t at_ms, struct str input)
+{
+    struct json_out out;
+    struct speak_event e = event_open(o, &out, type, number, at_ms);
+
+    put_task(o, &out, o->turn);
+    json_key(&out, STR("input"));
+    json_put_raw(&out, input);
+    event_close(&e, &out);
+}
+
+/* What is asked and not over, of what it has missed or comes too late for: as
+ * events without a number, which are no place to go on from. */
+static void write_missed_inputs(struct open *o)
+{
+    const struct input *list[TASK_INPUTS_MAX];
+    size_t n =
+        task_inputs(walk_tasks(o->calls->walk), str_of(o->task_id.text), list);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct input *in = list[i];
+        struct json_out out;
+        struct buf text;
+
+        if (strcmp(in->root_id.text, o->task_id.text) != 0 ||
+            in->number <= o->events.inputs_told ||
+            in->number >= o->listener.next)
+            continue;
+        buf_init(&text, 8 * INPUT_BYTES_MAX);
+        out = json_out(&text);
+        input_write(&out, in);
+        write_input(o, "input", 0, in->at_ms, buf_str(&text));
+        buf_fini(&text);
+        o->events.inputs_told = in->number;
+    }
+}
+
 static void write_event(struct open *o, const struct task_event *event)
 {
     bool is_chunk = event->kind == TASK_EVENT_CHUNK;
     struct json_out out;
-    struct speak_event e = event_open(o, &out, is_chunk ? "chunk" : "status",
-                                      event->number, event->at_ms);
+    struct speak_event e;
+
+    if (event->kind == TASK_EVENT_INPUT ||
+        event->kind == TASK_EVENT_INPUT_OVER) {
+        write_input(o, event->kind == TASK_EVENT_INPUT ? "input" : "input_over",
+                    event->number, event->at_ms, event->text);
+        o->events.inputs_told = event->number;
+        return;
+    }
+    e = event_open(o, &out, is_chunk ? "chunk" : "status", event->number,
+                   event->at_ms);
 
     put_task(o, &out, event->turn);
     json_key(&out, is_chunk ? STR("text") : STR("status"));
     json_put_str(&out,
                  is_chunk ? event->text : task_status_name(event->status));
-    if (event->agent.n) {
-        json_key(&out, STR("agent"));
-        json_put_str(&out, event->agent);
-    }
+    json_member_some(&out, "agent", event->agent);
     event_close(&e, &out);
 }
 
@@ -217,6 +258,7 @@ static void write_batch(struct open *o)
            task_next(tasks, &o->listener, &event)) {
         if (event.kind == TASK_EVENT_GAP) {
             write_gap(o, event.number, event.at_ms);
+            write_missed_inputs(o);
             continue;
         }
         if (event.kind == TASK_EVENT_RESULT) {
@@ -236,6 +278,9 @@ static void pump(struct open *o)
         if (!open_has_room(o))
             return;
         buf_clear(&o->calls->body);
+        if (!o->events.has_begun)
+            write_missed_inputs(o);
+        o->events.has_begun = true;
         write_batch(o);
         if (!o->calls->body.n && !o->events.is_at_result)
             return;
@@ -267,7 +312,8 @@ static enum err begin_to_listen(struct open *o, const struct task *t)
     enum err e;
 
     o->turn = t->turn;
-    o->listener = (struct task_listener){.on_news = on_news};
+    o->listener =
+        (struct task_listener){.on_news = on_news, .hears_inputs = true};
     e = task_listen(walk_tasks(o->calls->walk), str_of(o->task_id.text),
                     &o->listener, from);
     o->is_listening = e == OK;

@@ -43,15 +43,15 @@ static void on_page(struct open *o)
         struct speak_entry said;
 
         feed_from_row(&e, r);
-        said = entry_of(&e);
-        if (feed_is_for(&e, &o->caller))
+        if (feed_shows(o->calls->feed, &e, &o->caller)) {
+            said = entry_of(&e);
             speak_entry(&out, &said);
+        }
         if (e.seq > after)
             after = e.seq;
     }
     json_close(&out, ']');
-    json_key(&out, STR("next_after"));
-    json_put_int(&out, after);
+    json_member_int(&out, "next_after", after);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, 200);
@@ -72,10 +72,8 @@ static void on_last(struct open *o)
     on_page(o);
 }
 
-static void read_page(struct open *o, int64_t after, bool is_for_all,
-                      bool is_last)
+static void read_page(struct open *o, int64_t after, bool is_last)
 {
-    static const uint8_t whose[] = {FEED_REQUESTER, FEED_ROOT_USER};
     struct query *q = &o->query;
 
     if (o->has_query)
@@ -84,8 +82,7 @@ static void read_page(struct open *o, int64_t after, bool is_for_all,
     o->has_query = true;
     query_if(q, FEED_SEQ, IS_MORE, value_int(after));
     query_if(q, FEED_SEQ, IS_AT_MOST, value_int(o->feed.upto));
-    if (!is_for_all)
-        query_if_any(q, whose, 2, IS, value_text(caller_name(&o->caller)));
+    feed_query_for(q, &o->caller);
     query_order(q, FEED_SEQ, is_last);
     open_list(o, q, is_last ? on_last : on_page);
 }
@@ -104,7 +101,7 @@ static void on_oldest(struct open *o)
         from = row_int(o->query.rows, FEED_SEQ) - 1;
     if (o->feed.upto - from > SPAN)
         o->feed.upto = from + SPAN;
-    read_page(o, from, false, false);
+    read_page(o, from, false);
 }
 
 /* Who sees everything finds a page at once. For others it may be far between
@@ -120,7 +117,7 @@ static void answer_page(struct call *c, int64_t after)
     o->feed.upto = feed_newest(c->calls->feed);
     o->feed.page_rows = limit;
     if (caller_is_admin(&c->caller)) {
-        read_page(o, after, true, false);
+        read_page(o, after, false);
         return;
     }
     query_init(&o->query, &feed_table, 1);
@@ -134,7 +131,6 @@ static void answer_page(struct call *c, int64_t after)
 /* The newest there are, the oldest of them first. */
 static void answer_last(struct call *c, struct str last)
 {
-    bool is_for_all = caller_is_admin(&c->caller);
     struct open *o;
     int64_t n, upto;
 
@@ -148,7 +144,7 @@ static void answer_last(struct call *c, struct str last)
     upto = feed_newest(c->calls->feed);
     o->feed.upto = upto;
     o->feed.page_rows = (size_t)n;
-    read_page(o, is_for_all ? 0 : upto - SPAN, is_for_all, true);
+    read_page(o, caller_is_admin(&c->caller) ? 0 : upto - SPAN, true);
 }
 
 /* A stream. */

@@ -10,31 +10,6 @@
 
 enum { NAMES_MAX = 100 };
 
-static void put_count(struct json_out *out, struct str key, int64_t v)
-{
-    json_key(out, key);
-    json_put_int(out, v);
-}
-
-static void put_if(struct json_out *out, struct str key, bool is_known,
-                   int64_t v)
-{
-    json_key(out, key);
-    if (is_known)
-        json_put_int(out, v);
-    else
-        json_put_null(out);
-}
-
-static void put_words(struct json_out *out, struct str key, struct str s)
-{
-    json_key(out, key);
-    if (s.n)
-        json_put_str(out, s);
-    else
-        json_put_null(out);
-}
-
 static int64_t mean_ms(const struct desk_minute *m)
 {
     return (m->latency_sum_ms + m->completed / 2) / m->completed;
@@ -63,10 +38,10 @@ static void write_hour(struct json_out *out, const struct desk_figures *f,
         return;
     }
     json_open(out, '{');
-    put_count(out, STR("from_ms"),
-              now_ms - f->running_ms -
-                  (int64_t)(DELIVER_HOUR - 1) * DELIVER_MINUTE_MS);
-    put_count(out, STR("step_ms"), DELIVER_MINUTE_MS);
+    json_member_int(out, "from_ms",
+                    now_ms - f->running_ms -
+                        (int64_t)(DELIVER_HOUR - 1) * DELIVER_MINUTE_MS);
+    json_member_int(out, "step_ms", DELIVER_MINUTE_MS);
     write_counts(out, "completed", f, offsetof(struct desk_minute, completed));
     write_counts(out, "failed", f, offsetof(struct desk_minute, failed));
     write_counts(out, "cancelled", f, offsetof(struct desk_minute, cancelled));
@@ -89,8 +64,8 @@ static void write_error(struct json_out *out, const struct desk_figures *f)
         return;
     }
     json_open(out, '{');
-    put_words(out, STR("code"), f->error_code);
-    put_words(out, STR("message"), f->error);
+    json_member_str(out, "code", f->error_code);
+    json_member_str(out, "message", f->error);
     json_close(out, '}');
 }
 
@@ -98,10 +73,10 @@ static void write_totals(struct json_out *out, const struct desk_figures *f)
 {
     json_key(out, STR("totals"));
     json_open(out, '{');
-    put_count(out, STR("completed"), f->completed_total);
-    put_count(out, STR("failed"), f->failed_total);
-    put_count(out, STR("cancelled"), f->cancelled_total);
-    put_count(out, STR("retries"), f->retries_total);
+    json_member_int(out, "completed", f->completed_total);
+    json_member_int(out, "failed", f->failed_total);
+    json_member_int(out, "cancelled", f->cancelled_total);
+    json_member_int(out, "retries", f->retries_total);
     json_close(out, '}');
 }
 
@@ -113,22 +88,21 @@ static void write_figures(struct call *c, struct json_out *out,
 
     deliver_figures(walk_deliver(all->walk), a->name, &f);
     json_open(out, '{');
-    put_words(out, STR("agent"), a->name);
-    put_words(out, STR("state"),
-              agent_state_name(registry_state(all->registry, a)));
-    json_key(out, STR("paused"));
-    json_put_bool(out, f.is_paused);
-    put_if(out, STR("paused_ms"), f.paused_ms, f.paused_ms);
-    put_count(out, STR("queued"), f.waiting);
-    put_count(out, STR("in_flight"), f.in_flight);
-    put_count(out, STR("held"),
-              (int64_t)broker_held_for(walk_broker(all->walk), a->name));
-    put_if(out, STR("latency_ms"), f.latency_ms >= 0, f.latency_ms);
-    put_if(out, STR("usual_ms"), f.usual_ms, f.usual_ms);
-    put_if(out, STR("failed_ms"), f.failed_ms, f.failed_ms);
+    json_member_str(out, "agent", a->name);
+    json_member_str(out, "state",
+                    agent_state_name(registry_state(all->registry, a)));
+    json_member_bool(out, "paused", f.is_paused);
+    json_member_ms(out, "paused_ms", f.paused_ms);
+    json_member_int(out, "queued", f.waiting);
+    json_member_int(out, "in_flight", f.in_flight);
+    json_member_int(out, "held",
+                    (int64_t)broker_held_for(walk_broker(all->walk), a->name));
+    json_member_known(out, "latency_ms", f.latency_ms >= 0, f.latency_ms);
+    json_member_ms(out, "usual_ms", f.usual_ms);
+    json_member_ms(out, "failed_ms", f.failed_ms);
     write_totals(out, &f);
     if (agent_is_owned(a, eyes)) {
-        put_words(out, STR("paused_by"), f.paused_by);
+        json_member_str(out, "paused_by", f.paused_by);
         write_error(out, &f);
     }
     write_hour(out, &f, c->now_ms);
@@ -168,12 +142,14 @@ static void write_states(struct call *c, struct json_out *out,
         by_state[registry_state(c->calls->registry, a)]++;
         n_paused += deliver_is_paused(walk_deliver(c->calls->walk), a->name);
     }
-    put_count(out, STR("agents"), n);
-    put_count(out, STR("paused"), n_paused);
+    json_member_int(out, "agents", n);
+    json_member_int(out, "paused", n_paused);
     json_key(out, STR("states"));
     json_open(out, '{');
-    for (int s = AGENT_ACTIVE; s <= AGENT_DEAD; s++)
-        put_count(out, agent_state_name((enum agent_state)s), by_state[s]);
+    for (int s = AGENT_ACTIVE; s <= AGENT_DEAD; s++) {
+        json_key(out, agent_state_name((enum agent_state)s));
+        json_put_int(out, by_state[s]);
+    }
     json_close(out, '}');
 }
 

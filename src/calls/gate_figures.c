@@ -49,9 +49,9 @@ static void put_lost(struct json_out *o, const struct audit_report *audit,
     } else {
         json_key(o, STR("lost"));
         json_open(o, '{');
-        json_member_str(o, "value", STR(""));
+        json_member_null(o, "value");
         json_member_int(o, "target", target);
-        json_member_str(o, "is_met", STR(""));
+        json_member_null(o, "is_met");
     }
     json_member_int(o, "audited_ms", is_known ? audit->ended_ms : 0);
     json_close(o, '}');
@@ -75,10 +75,9 @@ static void put_routed(struct json_out *o, const struct gate_figures *hour,
     if (is_met || came >= target)
         json_member_bool(o, "is_met", is_met);
     else
-        json_member_str(o, "is_met", STR(""));
+        json_member_null(o, "is_met");
     json_member_int(o, "came", came > 0 ? came : 0);
-    json_key(o, STR("average_24h"));
-    json_put_real(o, (double)tenths / 10);
+    json_member_real(o, "average_24h", (double)tenths / 10);
     json_close(o, '}');
 }
 
@@ -101,7 +100,7 @@ static void put_figures(struct json_out *o, struct posting *p,
     if (day.normal_holds)
         json_member_bool(o, "is_met", hold <= t->hold_ms);
     else
-        json_member_str(o, "is_met", STR("")); /* of nothing there is no mean */
+        json_member_null(o, "is_met"); /* of nothing there is no mean */
     json_member_int(o, "of_all", average(day.hold_ms, day.holds));
     json_member_int(o, "longest", day.hold_max_ms);
     json_member_int(o, "holds", day.holds);
@@ -186,7 +185,7 @@ void call_gate_get(struct call *c)
     if (is_admin)
         put_figures(&o, calls->posting, &about->targets);
     else
-        json_member_str(&o, "figures", STR(""));
+        json_member_null(&o, "figures");
     put_now(&o, &b);
     put_rules(&o, calls->rulebook, is_admin);
     if (is_admin)
@@ -230,11 +229,7 @@ static void answer_audit(struct call *c, int status)
     json_member_int(&o, "unfinished", r->unfinished);
     json_member_int(&o, "held", r->held);
     json_member_int(&o, "escalated", r->escalated);
-    json_key(&o, STR("lost"));
-    if (is_there)
-        json_put_int(&o, r->lost);
-    else
-        json_put_null(&o);
+    json_member_known(&o, "lost", is_there, r->lost);
     put_names(&o, "losses", r->losses, r->lost);
     json_member_int(&o, "stray", r->stray);
     put_names(&o, "strays", r->strays, r->stray);

@@ -30,12 +30,6 @@ struct sketch {
     bool is_whole;
 };
 
-static void put_bool(struct json_out *out, const char *key, bool b)
-{
-    json_key(out, str_of(key));
-    json_put_bool(out, b);
-}
-
 static void put_approval(struct json_out *out, enum approval a)
 {
     json_key(out, STR("approved"));
@@ -176,11 +170,11 @@ static void write_edge(struct sketch *k, const struct gate_edge *e)
     put_list(out, "to", e->to);
     put_list(out, "type", e->type);
     json_member_str(out, "held_words", e->held_words);
-    put_bool(out, "has_condition", e->has_condition);
+    json_member_bool(out, "has_condition", e->has_condition);
     json_member_ms(out, "hold_ms", e->hold_ms);
-    put_bool(out, "is_for_it", e->is_for_it);
+    json_member_bool(out, "is_for_it", e->is_for_it);
     json_member_str(out, "state", state_name(e->state));
-    put_bool(out, "is_blocking", e->is_blocking && k->is_held);
+    json_member_bool(out, "is_blocking", e->is_blocking && k->is_held);
     json_key(out, STR("event"));
     if (is_event_told(k, &e->event))
         write_event(out, &e->event);
@@ -217,14 +211,12 @@ static void write_node(struct sketch *k, size_t i)
 
     json_open(out, '{');
     json_member_str(out, "agent", a ? a->name : name);
-    put_bool(out, "is_known", is_known);
+    json_member_bool(out, "is_known", is_known);
     json_member_str(out, "state",
                     is_known ? agent_state_name(of.state) : STR(""));
     if (a) {
-        json_key(out, STR("queue"));
-        json_put_int(out, of.queue);
-        json_key(out, STR("queue_max"));
-        json_put_int(out, of.queue_max);
+        json_member_int(out, "queue", of.queue);
+        json_member_int(out, "queue_max", of.queue_max);
         json_member_ms(out, "data_at_ms", of.data_at_ms);
     }
     json_close(out, '}');
@@ -285,7 +277,7 @@ static enum err write_graph(struct sketch *k, const struct graph_about *about,
     json_close(&k->out, ']');
     json_member_str(&k->out, "reference", known.envelope.reference);
     write_message(k, about->task, &known.envelope);
-    put_bool(&k->out, "is_whole", k->is_whole);
+    json_member_bool(&k->out, "is_whole", k->is_whole);
     json_key(&k->out, STR("nodes"));
     json_open(&k->out, '[');
     for (size_t i = 0; i < k->n_nodes; i++)

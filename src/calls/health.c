@@ -10,12 +10,10 @@ void call_healthz(struct call *c)
     struct json_out o = json_out(c->body);
 
     json_open(&o, '{');
-    json_key(&o, STR("status"));
-    json_put_str(&o, STR("ok"));
-    json_key(&o, STR("version"));
-    json_put_str(&o, STR(SIGNALBOX_VERSION));
-    json_key(&o, STR("uptime_ms"));
-    json_put_int(&o, loop_mono_ms(calls->loop) - calls->started_mono_ms);
+    json_member_text(&o, "status", STR("ok"));
+    json_member_text(&o, "version", STR(SIGNALBOX_VERSION));
+    json_member_int(&o, "uptime_ms",
+                    loop_mono_ms(calls->loop) - calls->started_mono_ms);
     json_close(&o, '}');
     buf_add_char(c->body, '\n');
     call_answer(c, 200, SPEAK_JSON);

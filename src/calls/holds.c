@@ -72,8 +72,8 @@ static void write_due(struct json_out *out, const struct held *h,
     int64_t due_ms;
 
     if (sla_ms <= 0 || __builtin_add_overflow(h->since_ms, sla_ms, &due_ms)) {
-        json_member_str(out, "sla_ms", STR(""));
-        json_member_str(out, "due_ms", STR(""));
+        json_member_null(out, "sla_ms");
+        json_member_null(out, "due_ms");
         return;
     }
     json_member_int(out, "sla_ms", sla_ms);

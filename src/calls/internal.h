@@ -37,6 +37,9 @@ struct str call_arg(const struct call *c, const char *name);
 /* ?limit=, 1 to 500 and 50 if it is not given. False: refused. */
 MUST_USE bool call_limit(struct call *c, size_t *out);
 
+/* The status that a list is narrowed to; zero: to none. False: refused. */
+MUST_USE bool call_status(struct call *c, enum task_status *out);
+
 /* Whether the answer is wanted as server-sent events. */
 bool call_wants_events(const struct call *c);
 
@@ -99,10 +102,12 @@ struct open {
     struct {
         struct speak_place place; /* behind which they begin */
         bool has_place, needs_gap;
+        bool has_begun;        /* to be told something */
         bool is_at_result;     /* which is what is left to be said */
         int64_t result_number; /* zero: it has none */
         size_t result_bytes;   /* of it, once it was written */
         size_t result_said;    /* of these */
+        int64_t inputs_told;   /* up to that number: what agents ask */
     } events;
 
     /* The feed: a page of it, or a stream. */
@@ -157,6 +162,8 @@ struct open {
     struct id escalation_id;
     struct call_say *say; /* NULL: nothing */
     char agent[AGENT_NAME_MAX + 1];
+
+    struct call_input *input; /* what is said to an agent; NULL: nothing */
 
     /* A change of users or tokens. */
     struct access_change *change;
@@ -300,6 +307,13 @@ void word_free(struct call_word *w);
 /* tree.c. NULL is fine. */
 void tree_look_free(struct tree_look *l);
 
+/* inputs.c. NULL is fine. */
+struct call_input;
+void input_word_free(struct call_input *i);
+
+/* What is asked by the task of that id, or below it, as a member "inputs". */
+void write_inputs(struct calls *c, struct json_out *out, struct str task_id);
+
 /* escalations.c. NULL is fine. */
 struct call_say;
 void say_free(struct call_say *s);
@@ -337,6 +351,7 @@ void call_tasks_events(struct call *c);
 void call_tasks_tree(struct call *c);
 void call_trees_list(struct call *c);
 void call_tasks_cancel(struct call *c);
+void call_tasks_input(struct call *c);
 void call_conversations_get(struct call *c);
 void call_agents_list(struct call *c);
 void call_analytics_get(struct call *c);

@@ -3,29 +3,21 @@
 
 #include "lessons/lessons.h"
 
-static void put_int(struct json_out *out, struct str key, int64_t v)
-{
-    json_key(out, key);
-    json_put_int(out, v);
-}
-
 static void write_figures(struct json_out *out, const struct lessons_stats *s)
 {
     json_open(out, '{');
-    put_int(out, STR("agents"), (int64_t)s->learn.agents);
-    put_int(out, STR("types"), (int64_t)s->learn.types);
-    put_int(out, STR("agent_types"), (int64_t)s->learn.agent_types);
-    put_int(out, STR("examples"), (int64_t)s->learn.examples);
-    put_int(out, STR("applied"), s->learn.applied_total);
-    put_int(out, STR("last_outcome"), s->newest);
-    put_int(out, STR("written_up_to"), s->written);
-    put_int(out, STR("not_written"), s->behind);
-    put_int(out, STR("runs"), s->runs_total);
-    put_int(out, STR("judged"), s->judged_total);
-    json_key(out, STR("is_running"));
-    json_put_bool(out, s->is_running);
-    json_key(out, STR("is_rebuilding"));
-    json_put_bool(out, s->is_rebuilding);
+    json_member_int(out, "agents", (int64_t)s->learn.agents);
+    json_member_int(out, "types", (int64_t)s->learn.types);
+    json_member_int(out, "agent_types", (int64_t)s->learn.agent_types);
+    json_member_int(out, "examples", (int64_t)s->learn.examples);
+    json_member_int(out, "applied", s->learn.applied_total);
+    json_member_int(out, "last_outcome", s->newest);
+    json_member_int(out, "written_up_to", s->written);
+    json_member_int(out, "not_written", s->behind);
+    json_member_int(out, "runs", s->runs_total);
+    json_member_int(out, "judged", s->judged_total);
+    json_member_bool(out, "is_running", s->is_running);
+    json_member_bool(out, "is_rebuilding", s->is_rebuilding);
     json_close(out, '}');
 }
 
@@ -60,7 +52,7 @@ static struct open *begin(struct call *c)
     return open_new(c);
 }
 
-static void answer_count(struct open *o, enum err e, struct str key, int64_t n)
+static void answer_count(struct open *o, enum err e, const char *key, int64_t n)
 {
     struct json_out out = json_out(&o->calls->body);
 
@@ -71,7 +63,7 @@ static void answer_count(struct open *o, enum err e, struct str key, int64_t n)
         return;
     }
     json_open(&out, '{');
-    put_int(&out, key, n);
+    json_member_int(&out, key, n);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, 200);
@@ -79,12 +71,12 @@ static void answer_count(struct open *o, enum err e, struct str key, int64_t n)
 
 static void on_run(void *ctx, enum err e, int64_t n)
 {
-    answer_count(ctx, e, STR("judged"), n);
+    answer_count(ctx, e, "judged", n);
 }
 
 static void on_rebuilt(void *ctx, enum err e, int64_t n)
 {
-    answer_count(ctx, e, STR("outcomes"), n);
+    answer_count(ctx, e, "outcomes", n);
 }
 
 static void on_reset(void *ctx, enum err e)

@@ -109,22 +109,6 @@ static struct open *begin_for(struct call *c)
 
 /* A balance: four things are read, one after the other. */
 
-static void put(struct json_out *out, struct str key, int64_t v)
-{
-    json_key(out, key);
-    json_put_int(out, v);
-}
-
-static void put_limit(struct json_out *out, struct str key, int64_t limit,
-                      int64_t v)
-{
-    json_key(out, key);
-    if (limit)
-        json_put_int(out, v);
-    else
-        json_put_null(out);
-}
-
 static void answer_balance(struct open *o)
 {
     const struct ledger_settings *s =
@@ -134,19 +118,18 @@ static void answer_balance(struct open *o)
     int64_t left = s->per_day > b->spent ? s->per_day - b->spent : 0;
 
     json_open(&out, '{');
-    json_key(&out, STR("user"));
-    json_put_str(&out, str_of(b->user));
-    put(&out, STR("balance_micros"), b->balance);
-    put(&out, STR("reserved_micros"), b->reserved);
-    put(&out, STR("earned_micros"), b->earned);
+    json_member_text(&out, "user", str_of(b->user));
+    json_member_int(&out, "balance_micros", b->balance);
+    json_member_int(&out, "reserved_micros", b->reserved);
+    json_member_int(&out, "earned_micros", b->earned);
     json_key(&out, STR("budgets"));
     json_open(&out, '{');
-    put(&out, STR("spent_today_micros"), b->spent);
-    put_limit(&out, STR("left_today_micros"), s->per_day, left);
-    put_limit(&out, STR("per_day_micros"), s->per_day, s->per_day);
-    put_limit(&out, STR("per_conversation_micros"), s->per_conversation,
-              s->per_conversation);
-    put_limit(&out, STR("per_root_micros"), s->per_root, s->per_root);
+    json_member_int(&out, "spent_today_micros", b->spent);
+    json_member_known(&out, "left_today_micros", s->per_day != 0, left);
+    json_member_known(&out, "per_day_micros", s->per_day != 0, s->per_day);
+    json_member_known(&out, "per_conversation_micros", s->per_conversation != 0,
+                      s->per_conversation);
+    json_member_known(&out, "per_root_micros", s->per_root != 0, s->per_root);
     json_close(&out, '}');
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
@@ -253,10 +236,9 @@ static void on_accounts(struct open *o)
     {
         last = row_str(r, ACCOUNT_NAME);
         json_open(&out, '{');
-        json_key(&out, STR("account"));
-        json_put_str(&out, last);
-        put(&out, STR("balance_micros"), row_int(r, ACCOUNT_BALANCE));
-        put(&out, STR("updated_ms"), row_int(r, ACCOUNT_UPDATED_MS));
+        json_member_text(&out, "account", last);
+        json_member_int(&out, "balance_micros", row_int(r, ACCOUNT_BALANCE));
+        json_member_int(&out, "updated_ms", row_int(r, ACCOUNT_UPDATED_MS));
         json_close(&out, '}');
     }
     speak_list_close(&out, o->query.has_more ? last : STR(""));

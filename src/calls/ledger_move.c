@@ -12,7 +12,10 @@
 
 #include "base/fault.h"
 
-enum { KEY_BYTES = 20 }; /* of a hash: 160 bits */
+enum {
+    KEY_BYTES = 20, /* of a hash: 160 bits */
+    TOLD_MAX = 2048,
+};
 
 /* "post_…": of a key the same for ever, else a new one. */
 static enum err make_id(struct call *c, struct books *b, struct str key)
@@ -44,21 +47,6 @@ static enum err make_id(struct call *c, struct books *b, struct str key)
 
 /* The answer. */
 
-static void put(struct json_out *out, struct str key, int64_t v)
-{
-    json_key(out, key);
-    json_put_int(out, v);
-}
-
-static void put_str(struct json_out *out, struct str key, struct str s)
-{
-    json_key(out, key);
-    if (s.n)
-        json_put_str(out, s);
-    else
-        json_put_null(out);
-}
-
 static void on_balance(struct open *o)
 {
     struct json_out out = json_out(&o->calls->body);
@@ -67,24 +55,20 @@ static void on_balance(struct open *o)
     if (!books_read(o))
         return;
     json_open(&out, '{');
-    put_str(&out, STR("posting"), str_of(b->id));
-    put_str(&out, STR("kind"), entry_kind_name(b->order.kind));
-    put_str(&out, STR("user"), str_of(b->user));
-    put_str(&out, STR("account"), str_of(b->account.text));
-    put(&out, STR("amount_micros"), b->order.amount);
-    put(&out, STR("balance_micros"),
-        o->query.rows ? row_int(o->query.rows, ACCOUNT_BALANCE) : 0);
-    put(&out, STR("at_ms"), b->order.at_ms);
-    put_str(&out, STR("by"), b->order.by);
-    put_str(&out, STR("note"), b->order.note);
-    put_str(&out, STR("task_id"), str_of(b->task_id.text));
-    json_key(&out, STR("turn"));
-    if (b->task_id.text[0])
-        json_put_int(&out, b->turn);
-    else
-        json_put_null(&out);
-    json_key(&out, STR("is_repeat"));
-    json_put_bool(&out, b->is_repeat);
+    json_member_str(&out, "posting", str_of(b->id));
+    json_member_str(&out, "kind", entry_kind_name(b->order.kind));
+    json_member_str(&out, "user", str_of(b->user));
+    json_member_str(&out, "account", str_of(b->account.text));
+    json_member_int(&out, "amount_micros", b->order.amount);
+    json_member_int(&out, "balance_micros",
+                    o->query.rows ? row_int(o->query.rows, ACCOUNT_BALANCE)
+                                  : 0);
+    json_member_int(&out, "at_ms", b->order.at_ms);
+    json_member_str(&out, "by", b->order.by);
+    json_member_str(&out, "note", b->order.note);
+    json_member_str(&out, "task_id", str_of(b->task_id.text));
+    json_member_known(&out, "turn", b->task_id.text[0], b->turn);
+    json_member_bool(&out, "is_repeat", b->is_repeat);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, b->is_repeat ? 200 : 201);
@@ -168,8 +152,41 @@ static void on_written(struct tx *tx, void *ctx)
         open_refuse(o, e, str_of(why.text), STR(""));
 }
 
+/* For whose money it is, who moved it and admins. What turns cost is told with
+ * the turns. */
+static void tell(struct books *b)
+{
+    struct json_out out;
+    struct buf data;
+    char type[32];
+
+    snprintf(type, sizeof(type), "ledger.%.*s",
+             STR_ARG(entry_kind_name(b->order.kind)));
+    buf_init(&data, TOLD_MAX);
+    out = json_out(&data);
+    json_open(&out, '{');
+    json_member_text(&out, "user", str_of(b->user));
+    json_member_text(&out, "account", str_of(b->account.text));
+    json_member_int(&out, "amount_micros", b->order.amount);
+    json_member_text(&out, "posting", str_of(b->id));
+    json_member_text(&out, "by", b->order.by);
+    json_close(&out, '}');
+    if (data.over || FAULT("calls.money_told"))
+        b->tx.build_error = ERR_NOMEM;
+    else
+        feed_append(&b->tx,
+                    &(struct feed_entry){.at_ms = b->order.at_ms,
+                                         .type = str_of(type),
+                                         .task_id = str_of(b->task_id.text),
+                                         .requester = b->order.by,
+                                         .root_user = str_of(b->user),
+                                         .data = buf_str(&data)});
+    buf_fini(&data);
+}
+
 static void submit(struct open *o)
 {
+    tell(o->books);
     open_out(o);
     store_submit(o->calls->store, &o->books->tx, on_written, o);
 }

@@ -62,6 +62,7 @@ static void open_free(struct open *o)
     hunt_free(o->hunt);
     books_free(o->books);
     tree_look_free(o->tree);
+    input_word_free(o->input);
     free(o);
 }
 

@@ -207,10 +207,8 @@ static enum err keep_trace(struct call *c, struct msg *m)
 {
     struct str trace =
         speak_traceparent(http_header(c->rq, STR("traceparent")));
-    char *copy = trace.n ? arena_strdup(&m->arena, trace) : NULL;
 
-    m->call.trace = (struct str){copy, copy ? trace.n : 0};
-    return !trace.n || copy ? OK : ERR_NOMEM;
+    return arena_keep(&m->arena, trace, &m->call.trace) ? OK : ERR_NOMEM;
 }
 
 static enum err read_message(struct call *c, struct msg *m)

@@ -4,6 +4,7 @@
 #include "choose/choose.h"
 #include "hire/hire.h"
 #include "task/task.h"
+#include "test/lib/folder.h"
 #include "test/lib/plan.h"
 #include "watch/watch.h"
 
@@ -20,10 +21,7 @@ static char root[64], path[128];
 
 static void remove_root(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", root);
-    CHECK(system(command) == 0);
+    folder_remove(root);
 }
 
 static void make_database(void)

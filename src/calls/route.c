@@ -31,9 +31,9 @@ static void put_price(struct open *o, struct json_out *out, const struct msg *m)
     struct agents all = registry_agents(o->calls->registry);
     const struct agent *chosen = agent_find(&all, m->choice.agent);
 
-    json_key(out, STR("price_micros"));
-    json_put_int(
-        out, chosen ? ledger_price(chosen, ledger_skill(m, chosen, NULL)) : 0);
+    json_member_int(out, "price_micros",
+                    chosen ? ledger_price(chosen, ledger_skill(m, chosen, NULL))
+                           : 0);
 }
 
 static void answer(struct open *o, const struct msg *m)
@@ -47,8 +47,7 @@ static void answer(struct open *o, const struct msg *m)
     d.turn = 0;
     json_open(&out, '{');
     speak_decision(&out, &d, SPEAK_WHOLE);
-    json_key(&out, STR("switches"));
-    json_put_bool(&out, m->choice.is_switch);
+    json_member_bool(&out, "switches", m->choice.is_switch);
     put_price(o, &out, m);
     put_note(o, &out, m);
     json_close(&out, '}');

@@ -21,8 +21,7 @@ void share_message_details(struct buf *out, const struct msg *m)
             json_put_str(&o, m->choice.nearest[i]);
         json_close(&o, ']');
     } else {
-        json_key(&o, STR("considered"));
-        json_put_int(&o, m->choice.n_considered);
+        json_member_int(&o, "considered", m->choice.n_considered);
         speak_candidates(&o, m->choice.candidates, m->choice.n_candidates,
                          SPEAK_BRIEF);
         json_key(&o, STR("note"));

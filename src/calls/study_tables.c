@@ -263,10 +263,8 @@ void study_write_all(struct open *o, struct json_out *out)
 {
     const struct lessons *lessons = o->calls->lessons;
 
-    if (lessons) {
-        json_key(out, STR("follow_up_ms"));
-        json_put_int(out, lessons_follow_up_ms(lessons));
-    }
+    if (lessons)
+        json_member_int(out, "follow_up_ms", lessons_follow_up_ms(lessons));
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         struct sheet s;
 

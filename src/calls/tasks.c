@@ -46,6 +46,7 @@ static void answer_task(struct open *o, const struct task *t)
 
     json_open(&out, '{');
     speak_task(&out, t);
+    write_inputs(o->calls, &out, str_of(t->id.text));
     write_turns(&out, o->has_turns ? &o->turns : NULL, t->turn);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
@@ -176,7 +177,7 @@ static enum task_status in_row(enum task_status s)
     return task_move_is_durable(s) ? s : TASK_QUEUED;
 }
 
-static bool read_status(struct call *c, enum task_status *out)
+bool call_status(struct call *c, enum task_status *out)
 {
     struct str arg = call_arg(c, "status");
 
@@ -240,7 +241,7 @@ void call_tasks_list(struct call *c)
     size_t limit;
     struct open *o;
 
-    if (!call_limit(c, &limit) || !read_status(c, &status) ||
+    if (!call_limit(c, &limit) || !call_status(c, &status) ||
         !read_cursor(c, &cursor) || !(o = open_new(c)))
         return;
     o->list.status = status;

@@ -43,11 +43,7 @@ bool tree_look_begin(struct open *o)
 
 static bool keep(struct tree_look *l, struct str *s)
 {
-    char *copy = s->n ? arena_strdup(&l->arena, *s) : NULL;
-    bool ok = !s->n || copy;
-
-    *s = (struct str){copy, copy ? s->n : 0};
-    return ok;
+    return arena_keep(&l->arena, *s, s);
 }
 
 /* A copy of what is said of it, and of nothing else. */

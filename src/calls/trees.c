@@ -1,9 +1,12 @@
 /* The list of trees, the newest first: one page of roots along an index, and
  * then each tree as tree.c reads it, one after the other, of which only sums
  * are kept. A page is as long as was asked for, or as so many tasks are: large
- * trees make it shorter, and it goes on behind the last. */
+ * trees make it shorter, and it goes on behind the last. Whose it is and since
+ * when is a matter of the index; who took part and how it stands is known once
+ * a tree is read, so that a page of few may be of many that were looked at. */
 #include "calls/tree_look.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -18,7 +21,9 @@ struct tree_page {
     struct id roots[ROOTS_MAX];
     size_t n_roots, at;
     bool has_more;
-    size_t n_tasks; /* that were looked at */
+    size_t n_tasks;                 /* that were looked at */
+    enum task_status status;        /* of the root; zero: any */
+    char agent[AGENT_NAME_MAX + 1]; /* of any of its tasks; empty: any */
     struct buf text;
     struct json_out out;
 };
@@ -62,6 +67,18 @@ static void answer(struct open *o)
 
 static void next_tree(struct open *o);
 
+/* By what the caller sees of it. */
+static bool is_wanted(const struct tree_look *l, const struct tree_task *root)
+{
+    const struct tree_page *p = l->page;
+    bool has_agent = !p->agent[0];
+
+    for (size_t i = 0; i < l->n && !has_agent; i++)
+        has_agent = l->list[i].is_asked_for &&
+                    str_eq_nocase(l->list[i].t.agent, str_of(p->agent));
+    return has_agent && (!p->status || root->t.status == p->status);
+}
+
 /* One whose root retention has taken is none any more. */
 static void on_tree(struct open *o)
 {
@@ -75,7 +92,8 @@ static void on_tree(struct open *o)
                               .is_cut = l->is_cut,
                               .now_ms = loop_wall_ms(o->calls->loop)};
 
-    if (root >= 0 && l->list[root].is_asked_for) {
+    if (root >= 0 && l->list[root].is_asked_for &&
+        is_wanted(l, &l->list[root])) {
         tree_link(l->list, l->n);
         tree.top = (size_t)root;
         speak_tree_item(&p->out, &tree);
@@ -122,30 +140,73 @@ static bool begin(struct open *o)
     return false;
 }
 
-/* A task's id begins with when it was made: so by id is by time. */
+/* What was asked for, before anything is opened. */
+struct tree_filter {
+    struct str cursor, agent, user;
+    enum task_status status;
+    int64_t since_ms;
+    size_t limit;
+};
+
+static bool read_filter(struct call *c, struct tree_filter *f)
+{
+    struct str since = call_arg(c, "since");
+    const char *bad = NULL;
+
+    *f = (struct tree_filter){.cursor = call_arg(c, "cursor"),
+                              .agent = call_arg(c, "agent"),
+                              .user = call_arg(c, "user")};
+    if (!call_limit(c, &f->limit) || !call_status(c, &f->status))
+        return false;
+    if (f->cursor.p && !id_is_valid(f->cursor, "task"))
+        bad = "cursor must be a next_cursor of this list";
+    else if (f->agent.n > AGENT_NAME_MAX)
+        bad = "agent must be the name of one";
+    else if (since.p &&
+             (str_to_i64(since, &f->since_ms) != OK || f->since_ms < 0))
+        bad = "since must be Unix time in milliseconds";
+    if (bad)
+        call_refuse(c, ERR_BAD_REQUEST, str_of(bad));
+    return !bad;
+}
+
+/* Others' are for admins to ask for. A task's id begins with when it was made:
+ * so by id is by time. */
+static void add_filter(struct call *c, struct query *q,
+                       const struct tree_filter *f)
+{
+    struct access_user found;
+    struct str user = f->user;
+
+    if (user.p && access_user_find(c->calls->access, user, &found))
+        user = str_of(found.name);
+    if (!caller_is_admin(&c->caller))
+        query_if(q, TREE_ROOT_USER, IS, value_text(caller_name(&c->caller)));
+    if (user.p)
+        query_if(q, TREE_ROOT_USER, IS, value_text(user));
+    if (f->cursor.p)
+        query_if(q, TREE_ROOT_ID, IS_LESS, value_text(f->cursor));
+    if (f->since_ms)
+        query_if(q, TREE_ROOT_ID, IS_AT_LEAST,
+                 value_text(str_of(id_first("task", f->since_ms).text)));
+    query_order(q, TREE_ROOT_ID, true);
+}
+
 void call_trees_list(struct call *c)
 {
-    struct str cursor = call_arg(c, "cursor");
+    struct tree_filter f;
     struct open *o;
-    size_t limit;
 
-    if (!call_limit(c, &limit))
+    if (!read_filter(c, &f))
         return;
-    if (cursor.p && !id_is_valid(cursor, "task")) {
-        call_refuse(c, ERR_BAD_REQUEST,
-                    STR("cursor must be a next_cursor of this list"));
-        return;
-    }
     o = open_new(c);
     if (!o || !begin(o))
         return;
-    query_init(&o->query, &tree_table, limit);
+    o->tree->page->status = f.status;
+    snprintf(o->tree->page->agent, sizeof(o->tree->page->agent), "%.*s",
+             STR_ARG(f.agent));
+    query_init(&o->query, &tree_table, f.limit);
     o->has_query = true;
-    if (!caller_is_admin(&c->caller))
-        query_if(&o->query, TREE_ROOT_USER, IS,
-                 value_text(caller_name(&c->caller)));
-    if (cursor.p)
-        query_if(&o->query, TREE_ROOT_ID, IS_LESS, value_text(cursor));
-    query_order(&o->query, TREE_ROOT_ID, true);
+    add_filter(c, &o->query, &f);
     open_list(o, &o->query, on_roots);
 }

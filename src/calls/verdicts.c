@@ -72,23 +72,13 @@ static void answer(struct open *o, bool is_recorded)
                                              : w->d.overridden_to;
 
     json_open(&out, '{');
-    json_key(&out, STR("decision_id"));
-    json_put_str(&out, str_of(w->d.id.text));
-    json_key(&out, STR("agent"));
-    json_put_str(&out, w->d.agent);
-    json_key(&out, STR("verdict"));
-    json_put_str(&out, verdict_name(w->verdict));
-    json_key(&out, STR("overridden_to"));
-    if (to.n)
-        json_put_str(&out, to);
-    else
-        json_put_null(&out);
-    json_key(&out, STR("conversation_id"));
-    json_put_str(&out, w->d.conversation_id);
-    json_key(&out, STR("switched"));
-    json_put_bool(&out, w->gives);
-    json_key(&out, STR("recorded"));
-    json_put_bool(&out, is_recorded);
+    json_member_text(&out, "decision_id", str_of(w->d.id.text));
+    json_member_text(&out, "agent", w->d.agent);
+    json_member_text(&out, "verdict", verdict_name(w->verdict));
+    json_member_str(&out, "overridden_to", to);
+    json_member_text(&out, "conversation_id", w->d.conversation_id);
+    json_member_bool(&out, "switched", w->gives);
+    json_member_bool(&out, "recorded", is_recorded);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, 200);
@@ -111,14 +101,6 @@ static void on_written(struct tx *tx, void *ctx)
 
 /* The tx. */
 
-static void put_member(struct json_out *out, const char *key, struct str s)
-{
-    if (!s.n)
-        return;
-    json_key(out, str_of(key));
-    json_put_str(out, s);
-}
-
 static void tell_feed(struct open *o, struct str type, struct str from,
                       struct str to)
 {
@@ -130,13 +112,13 @@ static void tell_feed(struct open *o, struct str type, struct str from,
     buf_init(&data, FEED_DATA_MAX);
     out = json_out(&data);
     json_open(&out, '{');
-    put_member(&out, is_switch ? "overrides" : "decision_id",
-               str_of(w->d.id.text));
-    put_member(&out, "from", from);
-    put_member(&out, "to", to);
-    put_member(&out, "verdict", verdict_name(w->verdict));
-    put_member(&out, "by", caller_name(&o->caller));
-    put_member(&out, "comment", str_of(w->comment));
+    json_member_some(&out, is_switch ? "overrides" : "decision_id",
+                     str_of(w->d.id.text));
+    json_member_some(&out, "from", from);
+    json_member_some(&out, "to", to);
+    json_member_some(&out, "verdict", verdict_name(w->verdict));
+    json_member_some(&out, "by", caller_name(&o->caller));
+    json_member_some(&out, "comment", str_of(w->comment));
     json_close(&out, '}');
     feed_append(&w->tx, &(struct feed_entry){
                             .at_ms = loop_wall_ms(o->calls->loop),

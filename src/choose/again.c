@@ -224,14 +224,6 @@ static enum err fill(struct again *g)
 
 /* The answer. */
 
-static bool keep(struct arena *a, struct str *s)
-{
-    const char *p = arena_strdup(a, *s);
-
-    s->p = p;
-    return p != NULL;
-}
-
 static enum err answer(const struct again *g, struct arena *a,
                        struct decision *out)
 {
@@ -248,7 +240,9 @@ static enum err answer(const struct again *g, struct arena *a,
     out->threshold = m->choice.layer == LAYER_INTENT
                          ? g->settings.intent.threshold
                          : g->settings.threshold;
-    return keep(a, &out->agent) && keep(a, &out->skill) && keep(a, &out->reason)
+    return arena_keep(a, out->agent, &out->agent) &&
+                   arena_keep(a, out->skill, &out->skill) &&
+                   arena_keep(a, out->reason, &out->reason)
                ? OK
                : ERR_NOMEM;
 }

@@ -9,6 +9,7 @@
 #include "base/loop.h"
 #include "store/store.h"
 #include "test/lib/decision_maker.h"
+#include "test/lib/folder.h"
 
 static int rounds(int few, int many)
 {
@@ -323,10 +324,7 @@ static int n_done;
 
 static void remove_root(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", root);
-    CHECK(system(command) == 0);
+    folder_remove(root);
 }
 
 static void on_fatal(void *ctx, const struct why *why)

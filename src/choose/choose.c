@@ -4,19 +4,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-bool choose_keep(struct msg *m, struct str from, struct str *to)
-{
-    char *p = arena_strdup(&m->arena, from);
-
-    *to = (struct str){p, p ? from.n : 0};
-    return p != NULL;
-}
-
 /* Cut between two characters. */
 static bool keep_reason(struct msg *m, const char *words)
 {
-    return choose_keep(m, str_head(str_of(words), DECISION_REASON_MAX),
-                       &m->choice.reason);
+    return arena_keep(&m->arena, str_head(str_of(words), DECISION_REASON_MAX),
+                      &m->choice.reason);
 }
 
 __attribute__((format(printf, 3, 0))) static enum err
@@ -26,7 +18,8 @@ take(struct msg *m, const struct agent *a, const char *reason, va_list args)
 
     vsnprintf(words, sizeof(words), reason, args);
     m->choice.needs = NEEDS_NOTHING;
-    if (!choose_keep(m, a->name, &m->choice.agent) || !keep_reason(m, words))
+    if (!arena_keep(&m->arena, a->name, &m->choice.agent) ||
+        !keep_reason(m, words))
         return ERR_NOMEM;
     return OK;
 }
@@ -87,7 +80,7 @@ static enum err keep_near(struct msg *m, const struct near *near)
     if (!names)
         return ERR_NOMEM;
     for (size_t i = 0; i < near->n; i++)
-        if (!choose_keep(m, near->names[i], &names[i]))
+        if (!arena_keep(&m->arena, near->names[i], &names[i]))
             return ERR_NOMEM;
     m->choice.nearest = names;
     m->choice.n_nearest = near->n;

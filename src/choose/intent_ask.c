@@ -60,10 +60,8 @@ static void put_agent(struct json_out *o, const struct choose_view *v,
         return;
     about = str_head(a->description, DESCRIPTION_MAX);
     json_open(o, '{');
-    json_key(o, STR("agentId"));
-    json_put_str(o, a->name);
-    json_key(o, STR("description"));
-    json_put_str(o, about);
+    json_member_text(o, "agentId", a->name);
+    json_member_text(o, "description", about);
     if (a->n_skills)
         put_skills(o, a, ABOUT_MAX - about.n);
     json_close(o, '}');
@@ -81,18 +79,15 @@ static void put_data(struct buf *out, const struct choose_view *v,
     for (size_t i = 0; i < m->choice.n_candidates; i++)
         put_agent(&o, v, m->choice.candidates[i].agent);
     json_close(&o, ']');
-    json_key(&o, STR("message"));
-    json_put_str(&o, str_head(m->call.text, INTENT_TEXT_MAX));
+    json_member_text(&o, "message", str_head(m->call.text, INTENT_TEXT_MAX));
     json_close(&o, '}');
 }
 
 static void put_message(struct json_out *o, struct str role, struct str content)
 {
     json_open(o, '{');
-    json_key(o, STR("role"));
-    json_put_str(o, role);
-    json_key(o, STR("content"));
-    json_put_str(o, content);
+    json_member_text(o, "role", role);
+    json_member_text(o, "content", content);
     json_close(o, '}');
 }
 
@@ -101,8 +96,7 @@ static void open_type(struct json_out *o, struct str key, struct str type)
 {
     json_key(o, key);
     json_open(o, '{');
-    json_key(o, STR("type"));
-    json_put_str(o, type);
+    json_member_text(o, "type", type);
 }
 
 static void put_ids(struct json_out *o, const struct choose_view *v,
@@ -135,10 +129,9 @@ static void put_schema(struct json_out *o, const struct choose_view *v,
     open_type(o, STR("reasoning"), STR("string"));
     json_close(o, '}');
     json_close(o, '}');
-    json_key(o, STR("required"));
-    json_put_raw(o, STR("[\"agentId\",\"confidence\",\"reasoning\"]"));
-    json_key(o, STR("additionalProperties"));
-    json_put_bool(o, false);
+    json_member_raw(o, "required",
+                    STR("[\"agentId\",\"confidence\",\"reasoning\"]"));
+    json_member_bool(o, "additionalProperties", false);
     json_close(o, '}');
 }
 
@@ -148,10 +141,8 @@ static void put_format(struct json_out *o, const struct choose_view *v,
     open_type(o, STR("response_format"), STR("json_schema"));
     json_key(o, STR("json_schema"));
     json_open(o, '{');
-    json_key(o, STR("name"));
-    json_put_str(o, STR("choice"));
-    json_key(o, STR("strict"));
-    json_put_bool(o, true);
+    json_member_text(o, "name", STR("choice"));
+    json_member_bool(o, "strict", true);
     put_schema(o, v, m);
     json_close(o, '}');
     json_close(o, '}');
@@ -166,15 +157,13 @@ enum err choose_intent_ask(const struct choose_view *v, const struct msg *m,
     buf_init(&data, INTENT_BODY_MAX);
     put_data(&data, v, m);
     json_open(&o, '{');
-    json_key(&o, STR("model"));
-    json_put_str(&o, model);
+    json_member_text(&o, "model", model);
     json_key(&o, STR("messages"));
     json_open(&o, '[');
     put_message(&o, STR("system"), str_of(instructions));
     put_message(&o, STR("user"), buf_str(&data));
     json_close(&o, ']');
-    json_key(&o, STR("temperature"));
-    json_put_int(&o, 0);
+    json_member_int(&o, "temperature", 0);
     put_format(&o, v, m);
     json_close(&o, '}');
     out->over |= data.over;

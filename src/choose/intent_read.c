@@ -33,7 +33,8 @@ static enum err no_use(struct msg *m, struct intent_answer *out,
     va_start(args, fmt);
     vsnprintf(words, sizeof(words), fmt, args);
     va_end(args);
-    return choose_keep(m, str_head(str_of(words), INTENT_REASON_MAX), &out->why)
+    return arena_keep(&m->arena, str_head(str_of(words), INTENT_REASON_MAX),
+                      &out->why)
                ? OK
                : ERR_NOMEM;
 }
@@ -125,7 +126,7 @@ static enum err read_choice(struct msg *m, const struct json *said,
     if (!is_likelihood(json_get(said, STR("confidence")), &confidence))
         return no_use(m, out,
                       "the classifier's confidence is no number from 0 to 1");
-    if (!choose_keep(m, c->agent, &out->agent) ||
+    if (!arena_keep(&m->arena, c->agent, &out->agent) ||
         !keep_words(m, json_str_or(why, STR("")), INTENT_REASON_MAX,
                     &out->reasoning))
         return ERR_NOMEM;

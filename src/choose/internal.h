@@ -48,9 +48,6 @@ bool choose_is_self(const struct choose_view *v, const struct agent *a);
  * (default.c) */
 enum err choose_no_route(const struct choose_view *v, struct msg *m);
 
-/* A copy in m's arena; false: no memory. */
-MUST_USE bool choose_keep(struct msg *m, struct str from, struct str *to);
-
 /* Nobody goes by this name: the nearest, in m->choice and in words. */
 MUST_USE enum err choose_nobody(const struct choose_view *v, struct msg *m,
                                 struct str name);

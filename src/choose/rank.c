@@ -133,9 +133,9 @@ static void thin_out(const struct choose_view *v, struct candidate *top,
 static bool keep_strings(struct msg *m, struct candidate *top, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!choose_keep(m, top[i].agent, &top[i].agent) ||
-            !choose_keep(m, top[i].skill, &top[i].skill) ||
-            !choose_keep(m, top[i].keyword, &top[i].keyword))
+        if (!arena_keep(&m->arena, top[i].agent, &top[i].agent) ||
+            !arena_keep(&m->arena, top[i].skill, &top[i].skill) ||
+            !arena_keep(&m->arena, top[i].keyword, &top[i].keyword))
             return false;
     return true;
 }

@@ -2,6 +2,7 @@
  * to be there or goes. */
 #include "cli/agents.h"
 #include "cli/list.h"
+#include "cli/one.h"
 #include "cli/remove.h"
 #include "model/agent.h"
 
@@ -125,28 +126,20 @@ static enum exit_status list(struct cli *c, struct str operand)
 
 /* One of them. */
 
+static void show_card(struct cli *c, const struct one *o,
+                      const struct json *card)
+{
+    (void)o;
+    agents_show_card(c, card);
+}
+
 static enum exit_status show(struct cli *c, struct str name)
 {
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = client_new(c, &status);
-    struct buf path;
-
-    if (!cl)
-        return status;
-    buf_init(&path, 2048);
-    agents_path(&path, name);
-    if (path.over)
-        status = cli_error(c, ERR_USAGE, "the name is too long");
-    else if (client_call(cl, &(struct client_request){.method = "GET",
-                                                      .path = buf_str(&path)}))
-        status = client_fail(cl);
-    else if (c->json)
-        cli_json_line(&c->out, client_reply(cl)->json);
-    else
-        agents_show_card(c, client_reply(cl)->json);
-    buf_fini(&path);
-    client_free(cl);
-    return status;
+    return cli_one(c, &(struct one){.method = "GET",
+                                    .folder = "/api/agents/",
+                                    .id = name,
+                                    .called = "name",
+                                    .say = show_card});
 }
 
 static enum exit_status do_remove(struct cli *c, struct str name)
@@ -159,34 +152,25 @@ static enum exit_status do_remove(struct cli *c, struct str name)
 
 /* What can be done to it. */
 
+static void say_did(struct cli *c, const struct one *o, const struct json *a)
+{
+    const char *did = o->ctx;
+
+    buf_addf(&c->out, "%.*s %s, and is %.*s\n", STR_ARG(cli_tamed(c, o->id)),
+             did, STR_ARG(cli_tamed(c, cli_field(a, STR("state")))));
+}
+
 static enum exit_status act(struct cli *c, struct str name, const char *what,
                             const char *did)
 {
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = client_new(c, &status);
-    struct buf path;
-
-    if (!cl)
-        return status;
-    buf_init(&path, 2048);
-    agents_path(&path, name);
-    buf_add_str(&path, str_of(what));
-    if (path.over)
-        status = cli_error(c, ERR_USAGE, "the name is too long");
-    else if (client_call(cl, &(struct client_request){.method = "POST",
-                                                      .path = buf_str(&path),
-                                                      .timeout_ms = ACT_MS}))
-        status = client_fail(cl);
-    else if (c->json)
-        cli_json_line(&c->out, client_reply(cl)->json);
-    else
-        buf_addf(&c->out, "%.*s %s, and is %.*s\n", STR_ARG(cli_tamed(c, name)),
-                 did,
-                 STR_ARG(cli_tamed(
-                     c, cli_field(client_reply(cl)->json, STR("state")))));
-    buf_fini(&path);
-    client_free(cl);
-    return status;
+    return cli_one(c, &(struct one){.method = "POST",
+                                    .folder = "/api/agents/",
+                                    .id = name,
+                                    .what = what,
+                                    .called = "name",
+                                    .timeout_ms = ACT_MS,
+                                    .say = say_did,
+                                    .ctx = did});
 }
 
 static enum exit_status restart(struct cli *c, struct str name)

@@ -27,10 +27,8 @@ static void say_done(struct cli *c, struct str file)
         return;
     }
     json_open(&o, '{');
-    json_key(&o, STR("file"));
-    json_put_str(&o, file);
-    json_key(&o, STR("bytes"));
-    json_put_int(&o, bytes);
+    json_member_text(&o, "file", file);
+    json_member_int(&o, "bytes", bytes);
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
 }

@@ -296,21 +296,15 @@ static void show(struct calibration *k)
                         "should answer it would be chosen for those too.\n"));
 }
 
-static void put_real(struct json_out *o, const char *key, double v)
-{
-    json_key(o, str_of(key));
-    json_put_real(o, v);
-}
-
 static void put_figures(struct json_out *o, const char *key, double threshold,
                         const struct calib_figures *f)
 {
     json_key(o, str_of(key));
     json_open(o, '{');
-    put_real(o, "threshold", threshold);
-    put_real(o, "right_agent", part(f->n_right, f->n));
-    put_real(o, "false_alarms", part(f->n_refused, f->n));
-    put_real(o, "out_of_scope_recall", part(f->n_noticed, f->n_out));
+    json_member_real(o, "threshold", threshold);
+    json_member_real(o, "right_agent", part(f->n_right, f->n));
+    json_member_real(o, "false_alarms", part(f->n_refused, f->n));
+    json_member_real(o, "out_of_scope_recall", part(f->n_noticed, f->n_out));
     json_close(o, '}');
 }
 
@@ -322,32 +316,29 @@ static void show_as_json(struct calibration *k)
 
     draw(k, &curve);
     json_open(&o, '{');
-    put_real(&o, "threshold", rounded(k->result.threshold));
+    json_member_real(&o, "threshold", rounded(k->result.threshold));
     json_key(&o, STR("weights"));
     json_open(&o, '{');
-    put_real(&o, "semantic", w->semantic);
-    put_real(&o, "performance", w->performance);
-    put_real(&o, "keyword", w->keyword);
-    put_real(&o, "recency", w->recency);
+    json_member_real(&o, "semantic", w->semantic);
+    json_member_real(&o, "performance", w->performance);
+    json_member_real(&o, "keyword", w->keyword);
+    json_member_real(&o, "recency", w->recency);
     json_close(&o, '}');
-    json_key(&o, STR("folds"));
-    json_put_int(&o, k->folds);
-    put_real(&o, "least", k->result.least);
-    put_real(&o, "most", k->result.most);
-    json_key(&o, STR("n"));
-    json_put_int(&o, (int64_t)k->before.n);
-    json_key(&o, STR("n_out_of_scope"));
-    json_put_int(&o, (int64_t)k->before.n_out);
+    json_member_int(&o, "folds", k->folds);
+    json_member_real(&o, "least", k->result.least);
+    json_member_real(&o, "most", k->result.most);
+    json_member_int(&o, "n", (int64_t)k->before.n);
+    json_member_int(&o, "n_out_of_scope", (int64_t)k->before.n_out);
     put_figures(&o, "expected", rounded(k->result.threshold), &k->result.found);
     put_figures(&o, "now", k->threshold, &k->before);
     json_key(&o, STR("curve"));
     json_open(&o, '[');
     for (size_t i = 0; i < CURVE; i++) {
         json_open(&o, '{');
-        put_real(&o, "threshold", curve.x[i]);
-        put_real(&o, "right_agent", curve.right[i]);
-        put_real(&o, "false_alarms", curve.refused[i]);
-        put_real(&o, "out_of_scope_recall", curve.noticed[i]);
+        json_member_real(&o, "threshold", curve.x[i]);
+        json_member_real(&o, "right_agent", curve.right[i]);
+        json_member_real(&o, "false_alarms", curve.refused[i]);
+        json_member_real(&o, "out_of_scope_recall", curve.noticed[i]);
         json_close(&o, '}');
     }
     json_close(&o, ']');

@@ -88,12 +88,9 @@ static void put_sources(struct json_out *o, const struct config *cfg)
         json_put_null(o);
     json_key(o, STR("settings"));
     json_open(o, '{');
-    json_key(o, STR("file"));
-    json_put_int(o, cfg->n_from_file);
-    json_key(o, STR("environment"));
-    json_put_int(o, cfg->n_from_env);
-    json_key(o, STR("flags"));
-    json_put_int(o, cfg->n_from_flags);
+    json_member_int(o, "file", cfg->n_from_file);
+    json_member_int(o, "environment", cfg->n_from_env);
+    json_member_int(o, "flags", cfg->n_from_flags);
     json_close(o, '}');
 }
 
@@ -103,8 +100,7 @@ static void say_as_json(struct cli *c, const struct config *cfg,
     struct json_out o = json_out(&c->out);
 
     json_open(&o, '{');
-    json_key(&o, STR("ok"));
-    json_put_bool(&o, cfg != NULL);
+    json_member_bool(&o, "ok", cfg != NULL);
     if (cfg)
         put_sources(&o, cfg);
     config_report_write(&o, report);

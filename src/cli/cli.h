@@ -94,6 +94,9 @@ struct str cli_tame(struct cli_room *room, struct str s);
 /* Text of several lines, moved in and wrapped, for people. */
 void cli_indented_text(struct cli *c, unsigned indent, struct str text);
 
+/* The same with a title above it; nothing where the text is empty. */
+void cli_section(struct cli *c, const char *title, struct str text);
+
 /* A line of what is known of one thing: its name and its value, tamed and
  * wrapped; nothing where the value is empty or the time zero. */
 void cli_named(struct cli *c, const char *name, struct str value);
@@ -143,6 +146,9 @@ struct sub {
 
 /* Find and run it, with words for what is missing or too much. */
 enum exit_status cli_sub(struct cli *c, const struct sub *subs);
+
+/* Before that: an ID alone, which begins so, is to show it. */
+void cli_show_alone(struct cli *c, struct str prefix);
 
 /* Whether a word is in a list with blanks between. */
 bool cli_is_listed(const char *list, struct str word);
@@ -242,6 +248,7 @@ enum exit_status cli_backup(struct cli *c);
 enum exit_status cli_restore(struct cli *c);
 enum exit_status cli_send(struct cli *c);
 enum exit_status cli_tasks(struct cli *c);
+enum exit_status cli_task_input(struct cli *c, struct str id);
 enum exit_status cli_feed(struct cli *c);
 enum exit_status cli_holds(struct cli *c);
 enum exit_status cli_escalations(struct cli *c);

@@ -707,3 +707,8 @@ struct str cli_field(const struct json *v, struct str key)
 {
     return json_str_or(json_get(v, key), STR(""));
 }
+
+int64_t cli_field_int(const struct json *v, struct str key)
+{
+    return json_int_or(json_get(v, key), 0);
+}

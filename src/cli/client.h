@@ -119,7 +119,9 @@ typedef bool client_item_fn(void *ctx, const struct json *item);
 MUST_USE enum err client_list(struct client *cl, struct str path, int64_t limit,
                               client_item_fn *each, void *ctx, bool *more);
 
-/* A member that is text; empty when there is none. */
+/* A member that is text, or a whole number; empty, or zero, when there is
+ * none. */
 struct str cli_field(const struct json *v, struct str key);
+int64_t cli_field_int(const struct json *v, struct str key);
 
 #endif

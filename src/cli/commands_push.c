@@ -44,10 +44,8 @@ static bool add_left_out(void *ctx, const struct json *item)
     if (!why.n)
         return true;
     json_open(&p->left_json, '{');
-    json_key(&p->left_json, STR("agent"));
-    json_put_str(&p->left_json, agent);
-    json_key(&p->left_json, STR("why"));
-    json_put_str(&p->left_json, why);
+    json_member_text(&p->left_json, "agent", agent);
+    json_member_text(&p->left_json, "why", why);
     json_close(&p->left_json, '}');
     if (p->n_left_out++ < LEFT_OUT_SHOWN)
         buf_addf(&p->left_words, "  %.*s: %.*s\n",
@@ -210,12 +208,9 @@ static void show(struct push *p)
 
     if (c->json) {
         json_open(&o, '{');
-        json_key(&o, STR("platform"));
-        json_put_str(&o, str_of(p->platform->name));
-        json_key(&o, STR("commands"));
-        json_put_int(&o, p->n_commands);
-        json_key(&o, STR("left_out"));
-        json_put_raw(&o, buf_str(&p->left_out));
+        json_member_text(&o, "platform", str_of(p->platform->name));
+        json_member_int(&o, "commands", p->n_commands);
+        json_member_raw(&o, "left_out", buf_str(&p->left_out));
         json_close(&o, '}');
         buf_add_char(&c->out, '\n');
         return;

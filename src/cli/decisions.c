@@ -6,6 +6,7 @@
 
 #include "cli/decision_show.h"
 #include "cli/list.h"
+#include "cli/one.h"
 #include "cli/span.h"
 #include "cli/verdicts.h"
 #include "model/decision.h"
@@ -19,6 +20,7 @@ const struct arg_option cli_decisions_options[] = {
     VERDICT_OPTIONS,
     {"verdict", "VERDICT", "only those: open, positive, negative, neutral",
      false},
+    {"type", "N", "only those of this type of query; 0: of none", false},
     {"overridden", NULL, "only those that somebody has overridden", false},
     {"since", "WHEN", "only those since: a span like 7d, or Unix time in ms",
      false},
@@ -35,11 +37,6 @@ const struct arg_option cli_decisions_options[] = {
     CLIENT_OPTIONS,
     {0},
 };
-
-static int64_t number(const struct json *v, struct str key)
-{
-    return json_int_or(json_get(v, key), 0);
-}
 
 /* The list. */
 
@@ -60,7 +57,8 @@ static bool is_narrow(const struct cli *c)
 static void add_decision(struct listing *l, const struct json *item)
 {
     const struct json *score = json_get(item, STR("score"));
-    struct span_text age = span_write(l->now_ms - number(item, STR("at_ms")));
+    struct span_text age =
+        span_write(l->now_ms - cli_field_int(item, STR("at_ms")));
     struct str id = cli_field(item, STR("id"));
     struct str agent = cli_field(item, STR("agent"));
     struct str verdict = cli_field(item, STR("verdict"));
@@ -121,17 +119,17 @@ static bool add_filters(struct cli *c, struct buf *path,
 {
     static const struct {
         const char *option, *name;
-    } words[] = {{"agent", "agent"},
-                 {"requester", "requester"},
-                 {"text", "q"},
-                 {"conversation", "conversation_id"},
-                 {"task", "task_id"}};
+    } words[] = {{"agent", "agent"},  {"requester", "requester"},
+                 {"text", "q"},       {"conversation", "conversation_id"},
+                 {"task", "task_id"}, {"type", "type"}};
+    int64_t type;
     struct str layer = {0}, verdict = {0};
 
     if (!cli_one_of(c, "layer", cli_words("decisions", "layer"), &layer,
                     status) ||
         !cli_one_of(c, "verdict", cli_words("decisions", "verdict"), &verdict,
-                    status))
+                    status) ||
+        !cli_number(c, "type", 0, INT64_MAX, 0, &type, status))
         return false;
     buf_add_str(path, STR("/api/decisions"));
     if (layer.n)
@@ -194,7 +192,7 @@ static void say_verdict(struct cli *c, const struct json *d)
 
     buf_addf(&c->out, "  %-13s %s%.*s%s\n", "verdict", colour, STR_ARG(verdict),
              *colour ? "\033[0m" : "");
-    cli_named_time(c, "judged", number(d, STR("verdict_ms")));
+    cli_named_time(c, "judged", cli_field_int(d, STR("verdict_ms")));
 }
 
 static void say_override(struct cli *c, const struct json *d)
@@ -208,7 +206,7 @@ static void say_override(struct cli *c, const struct json *d)
              STR_ARG(str_head(to, 128)),
              STR_ARG(str_head(cli_field(d, STR("overridden_by")), 128)));
     cli_named(c, "overridden", str_of(words));
-    cli_named_time(c, "that was", number(d, STR("overridden_ms")));
+    cli_named_time(c, "that was", cli_field_int(d, STR("overridden_ms")));
 }
 
 static void say_answer(struct cli *c, const struct json *d)
@@ -230,52 +228,38 @@ static void say_answer(struct cli *c, const struct json *d)
     cli_named(c, "error", cli_field(d, STR("error_code")));
 }
 
-static void show_decision(struct cli *c, const struct json *d, int64_t limit)
+static void show_decision(struct cli *c, const struct one *o,
+                          const struct json *d)
 {
+    const int64_t *limit = o->ctx;
+
     buf_addf(&c->out, "%.*s  ", STR_ARG(cli_tamed(c, cli_field(d, STR("id")))));
     decision_show_choice(c, d);
     cli_named(c, "from", cli_field(d, STR("requester")));
     cli_named(c, "org", cli_field(d, STR("org")));
-    cli_named_time(c, "made", number(d, STR("at_ms")));
+    cli_named_time(c, "made", cli_field_int(d, STR("at_ms")));
     cli_named(c, "task", cli_field(d, STR("task_id")));
     cli_named(c, "conversation", cli_field(d, STR("conversation_id")));
     say_answer(c, d);
     say_verdict(c, d);
     say_override(c, d);
-    decision_show_candidates(c, d, limit);
-    buf_add_char(&c->out, '\n');
-    cli_coloured(c, BOLD, STR("Message"));
-    buf_add_char(&c->out, '\n');
-    cli_indented_text(c, 2, cli_field(d, STR("text")));
+    decision_show_candidates(c, d, *limit);
+    cli_section(c, "Message", cli_field(d, STR("text")));
 }
 
 static enum exit_status show(struct cli *c, struct str id)
 {
     enum exit_status status = EXIT_DONE;
-    struct client *cl;
-    struct buf path;
     int64_t limit;
 
     if (!decision_show_limit(c, &limit, &status))
         return status;
-    cl = client_new(c, &status);
-    if (!cl)
-        return status;
-    buf_init(&path, 4096);
-    buf_add_str(&path, STR("/api/decisions/"));
-    client_add_part(&path, id);
-    if (path.over)
-        status = cli_error(c, ERR_USAGE, "the ID is too long");
-    else if (client_call(cl, &(struct client_request){.method = "GET",
-                                                      .path = buf_str(&path)}))
-        status = client_fail(cl);
-    else if (c->json)
-        cli_json_line(&c->out, client_reply(cl)->json);
-    else
-        show_decision(c, client_reply(cl)->json, limit);
-    buf_fini(&path);
-    client_free(cl);
-    return status;
+    return cli_one(c, &(struct one){.method = "GET",
+                                    .folder = "/api/decisions/",
+                                    .id = id,
+                                    .called = "ID",
+                                    .say = show_decision,
+                                    .ctx = &limit});
 }
 
 const struct sub cli_decisions_subs[] = {
@@ -292,12 +276,6 @@ const struct sub cli_decisions_subs[] = {
 
 enum exit_status cli_decisions(struct cli *c)
 {
-    /* An ID alone is to show it. */
-    if (c->args.n_operands == 1 &&
-        str_starts(c->args.operands[0], STR("dec_"))) {
-        c->args.operands[1] = c->args.operands[0];
-        c->args.operands[0] = STR("show");
-        c->args.n_operands = 2;
-    }
+    cli_show_alone(c, STR("dec_"));
     return cli_sub(c, cli_decisions_subs);
 }

@@ -118,12 +118,10 @@ static void set_agents(struct demo *d)
     for (size_t i = 0; i < DEMO_ACTORS; i++) {
         json_open(&o, '{');
         demo_put_card(&o, &demo_cast[i]);
-        if (d->model.n) {
-            json_key(&o, STR("model"));
-            json_put_str(&o, STR("demo"));
-        } else {
+        if (d->model.n)
+            json_member_text(&o, "model", STR("demo"));
+        else
             put_process(d, &o, &demo_cast[i]);
-        }
         json_close(&o, '}');
     }
     json_close(&o, ']');
@@ -138,14 +136,10 @@ static void set_model(struct demo *d)
     json_open(&o, '{');
     json_key(&o, STR("demo"));
     json_open(&o, '{');
-    json_key(&o, STR("baseUrl"));
-    json_put_str(&o, d->url);
-    json_key(&o, STR("model"));
-    json_put_str(&o, d->model);
-    if (d->has_key) {
-        json_key(&o, STR("keyVariable"));
-        json_put_str(&o, STR("OPENAI_API_KEY"));
-    }
+    json_member_text(&o, "baseUrl", d->url);
+    json_member_text(&o, "model", d->model);
+    if (d->has_key)
+        json_member_text(&o, "keyVariable", STR("OPENAI_API_KEY"));
     json_close(&o, '}');
     json_close(&o, '}');
     set_close(d, &text);
@@ -269,14 +263,9 @@ static void say_to_programs(const struct server_listening *l, struct str token)
     buf_init(&line, 8192);
     o = json_out(&line);
     json_open(&o, '{');
-    json_key(&o, STR("event"));
-    json_put_str(&o, STR("listening"));
-    json_key(&o, STR("url"));
-    json_put_str(&o, str_of(l->url[0] ? l->url : l->tls_url));
-    if (token.n) {
-        json_key(&o, STR("token"));
-        json_put_str(&o, token);
-    }
+    json_member_text(&o, "event", STR("listening"));
+    json_member_text(&o, "url", str_of(l->url[0] ? l->url : l->tls_url));
+    json_member_some(&o, "token", token);
     json_key(&o, STR("agents"));
     json_open(&o, '[');
     for (size_t i = 0; i < DEMO_ACTORS; i++)

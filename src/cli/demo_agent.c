@@ -73,8 +73,7 @@ static void say(struct player *p, struct buf *line)
 
 static void put_task(struct json_out *o, const struct player *p)
 {
-    json_key(o, STR("task_id"));
-    json_put_str(o, str_of(p->task_id));
+    json_member_text(o, "task_id", str_of(p->task_id));
 }
 
 static void say_chunk(struct player *p, struct str text)
@@ -86,8 +85,7 @@ static void say_chunk(struct player *p, struct str text)
     o = wire_call_open(&line, (struct str){0}, STR("task.chunk"));
     json_open(&o, '{');
     put_task(&o, p);
-    json_key(&o, STR("text"));
-    json_put_str(&o, text);
+    json_member_text(&o, "text", text);
     json_close(&o, '}');
     wire_close(&o);
     say(p, &line);
@@ -103,8 +101,7 @@ static void say_result(struct player *p, struct str status)
     o = wire_call_open(&line, (struct str){0}, STR("task.result"));
     json_open(&o, '{');
     put_task(&o, p);
-    json_key(&o, STR("status"));
-    json_put_str(&o, status);
+    json_member_text(&o, "status", status);
     json_close(&o, '}');
     wire_close(&o);
     say(p, &line);
@@ -121,16 +118,11 @@ static void say_ask(struct player *p)
     buf_init(&line, REPLY_MAX);
     o = wire_call_open(&line, str_of(p->ask_id), STR("agent.delegate"));
     json_open(&o, '{');
-    json_key(&o, STR("agentId"));
-    json_put_str(&o, str_of(p->actor->hires.whom));
-    json_key(&o, STR("task"));
-    json_put_str(&o, buf_str(&p->message));
-    json_key(&o, STR("parent_task_id"));
-    json_put_str(&o, str_of(p->task_id));
-    json_key(&o, STR("mode"));
-    json_put_str(&o, STR("sync"));
-    json_key(&o, STR("stream"));
-    json_put_bool(&o, true);
+    json_member_text(&o, "agentId", str_of(p->actor->hires.whom));
+    json_member_text(&o, "task", buf_str(&p->message));
+    json_member_text(&o, "parent_task_id", str_of(p->task_id));
+    json_member_text(&o, "mode", STR("sync"));
+    json_member_bool(&o, "stream", true);
     json_close(&o, '}');
     wire_close(&o);
     say(p, &line);
@@ -168,8 +160,7 @@ static void on_execute(struct player *p, const struct wire_message *m)
     p->said = 0;
     o = wire_result_open(&line, &m->id);
     json_open(&o, '{');
-    json_key(&o, STR("status"));
-    json_put_str(&o, STR("working"));
+    json_member_text(&o, "status", STR("working"));
     json_close(&o, '}');
     wire_close(&o);
     say(p, &line);

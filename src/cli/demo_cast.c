@@ -266,12 +266,6 @@ const struct demo_actor *demo_find(struct str name)
 
 /* Cards. */
 
-static void put_text(struct json_out *o, const char *key, const char *text)
-{
-    json_key(o, str_of(key));
-    json_put_str(o, str_of(text));
-}
-
 static void put_list(struct json_out *o, const char *key,
                      const char *const words[DEMO_WORDS_MAX])
 {
@@ -285,9 +279,9 @@ static void put_list(struct json_out *o, const char *key,
 static void put_skill(struct json_out *o, const struct demo_skill *s)
 {
     json_open(o, '{');
-    put_text(o, "id", s->id);
-    put_text(o, "name", s->name);
-    put_text(o, "description", s->description);
+    json_member_text(o, "id", str_of(s->id));
+    json_member_text(o, "name", str_of(s->name));
+    json_member_text(o, "description", str_of(s->description));
     put_list(o, "tags", s->tags);
     put_list(o, "examples", s->examples);
     json_close(o, '}');
@@ -295,9 +289,9 @@ static void put_skill(struct json_out *o, const struct demo_skill *s)
 
 void demo_put_card(struct json_out *o, const struct demo_actor *a)
 {
-    put_text(o, "id", a->name);
-    put_text(o, "title", a->title);
-    put_text(o, "description", a->description);
+    json_member_text(o, "id", str_of(a->name));
+    json_member_text(o, "title", str_of(a->title));
+    json_member_text(o, "description", str_of(a->description));
     json_key(o, STR("skills"));
     json_open(o, '[');
     for (size_t i = 0; i < DEMO_SKILLS_MAX; i++)
@@ -305,7 +299,7 @@ void demo_put_card(struct json_out *o, const struct demo_actor *a)
     json_close(o, ']');
     json_key(o, STR("routing"));
     json_open(o, '{');
-    put_text(o, "systemPrompt", a->prompt);
+    json_member_text(o, "systemPrompt", str_of(a->prompt));
     put_list(o, "keywords", a->keywords);
     json_close(o, '}');
 }

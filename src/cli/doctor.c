@@ -437,8 +437,7 @@ static void show_as_json(struct cli *c, const struct finding *all, bool is_ok)
     struct json_out o = json_out(&c->out);
 
     json_open(&o, '{');
-    json_key(&o, STR("ok"));
-    json_put_bool(&o, is_ok);
+    json_member_bool(&o, "ok", is_ok);
     json_key(&o, STR("checks"));
     json_open(&o, '[');
     for (size_t i = 0; i < N_LOOKS; i++)

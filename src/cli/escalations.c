@@ -1,5 +1,6 @@
 /* escalations: what a person must see, and what they say to it. */
 #include "cli/list.h"
+#include "cli/one.h"
 #include "cli/span.h"
 
 #include <stdio.h>
@@ -21,11 +22,6 @@ const struct arg_option cli_escalations_options[] = {
     {0},
 };
 
-static int64_t number(const struct json *v, struct str key)
-{
-    return json_int_or(json_get(v, key), 0);
-}
-
 static const char *status_colour(struct str status)
 {
     if (str_eq(status, STR("open")))
@@ -44,7 +40,8 @@ static bool is_narrow(const struct cli *c)
 
 static void add_one(struct listing *l, const struct json *item)
 {
-    struct span_text age = span_write(l->now_ms - number(item, STR("at_ms")));
+    struct span_text age =
+        span_write(l->now_ms - cli_field_int(item, STR("at_ms")));
     struct str cells[] = {cli_field(item, STR("id")),
                           cli_field(item, STR("status")),
                           cli_field(item, STR("kind")),
@@ -119,11 +116,11 @@ static enum exit_status list(struct cli *c, struct str operand)
 
 /* One of them. */
 
-static void show_one(struct cli *c, const struct json *x)
+static void show_one(struct cli *c, const struct one *o, const struct json *x)
 {
     const struct json *task = json_get(x, STR("task"));
-    struct str text = cli_field(task, STR("text"));
 
+    (void)o;
     buf_addf(&c->out, "%.*s  %.*s\n",
              STR_ARG(cli_tamed(c, cli_field(x, STR("id")))),
              STR_ARG(cli_tamed(c, cli_field(x, STR("status")))));
@@ -137,55 +134,28 @@ static void show_one(struct cli *c, const struct json *x)
     cli_named(c, "priority", cli_field(x, STR("priority")));
     cli_named(c, "task", cli_field(x, STR("task_id")));
     cli_named(c, "backup", cli_field(x, STR("offer")));
-    cli_named_time(c, "asked", number(x, STR("at_ms")));
-    cli_named_time(c, "expires", number(x, STR("expires_ms")));
-    cli_named_time(c, "decided", number(x, STR("decided_ms")));
+    cli_named_time(c, "asked", cli_field_int(x, STR("at_ms")));
+    cli_named_time(c, "expires", cli_field_int(x, STR("expires_ms")));
+    cli_named_time(c, "decided", cli_field_int(x, STR("decided_ms")));
     cli_named(c, "by", cli_field(x, STR("by")));
     cli_named(c, "comment", cli_field(x, STR("comment")));
     cli_named(c, "now with", cli_field(x, STR("redirected_to")));
-    if (!text.n)
-        return;
-    buf_add_char(&c->out, '\n');
-    cli_coloured(c, BOLD, STR("Message"));
-    buf_add_char(&c->out, '\n');
-    cli_indented_text(c, 2, text);
+    cli_section(c, "Message", cli_field(task, STR("text")));
 }
 
-static enum exit_status call(struct cli *c, const char *method, struct str id,
-                             const char *what, struct str body)
+static void say_status(struct cli *c, const struct one *o, const struct json *x)
 {
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = client_new(c, &status);
-    struct buf path;
-
-    if (!cl)
-        return status;
-    buf_init(&path, 4096);
-    buf_add_str(&path, STR("/api/escalations/"));
-    client_add_part(&path, id);
-    buf_add_str(&path, str_of(what));
-    if (path.over)
-        status = cli_error(c, ERR_USAGE, "the ID is too long");
-    else if (client_call(cl, &(struct client_request){.method = method,
-                                                      .path = buf_str(&path),
-                                                      .body = body}))
-        status = client_fail(cl);
-    else if (c->json)
-        cli_json_line(&c->out, client_reply(cl)->json);
-    else if (*what)
-        buf_addf(&c->out, "%.*s is %.*s\n", STR_ARG(cli_tamed(c, id)),
-                 STR_ARG(cli_tamed(
-                     c, cli_field(client_reply(cl)->json, STR("status")))));
-    else
-        show_one(c, client_reply(cl)->json);
-    buf_fini(&path);
-    client_free(cl);
-    return status;
+    buf_addf(&c->out, "%.*s is %.*s\n", STR_ARG(cli_tamed(c, o->id)),
+             STR_ARG(cli_tamed(c, cli_field(x, STR("status")))));
 }
 
 static enum exit_status show(struct cli *c, struct str id)
 {
-    return call(c, "GET", id, "", STR(""));
+    return cli_one(c, &(struct one){.method = "GET",
+                                    .folder = "/api/escalations/",
+                                    .id = id,
+                                    .called = "ID",
+                                    .say = show_one});
 }
 
 static enum exit_status say(struct cli *c, struct str id, const char *what,
@@ -199,17 +169,17 @@ static enum exit_status say(struct cli *c, struct str id, const char *what,
     buf_init(&body, 64 * 1024);
     o = json_out(&body);
     json_open(&o, '{');
-    if (agent.n) {
-        json_key(&o, STR("agent"));
-        json_put_str(&o, agent);
-    }
-    if (comment.n) {
-        json_key(&o, STR("comment"));
-        json_put_str(&o, comment);
-    }
+    json_member_some(&o, "agent", agent);
+    json_member_some(&o, "comment", comment);
     json_close(&o, '}');
     status = body.over ? cli_error(c, ERR_USAGE, "the comment is too long")
-                       : call(c, "POST", id, what, buf_str(&body));
+                       : cli_one(c, &(struct one){.method = "POST",
+                                                  .folder = "/api/escalations/",
+                                                  .id = id,
+                                                  .what = what,
+                                                  .called = "ID",
+                                                  .body = buf_str(&body),
+                                                  .say = say_status});
     buf_fini(&body);
     return status;
 }
@@ -240,12 +210,6 @@ const struct sub cli_escalations_subs[] = {
 
 enum exit_status cli_escalations(struct cli *c)
 {
-    /* An ID alone is to show it. */
-    if (c->args.n_operands == 1 &&
-        str_starts(c->args.operands[0], STR("esc_"))) {
-        c->args.operands[1] = c->args.operands[0];
-        c->args.operands[0] = STR("show");
-        c->args.n_operands = 2;
-    }
+    cli_show_alone(c, STR("esc_"));
     return cli_sub(c, cli_escalations_subs);
 }

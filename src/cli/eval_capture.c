@@ -52,8 +52,6 @@ static void add_own(struct raid *r, uint32_t i)
 
 static bool take_word(struct raid *r, struct str word)
 {
-    char *copy;
-
     if (r->n_words == r->cap) {
         size_t cap = r->cap ? 2 * r->cap : 4096;
         struct str *more = realloc(r->words, cap * sizeof(*more));
@@ -63,9 +61,7 @@ static bool take_word(struct raid *r, struct str word)
         r->words = more;
         r->cap = cap;
     }
-    copy = arena_strdup(&r->arena, word);
-    r->words[r->n_words++] = (struct str){copy, word.n};
-    return copy != NULL;
+    return arena_keep(&r->arena, word, &r->words[r->n_words++]);
 }
 
 static enum err gather_words(struct raid *r)

@@ -94,10 +94,7 @@ static enum err too_many(const struct at *a, enum err e, int most,
 
 static bool keep(struct eval_set *s, struct str text, struct str *out)
 {
-    char *p = FAULT("eval.keep") ? NULL : arena_strdup(&s->arena, text);
-
-    *out = (struct str){p, p ? text.n : 0};
-    return p != NULL;
+    return !FAULT("eval.keep") && arena_keep(&s->arena, text, out);
 }
 
 /* Files and lines. */

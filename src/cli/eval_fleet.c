@@ -26,17 +26,23 @@ static enum err no_memory(struct why *why)
 
 /* The folder. */
 
+/* Where the user says, else in memory. */
 static enum err make_folder(struct eval_fleet *f, struct why *why)
 {
-    static const char *const roots[] = {"/dev/shm", "/tmp"};
+    const char *const roots[] = {config_env(environ, "TMPDIR"), "/dev/shm",
+                                 "/tmp"};
 
-    for (size_t i = 0; i < 2 && !f->has_folder; i++) {
-        snprintf(f->folder, sizeof(f->folder), "%s/signalbox-eval-XXXXXX",
-                 roots[i]);
-        f->has_folder = mkdtemp(f->folder) != NULL;
+    for (size_t i = 0; i < 3 && !f->has_folder; i++) {
+        int n = snprintf(f->folder, sizeof(f->folder),
+                         "%s/signalbox-eval-XXXXXX", roots[i] ? roots[i] : "");
+
+        f->has_folder = n >= (int)sizeof("/signalbox-eval-XXXXXX") &&
+                        n < (int)sizeof(f->folder) &&
+                        mkdtemp(f->folder) != NULL;
     }
     if (!f->has_folder)
-        return why_err(why, ERR_IO, "cannot make a folder in /dev/shm or /tmp");
+        return why_err(why, ERR_IO,
+                       "cannot make a folder in $TMPDIR, /dev/shm or /tmp");
     f->is_held = !store_folder_open(&f->held, str_of(f->folder), why);
     return f->is_held ? OK : ERR_IO;
 }
@@ -434,14 +440,10 @@ static void write_card(struct buf *out, const struct eval_card *card)
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("name"));
-    json_put_str(&o, card->name);
-    json_key(&o, STR("description"));
-    json_put_str(&o, card->description);
-    json_key(&o, STR("url"));
-    json_put_str(&o, STR("echo:"));
-    json_key(&o, STR("visibility"));
-    json_put_str(&o, STR("public"));
+    json_member_text(&o, "name", card->name);
+    json_member_text(&o, "description", card->description);
+    json_member_text(&o, "url", STR("echo:"));
+    json_member_text(&o, "visibility", STR("public"));
     json_key(&o, STR("routing"));
     json_open(&o, '{');
     json_key(&o, STR("keywords"));

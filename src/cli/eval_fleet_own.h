@@ -14,7 +14,7 @@
 
 struct eval_fleet {
     struct eval_fleet_opts opts;
-    char folder[64];
+    char folder[512];
     bool has_folder, is_held;
     struct store_folder held;
     struct store *store;

@@ -383,38 +383,14 @@ void eval_show(struct cli *c, const struct eval_view *v)
 
 /* For programs. */
 
-static void put_int(struct json_out *o, const char *key, size_t v)
-{
-    json_key(o, str_of(key));
-    json_put_int(o, (int64_t)v);
-}
-
-static void put_real(struct json_out *o, const char *key, double v)
-{
-    json_key(o, str_of(key));
-    json_put_real(o, v);
-}
-
-static void put_str(struct json_out *o, const char *key, struct str v)
-{
-    json_key(o, str_of(key));
-    json_put_str(o, v);
-}
-
-static void put_null(struct json_out *o, const char *key)
-{
-    json_key(o, str_of(key));
-    json_put_null(o);
-}
-
 static void put_stamp(struct json_out *o, const char *key,
                       const struct embed_stamp *m)
 {
     json_key(o, str_of(key));
     json_open(o, '{');
-    put_str(o, "name", str_of(m->name));
-    put_str(o, "hash", str_of(m->hash));
-    put_int(o, "dims", m->dims);
+    json_member_text(o, "name", str_of(m->name));
+    json_member_text(o, "hash", str_of(m->hash));
+    json_member_int(o, "dims", (int64_t)m->dims);
     json_close(o, '}');
 }
 
@@ -426,10 +402,10 @@ static void put_scope(struct json_out *o, const struct eval_score *s)
         return;
     }
     json_open(o, '{');
-    put_real(o, "auroc", s->auroc);
-    put_real(o, "best_f1", s->out_f1);
-    put_real(o, "best_threshold", (double)s->threshold);
-    put_real(o, "answered_right", s->scoped_right);
+    json_member_real(o, "auroc", s->auroc);
+    json_member_real(o, "best_f1", s->out_f1);
+    json_member_real(o, "best_threshold", (double)s->threshold);
+    json_member_real(o, "answered_right", s->scoped_right);
     json_close(o, '}');
 }
 
@@ -445,17 +421,17 @@ static void put_levels(struct json_out *o, const struct eval_view *v)
         const struct level *l = &levels[i];
 
         json_open(o, '{');
-        put_str(o, "level", s->levels[i]);
-        put_int(o, "n", l->n);
+        json_member_text(o, "level", s->levels[i]);
+        json_member_int(o, "n", (int64_t)l->n);
         for (unsigned k = 1; k <= EVAL_TOP; k += 2) {
             char key[32];
 
             snprintf(key, sizeof(key), "accuracy_at_%u", k);
-            put_real(o, key,
-                     l->n ? (double)l->n_right[k - 1] / (double)l->n : NAN);
+            json_member_real(
+                o, key, l->n ? (double)l->n_right[k - 1] / (double)l->n : NAN);
         }
-        put_int(o, "n_out_of_scope", l->n_out);
-        put_int(o, "n_out_of_scope_noticed", l->n_out_right);
+        json_member_int(o, "n_out_of_scope", (int64_t)l->n_out);
+        json_member_int(o, "n_out_of_scope_noticed", (int64_t)l->n_out_right);
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -470,11 +446,11 @@ static void put_agents(struct json_out *o, const struct eval_view *v)
     json_open(o, '[');
     for (size_t i = 0; rows && i < n; i++) {
         json_open(o, '{');
-        put_str(o, "agent", name_of(v, rows[i].agent));
-        put_real(o, "f1", eval_f1(rows[i].tally));
-        put_int(o, "right", rows[i].tally->n_right);
-        put_real(o, "missed", rows[i].tally->n_missed);
-        put_int(o, "taken", rows[i].tally->n_taken);
+        json_member_text(o, "agent", name_of(v, rows[i].agent));
+        json_member_real(o, "f1", eval_f1(rows[i].tally));
+        json_member_int(o, "right", (int64_t)rows[i].tally->n_right);
+        json_member_real(o, "missed", rows[i].tally->n_missed);
+        json_member_int(o, "taken", (int64_t)rows[i].tally->n_taken);
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -492,14 +468,14 @@ static void put_mixups(struct json_out *o, const struct eval_view *v)
         const struct eval_mixup *m = &s->mixups[i];
 
         json_open(o, '{');
-        put_str(o, "expected", name_of(v, m->expected));
+        json_member_text(o, "expected", name_of(v, m->expected));
         json_key(o, STR("chosen"));
         if (m->chosen == EVAL_NOBODY)
             json_put_null(o);
         else
             json_put_str(o, name_of(v, m->chosen));
-        put_int(o, "n", m->n);
-        put_str(o, "example", v->plan->set->queries[m->example].text);
+        json_member_int(o, "n", (int64_t)m->n);
+        json_member_text(o, "example", v->plan->set->queries[m->example].text);
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -522,14 +498,15 @@ static void put_formula(struct json_out *o, const struct eval_plan *p)
     struct eval_formula f = eval_formula(p);
 
     if (p->mode != EVAL_HYBRID) {
-        put_null(o, "formula");
+        json_member_null(o, "formula");
         return;
     }
     json_key(o, STR("formula"));
     json_open(o, '{');
-    put_str(o, "fusion", f.fusion == INDEX_RRF ? STR("rrf") : STR("weighted"));
-    put_real(o, "semantic", f.semantic);
-    put_real(o, "text", f.text);
+    json_member_text(o, "fusion",
+                     f.fusion == INDEX_RRF ? STR("rrf") : STR("weighted"));
+    json_member_real(o, "semantic", f.semantic);
+    json_member_real(o, "text", f.text);
     json_close(o, '}');
 }
 
@@ -537,15 +514,15 @@ static void put_models(struct json_out *o, const struct eval_view *v)
 {
     const struct eval_plan *p = v->plan;
 
-    put_str(o, "mode", str_of(eval_mode_name(p->mode)));
+    json_member_text(o, "mode", str_of(eval_mode_name(p->mode)));
     put_formula(o, p);
     if (p->mode == EVAL_TEXT) {
-        put_null(o, "kind");
-        put_null(o, "embedder");
+        json_member_null(o, "kind");
+        json_member_null(o, "embedder");
     } else {
-        put_str(o, "kind",
-                p->is_cascade ? STR("cascade")
-                              : str_of(embed_kind_name(p->kind)));
+        json_member_text(o, "kind",
+                         p->is_cascade ? STR("cascade")
+                                       : str_of(embed_kind_name(p->kind)));
         put_stamp(o, "embedder", &v->run->first);
     }
     json_key(o, STR("margin"));
@@ -554,9 +531,9 @@ static void put_models(struct json_out *o, const struct eval_view *v)
         put_stamp(o, "second", &v->run->second);
     } else {
         json_put_null(o);
-        put_null(o, "second");
+        json_member_null(o, "second");
     }
-    put_int(o, "asked_second", v->run->n_asked);
+    json_member_int(o, "asked_second", (int64_t)v->run->n_asked);
 }
 
 void eval_show_as_json(struct cli *c, const struct eval_view *v)
@@ -565,21 +542,22 @@ void eval_show_as_json(struct cli *c, const struct eval_view *v)
 
     json_open(&o, '{');
     put_models(&o, v);
-    put_int(&o, "agents", v->plan->set->n_agents);
-    put_int(&o, "n", v->score->n);
-    put_int(&o, "n_out_of_scope", v->score->n_out);
-    put_int(&o, "n_empty", v->run->n_empty);
-    put_int(&o, "shots", v->plan->shots);
+    json_member_int(&o, "agents", (int64_t)v->plan->set->n_agents);
+    json_member_int(&o, "n", (int64_t)v->score->n);
+    json_member_int(&o, "n_out_of_scope", (int64_t)v->score->n_out);
+    json_member_int(&o, "n_empty", (int64_t)v->run->n_empty);
+    json_member_int(&o, "shots", (int64_t)v->plan->shots);
     if (v->plan->mode != EVAL_VECTORS)
-        put_null(&o, "match");
+        json_member_null(&o, "match");
     else
-        put_str(&o, "match", v->plan->is_best ? STR("best") : STR("mean"));
-    put_real(&o, "accuracy_at_1", eval_accuracy(v->score, 1));
-    put_real(&o, "accuracy_at_3", eval_accuracy(v->score, 3));
-    put_real(&o, "accuracy_at_5", eval_accuracy(v->score, 5));
-    put_real(&o, "macro_f1", v->score->macro_f1);
-    put_real(&o, "queries_per_second", per_second(v));
-    put_real(&o, "seconds", v->run->seconds);
+        json_member_text(&o, "match",
+                         v->plan->is_best ? STR("best") : STR("mean"));
+    json_member_real(&o, "accuracy_at_1", eval_accuracy(v->score, 1));
+    json_member_real(&o, "accuracy_at_3", eval_accuracy(v->score, 3));
+    json_member_real(&o, "accuracy_at_5", eval_accuracy(v->score, 5));
+    json_member_real(&o, "macro_f1", v->score->macro_f1);
+    json_member_real(&o, "queries_per_second", per_second(v));
+    json_member_real(&o, "seconds", v->run->seconds);
     put_scope(&o, v->score);
     eval_put_route(&o, v);
     put_levels(&o, v);
@@ -599,8 +577,8 @@ static void put_ranked(struct json_out *o, const struct eval_view *v,
     json_open(o, '[');
     for (unsigned k = 0; k < r->n; k++) {
         json_open(o, '{');
-        put_str(o, "agent", name_of(v, r->agents[k]));
-        put_real(o, "score", (double)r->scores[k]);
+        json_member_text(o, "agent", name_of(v, r->agents[k]));
+        json_member_real(o, "score", (double)r->scores[k]);
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -616,21 +594,21 @@ void eval_add_lines(struct buf *out, const struct eval_view *v)
         struct json_out o = json_out(out);
 
         json_open(&o, '{');
-        put_str(&o, "text", q->text);
+        json_member_text(&o, "text", q->text);
         json_key(&o, STR("expected"));
         json_open(&o, '[');
         for (size_t k = 0; k < q->n_agents; k++)
             json_put_str(&o, name_of(v, q->agents[k]));
         json_close(&o, ']');
         if (q->level != EVAL_NO_LEVEL)
-            put_str(&o, "level", s->levels[q->level]);
+            json_member_text(&o, "level", s->levels[q->level]);
         put_ranked(&o, v, &r->ranked);
         if (v->plan->mode == EVAL_TEXT)
-            put_null(&o, "model");
+            json_member_null(&o, "model");
         else
-            put_str(&o, "model",
-                    str_of(v->run->is_asked[i] ? v->run->second.name
-                                               : v->run->first.name));
+            json_member_text(&o, "model",
+                             str_of(v->run->is_asked[i] ? v->run->second.name
+                                                        : v->run->first.name));
         json_key(&o, STR("right"));
         if (q->n_agents)
             json_put_bool(&o, eval_place(r) == 1);

@@ -159,24 +159,13 @@ void eval_show_raids(struct cli *c, const struct eval_view *v)
 
 /* For programs. */
 
-static void put_int(struct json_out *o, const char *key, size_t v)
-{
-    json_key(o, str_of(key));
-    json_put_int(o, (int64_t)v);
-}
-
-static void put_real(struct json_out *o, const char *key, double v)
-{
-    json_key(o, str_of(key));
-    json_put_real(o, v);
-}
-
 static void put_gate(struct json_out *o, const struct eval_gate *g)
 {
-    put_real(o, "accuracy_at_1", part(g->n_first, g->n));
-    put_real(o, "right_agent", part(g->n_right, g->n));
-    put_real(o, "false_alarms", part(g->n_refused, g->n));
-    put_real(o, "out_of_scope_recall", part(g->n_out_refused, g->n_out));
+    json_member_real(o, "accuracy_at_1", part(g->n_first, g->n));
+    json_member_real(o, "right_agent", part(g->n_right, g->n));
+    json_member_real(o, "false_alarms", part(g->n_refused, g->n));
+    json_member_real(o, "out_of_scope_recall",
+                     part(g->n_out_refused, g->n_out));
 }
 
 static void put_layers(struct json_out *o, const struct eval_gate *g)
@@ -188,7 +177,7 @@ static void put_layers(struct json_out *o, const struct eval_gate *g)
             json_key(o, layer_name((enum layer)i));
             json_put_int(o, (int64_t)g->by_layer[i]);
         }
-    put_int(o, "nobody", g->by_layer[0]);
+    json_member_int(o, "nobody", (int64_t)g->by_layer[0]);
     json_close(o, '}');
 }
 
@@ -200,11 +189,11 @@ static void put_checkpoints(struct json_out *o, const struct eval_run *r)
         const struct eval_checkpoint *p = &r->checkpoints[i];
 
         json_open(o, '{');
-        put_int(o, "outcomes", p->outcomes);
+        json_member_int(o, "outcomes", (int64_t)p->outcomes);
         put_gate(o, &p->gate);
-        put_int(o, "corrections", p->corrections);
-        put_int(o, "examples", p->examples);
-        put_int(o, "query_types", p->types);
+        json_member_int(o, "corrections", (int64_t)p->corrections);
+        json_member_int(o, "examples", (int64_t)p->examples);
+        json_member_int(o, "query_types", (int64_t)p->types);
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -218,10 +207,9 @@ static void put_raids(struct json_out *o, const struct eval_run *r)
         const struct eval_raid *raid = &r->raids[i];
 
         json_open(o, '{');
-        json_key(o, STR("made_of"));
-        json_put_str(o, str_of(raid->how));
-        put_int(o, "cards", raid->cards);
-        put_real(o, "captured", part(raid->n_captured, raid->gate.n));
+        json_member_text(o, "made_of", str_of(raid->how));
+        json_member_int(o, "cards", (int64_t)raid->cards);
+        json_member_real(o, "captured", part(raid->n_captured, raid->gate.n));
         put_gate(o, &raid->gate);
         json_close(o, '}');
     }
@@ -238,11 +226,11 @@ void eval_put_route(struct json_out *o, const struct eval_view *v)
         return;
     }
     json_open(o, '{');
-    put_real(o, "threshold", r->threshold);
+    json_member_real(o, "threshold", r->threshold);
     put_gate(o, &r->gate);
     put_layers(o, &r->gate);
-    put_real(o, "p50_us", r->p50_us);
-    put_real(o, "p99_us", r->p99_us);
+    json_member_real(o, "p50_us", r->p50_us);
+    json_member_real(o, "p99_us", r->p99_us);
     put_checkpoints(o, r);
     put_raids(o, r);
     json_close(o, '}');

@@ -43,7 +43,8 @@ static void add_type(struct cli *c, struct str type)
         enum colour colour;
     } colours[] = {{{".completed", 10}, GREEN},  {{".failed", 7}, RED},
                    {{".expired", 8}, RED},       {{".cancelled", 10}, YELLOW},
-                   {{".escalated", 10}, YELLOW}, {{".paused", 7}, YELLOW}};
+                   {{".escalated", 10}, YELLOW}, {{".paused", 7}, YELLOW},
+                   {{".refused", 8}, RED}};
     struct str shown = cli_tamed(c, type);
 
     for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
@@ -86,6 +87,16 @@ static void add_decision(struct cli *c, const struct json *data)
         buf_addf(&c->out, ": %.*s", STR_ARG(cli_tamed(c, reason)));
 }
 
+/* Of a configuration: what is another now. */
+static void add_changed(struct cli *c, const struct json *data)
+{
+    const struct json *changed = json_get(data, STR("changed"));
+
+    if (changed && changed->type == JSON_ARR)
+        JSON_EACH(name, changed)
+    add_word(c, "", json_str_or(name, STR("")));
+}
+
 static void add_words(struct cli *c, struct str type, const struct json *e)
 {
     const struct json *data = json_get(e, STR("data"));
@@ -100,6 +111,12 @@ static void add_words(struct cli *c, struct str type, const struct json *e)
     add_word(c, "by ", cli_field(data, STR("by")));
     if (str_starts(type, STR("gate.")))
         add_decision(c, data);
+    if (str_starts(type, STR("config.")))
+        add_changed(c, data);
+    if (str_eq(type, STR("agent.state"))) {
+        add_word(c, "", cli_field(data, STR("why")));
+        add_word(c, "is ", cli_field(data, STR("to")));
+    }
 }
 
 /* What is written behind `from` again, broken where the window ends; before it

@@ -58,13 +58,9 @@ void finding_put(struct json_out *o, const char *name, const struct finding *f)
     static const char *const marks[] = {"ok", "warning", "failed", "note"};
 
     json_open(o, '{');
-    json_key(o, STR("name"));
-    json_put_str(o, str_of(name));
-    json_key(o, STR("status"));
-    json_put_str(o, str_of(marks[f->mark]));
-    json_key(o, STR("message"));
-    json_put_str(o, str_of(f->text));
-    json_key(o, STR("advice"));
-    json_put_str(o, str_of(f->advice));
+    json_member_text(o, "name", str_of(name));
+    json_member_text(o, "status", str_of(marks[f->mark]));
+    json_member_text(o, "message", str_of(f->text));
+    json_member_text(o, "advice", str_of(f->advice));
     json_close(o, '}');
 }

@@ -13,11 +13,6 @@ const struct arg_option cli_grants_options[] = {
     {0},
 };
 
-static int64_t number(const struct json *v, struct str key)
-{
-    return json_int_or(json_get(v, key), 0);
-}
-
 /* "user anna", "org acme". */
 static void add_whom(struct buf *out, const struct json *grant)
 {
@@ -31,10 +26,10 @@ static void add_whom(struct buf *out, const struct json *grant)
 
 static void add_grant(struct listing *l, const struct json *item)
 {
-    int64_t expires_ms = number(item, STR("expires_ms"));
+    int64_t expires_ms = cli_field_int(item, STR("expires_ms"));
     struct span_text left = span_left(expires_ms - l->now_ms);
     struct span_text age =
-        span_write(l->now_ms - number(item, STR("created_ms")));
+        span_write(l->now_ms - cli_field_int(item, STR("created_ms")));
     struct buf whom;
 
     buf_init(&whom, 1024);
@@ -88,20 +83,17 @@ static void put_body(struct cli *c, struct buf *body, struct str agent,
     struct json_out o = json_out(body);
 
     json_open(&o, '{');
-    json_key(&o, STR("agent"));
-    json_put_str(&o, agent);
+    json_member_text(&o, "agent", agent);
     json_key(&o, user.n ? STR("user") : STR("org"));
     json_put_str(&o, user.n ? user : org);
-    if (lasts_ms) {
-        json_key(&o, STR("expires_in_s"));
-        json_put_int(&o, lasts_ms / 1000);
-    }
+    if (lasts_ms)
+        json_member_int(&o, "expires_in_s", lasts_ms / 1000);
     json_close(&o, '}');
 }
 
 static void show_grant(struct cli *c, const struct json *grant)
 {
-    int64_t expires_ms = number(grant, STR("expires_ms"));
+    int64_t expires_ms = cli_field_int(grant, STR("expires_ms"));
     struct buf whom;
 
     if (c->json) {

@@ -57,10 +57,8 @@ static void subs_as_json(struct json_out *o, const struct command *about)
     json_open(o, '[');
     for (const struct sub *s = about->subs; s && s->name; s++) {
         json_open(o, '{');
-        json_key(o, STR("name"));
-        json_put_str(o, str_of(s->name));
-        json_key(o, STR("operands"));
-        json_put_str(o, str_of(s->operand ? s->operand : ""));
+        json_member_text(o, "name", str_of(s->name));
+        json_member_text(o, "operands", str_of(s->operand ? s->operand : ""));
         json_key(o, STR("options"));
         json_open(o, '[');
         for (const struct arg_option *p = about->options; p && p->name; p++)
@@ -78,26 +76,21 @@ static void command_as_json(struct cli *c, const struct command *about)
     struct json_out o = json_out(&c->out);
 
     json_open(&o, '{');
-    json_key(&o, STR("command"));
-    json_put_str(&o, str_of(about->name));
-    json_key(&o, STR("summary"));
-    json_put_str(&o, str_of(about->summary));
-    json_key(&o, STR("operands"));
-    json_put_str(&o, str_of(about->operands));
+    json_member_text(&o, "command", str_of(about->name));
+    json_member_text(&o, "summary", str_of(about->summary));
+    json_member_text(&o, "operands", str_of(about->operands));
     json_key(&o, STR("options"));
     json_open(&o, '[');
     for (size_t t = 0; t < 2; t++)
         for (const struct arg_option *p = tables[t]; p && p->name; p++) {
             json_open(&o, '{');
-            json_key(&o, STR("name"));
-            json_put_str(&o, str_of(p->name));
+            json_member_text(&o, "name", str_of(p->name));
             json_key(&o, STR("value"));
             if (p->value)
                 json_put_str(&o, str_of(p->value));
             else
                 json_put_null(&o);
-            json_key(&o, STR("what"));
-            json_put_str(&o, str_of(p->what));
+            json_member_text(&o, "what", str_of(p->what));
             json_close(&o, '}');
         }
     json_close(&o, ']');
@@ -160,18 +153,12 @@ static void setting_as_json(struct cli *c, const struct config_setting *s)
     struct json_out o = json_out(&c->out);
 
     json_open(&o, '{');
-    json_key(&o, STR("setting"));
-    json_put_str(&o, str_of(s->path));
-    json_key(&o, STR("default"));
-    json_put_raw(&o, str_of(s->preset));
-    json_key(&o, STR("must_be"));
-    json_put_str(&o, str_of(s->allowed));
-    json_key(&o, STR("what"));
-    json_put_str(&o, str_of(s->what));
-    json_key(&o, STR("variable"));
-    json_put_str(&o, str_of(s->variable));
-    json_key(&o, STR("needs_restart"));
-    json_put_bool(&o, s->needs_restart);
+    json_member_text(&o, "setting", str_of(s->path));
+    json_member_raw(&o, "default", str_of(s->preset));
+    json_member_text(&o, "must_be", str_of(s->allowed));
+    json_member_text(&o, "what", str_of(s->what));
+    json_member_text(&o, "variable", str_of(s->variable));
+    json_member_bool(&o, "needs_restart", s->needs_restart);
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
 }

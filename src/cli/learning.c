@@ -12,11 +12,6 @@ const struct arg_option cli_learning_options[] = {
     {0},
 };
 
-static int64_t number(const struct json *v, struct str key)
-{
-    return json_int_or(json_get(v, key), 0);
-}
-
 static void show_figures(struct cli *c, const struct json *is)
 {
     static const struct {
@@ -38,7 +33,8 @@ static void show_figures(struct cli *c, const struct json *is)
     }
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
         buf_addf(&c->out, "%10lld  %s\n",
-                 (long long)number(is, str_of(lines[i].key)), lines[i].words);
+                 (long long)cli_field_int(is, str_of(lines[i].key)),
+                 lines[i].words);
 }
 
 static enum exit_status figures(struct cli *c, struct str operand)
@@ -98,7 +94,7 @@ static enum exit_status post(struct cli *c, struct str path, struct str body,
         status = client_fail(cl);
     } else {
         is = client_reply(cl)->json;
-        *n = number(is, key);
+        *n = cli_field_int(is, key);
         if (c->json && is)
             cli_json_line(&c->out, is);
     }
@@ -148,13 +144,10 @@ static enum exit_status reset(struct cli *c, struct str agent)
     buf_init(&body, BODY_MAX);
     o = json_out(&body);
     json_open(&o, '{');
-    if (!is_all) {
-        json_key(&o, STR("agent"));
-        json_put_str(&o, agent);
-    } else {
-        json_key(&o, STR("all"));
-        json_put_bool(&o, true);
-    }
+    if (!is_all)
+        json_member_text(&o, "agent", agent);
+    else
+        json_member_bool(&o, "all", true);
     json_close(&o, '}');
     status = body.over ? cli_error(c, ERR_USAGE, "the name is too long")
                        : post(c, STR("/api/learning/reset"), buf_str(&body),

@@ -35,11 +35,6 @@ const struct arg_option cli_ledger_options[] = {
     {0},
 };
 
-static int64_t number(const struct json *v, struct str key)
-{
-    return json_int_or(json_get(v, key), 0);
-}
-
 /* Balances. */
 
 static void show_amount(struct cli *c, const char *name, int64_t micros,
@@ -58,15 +53,15 @@ static void show_amount(struct cli *c, const char *name, int64_t micros,
 static void show_budgets(struct cli *c, const struct json *budgets)
 {
     const struct json *day = json_get(budgets, STR("per_day_micros"));
-    int64_t talk = number(budgets, STR("per_conversation_micros"));
-    int64_t root = number(budgets, STR("per_root_micros"));
+    int64_t talk = cli_field_int(budgets, STR("per_conversation_micros"));
+    int64_t root = cli_field_int(budgets, STR("per_root_micros"));
     char of[64];
 
     if (day && day->type == JSON_INT) {
         snprintf(of, sizeof(of), "  of %s a day",
                  amount_write(json_int_or(day, 0)).text);
-        show_amount(c, "left today", number(budgets, STR("left_today_micros")),
-                    of);
+        show_amount(c, "left today",
+                    cli_field_int(budgets, STR("left_today_micros")), of);
     }
     if (talk)
         show_amount(c, "at most", talk, "  for one conversation");
@@ -85,12 +80,13 @@ static void show_balance(struct cli *c, const struct json *is)
     }
     cli_coloured(c, BOLD, cli_tamed(c, cli_field(is, STR("user"))));
     buf_add_char(&c->out, '\n');
-    show_amount(c, "balance", number(is, STR("balance_micros")), "");
-    show_amount(c, "reserved", number(is, STR("reserved_micros")),
+    show_amount(c, "balance", cli_field_int(is, STR("balance_micros")), "");
+    show_amount(c, "reserved", cli_field_int(is, STR("reserved_micros")),
                 "  for work that goes on");
-    show_amount(c, "earned", number(is, STR("earned_micros")),
+    show_amount(c, "earned", cli_field_int(is, STR("earned_micros")),
                 "  by their agents, not paid out");
-    show_amount(c, "spent today", number(budgets, STR("spent_today_micros")),
+    show_amount(c, "spent today",
+                cli_field_int(budgets, STR("spent_today_micros")),
                 "  since 00:00 UTC");
     show_budgets(c, budgets);
 }
@@ -126,20 +122,11 @@ struct move {
     int64_t amount, turn; /* zero: not said */
 };
 
-static void put_member(struct json_out *o, const char *key, struct str value)
-{
-    if (!value.n)
-        return;
-    json_key(o, str_of(key));
-    json_put_str(o, value);
-}
-
 static void put_number(struct json_out *o, const char *key, int64_t value)
 {
     if (!value)
         return;
-    json_key(o, str_of(key));
-    json_put_int(o, value);
+    json_member_int(o, key, value);
 }
 
 static void put_body(struct cli *c, struct buf *body, const struct move *m)
@@ -147,12 +134,12 @@ static void put_body(struct cli *c, struct buf *body, const struct move *m)
     struct json_out o = json_out(body);
 
     json_open(&o, '{');
-    put_member(&o, "user", m->user);
+    json_member_some(&o, "user", m->user);
     put_number(&o, "amount_micros", m->amount);
-    put_member(&o, "task_id", m->task);
+    json_member_some(&o, "task_id", m->task);
     put_number(&o, "turn", m->turn);
-    put_member(&o, "note", args_get(&c->args, "note"));
-    put_member(&o, "idempotency_key", m->key);
+    json_member_some(&o, "note", args_get(&c->args, "note"));
+    json_member_some(&o, "idempotency_key", m->key);
     json_close(&o, '}');
 }
 
@@ -161,8 +148,10 @@ static void show_move(struct cli *c, const struct json *is)
     struct str kind = cli_field(is, STR("kind"));
     struct str task = cli_field(is, STR("task_id"));
     struct str user = cli_tamed(c, cli_field(is, STR("user")));
-    struct price_text amount = amount_write(number(is, STR("amount_micros")));
-    struct price_text now = amount_write(number(is, STR("balance_micros")));
+    struct price_text amount =
+        amount_write(cli_field_int(is, STR("amount_micros")));
+    struct price_text now =
+        amount_write(cli_field_int(is, STR("balance_micros")));
     const struct json *again = json_get(is, STR("is_repeat"));
 
     if (c->json) {

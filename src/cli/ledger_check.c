@@ -9,11 +9,6 @@
 
 enum { CHECK_MS = 10 * 60 * 1000 };
 
-static int64_t number(const struct json *v, struct str key)
-{
-    return json_int_or(json_get(v, key), 0);
-}
-
 static void show_count(struct cli *c, int64_t n, const char *one,
                        const char *many)
 {
@@ -23,7 +18,7 @@ static void show_count(struct cli *c, int64_t n, const char *one,
 static void show_problems(struct cli *c, const struct json *is)
 {
     const struct json *problems = json_get(is, STR("problems"));
-    int64_t n = number(is, STR("problems_total"));
+    int64_t n = cli_field_int(is, STR("problems_total"));
     struct cli_room room;
 
     cli_coloured(c, RED, STR("The books are not right: "));
@@ -52,12 +47,14 @@ static enum exit_status show(struct cli *c, const struct json *is)
         show_problems(c, is);
     }
     buf_add_str(&c->out, STR("  "));
-    show_count(c, number(is, STR("accounts")), "account, ", "accounts, ");
-    show_count(c, number(is, STR("postings")), "posting, ", "postings, ");
-    show_count(c, number(is, STR("entries")), "entry; ", "entries; ");
+    show_count(c, cli_field_int(is, STR("accounts")), "account, ",
+               "accounts, ");
+    show_count(c, cli_field_int(is, STR("postings")), "posting, ",
+               "postings, ");
+    show_count(c, cli_field_int(is, STR("entries")), "entry; ", "entries; ");
     buf_addf(&c->out, "%s is reserved, for ",
-             amount_write(number(is, STR("reserved_micros"))).text);
-    show_count(c, number(is, STR("reservations")), "turn\n", "turns\n");
+             amount_write(cli_field_int(is, STR("reserved_micros"))).text);
+    show_count(c, cli_field_int(is, STR("reservations")), "turn\n", "turns\n");
     return is_right ? EXIT_DONE : EXIT_FAILED;
 }
 

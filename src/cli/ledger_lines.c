@@ -16,11 +16,6 @@ enum {
     FLUSH_BYTES = 64 * 1024,
 };
 
-static int64_t number(const struct json *v, struct str key)
-{
-    return json_int_or(json_get(v, key), 0);
-}
-
 static const char *amount_colour(struct str amount)
 {
     if (amount.n && amount.p[0] == '-')
@@ -49,8 +44,9 @@ static void add_about(struct buf *out, const struct json *item)
                  STR_ARG(skill));
     if (task.n)
         buf_addf(out, "%.*s", STR_ARG(task));
-    if (task.n && number(item, STR("turn")) > 1)
-        buf_addf(out, " turn %lld", (long long)number(item, STR("turn")));
+    if (task.n && cli_field_int(item, STR("turn")) > 1)
+        buf_addf(out, " turn %lld",
+                 (long long)cli_field_int(item, STR("turn")));
     if (by.n)
         buf_addf(out, "%sby %.*s", task.n ? " " : "", STR_ARG(by));
     if (note.n)
@@ -59,8 +55,9 @@ static void add_about(struct buf *out, const struct json *item)
 
 static void add_line(struct listing *l, const struct json *item)
 {
-    struct cli_time at = cli_time(number(item, STR("at_ms")));
-    struct price_text amount = amount_write(number(item, STR("amount_micros")));
+    struct cli_time at = cli_time(cli_field_int(item, STR("at_ms")));
+    struct price_text amount =
+        amount_write(cli_field_int(item, STR("amount_micros")));
     struct buf about;
 
     buf_init(&about, 16 * 1024);
@@ -125,14 +122,14 @@ static bool add_csv(void *ctx, const struct json *item)
 {
     struct export *x = ctx;
     struct speak_line l = {
-        .seq = number(item, STR("seq")),
-        .at_ms = number(item, STR("at_ms")),
+        .seq = cli_field_int(item, STR("seq")),
+        .at_ms = cli_field_int(item, STR("at_ms")),
         .posting = cli_field(item, STR("posting")),
         .kind = cli_field(item, STR("kind")),
         .account = cli_field(item, STR("account")),
-        .amount_micros = number(item, STR("amount_micros")),
+        .amount_micros = cli_field_int(item, STR("amount_micros")),
         .task_id = cli_field(item, STR("task_id")),
-        .turn = number(item, STR("turn")),
+        .turn = cli_field_int(item, STR("turn")),
         .agent = cli_field(item, STR("agent")),
         .skill = cli_field(item, STR("skill")),
         .by = cli_field(item, STR("by")),
@@ -201,8 +198,8 @@ enum exit_status cli_ledger_statement(struct cli *c, struct str user)
 static void add_account(struct listing *l, const struct json *item)
 {
     struct price_text amount =
-        amount_write(number(item, STR("balance_micros")));
-    struct cli_time at = cli_time(number(item, STR("updated_ms")));
+        amount_write(cli_field_int(item, STR("balance_micros")));
+    struct cli_time at = cli_time(cli_field_int(item, STR("updated_ms")));
 
     grid_add(&l->grid, (struct str[]){cli_field(item, STR("account")),
                                       str_of(amount.text), str_of(at.text)});

@@ -32,25 +32,17 @@ static void put_finding(struct cli *c, const struct lint_finding *f)
     struct json_out o = json_out(&c->out);
 
     json_open(&o, '{');
-    json_key(&o, STR("check"));
-    json_put_str(&o, str_of(f->check));
-    json_key(&o, STR("rule"));
-    json_put_str(&o, str_of(f->rule));
-    json_key(&o, STR("status"));
-    json_put_str(&o, f->is_note ? STR("note") : STR("warning"));
+    json_member_text(&o, "check", str_of(f->check));
+    json_member_text(&o, "rule", str_of(f->rule));
+    json_member_text(&o, "status", f->is_note ? STR("note") : STR("warning"));
     json_key(&o, STR("agents"));
     json_open(&o, '[');
     for (size_t i = 0; i < f->n_agents; i++)
         json_put_str(&o, f->agents[i]);
     json_close(&o, ']');
-    if (f->keyword.n) {
-        json_key(&o, STR("keyword"));
-        json_put_str(&o, f->keyword);
-    }
-    json_key(&o, STR("message"));
-    json_put_str(&o, str_of(f->text));
-    json_key(&o, STR("advice"));
-    json_put_str(&o, str_of(f->advice));
+    json_member_some(&o, "keyword", f->keyword);
+    json_member_text(&o, "message", str_of(f->text));
+    json_member_text(&o, "advice", str_of(f->advice));
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
 }

@@ -90,13 +90,10 @@ bool lint_house_take_configured(struct lint_house *h)
 static bool leave_out(struct lint_house *h, const struct json *card)
 {
     struct str name = cli_field(card, STR("name"));
-    char *copy;
 
     if (h->n_left_out++ >= LINT_LEFT_OUT_SHOWN)
         return true;
-    copy = arena_strdup(&h->arena, name);
-    h->left_out[h->n_left_out - 1] = (struct str){copy, name.n};
-    return copy != NULL;
+    return arena_keep(&h->arena, name, &h->left_out[h->n_left_out - 1]);
 }
 
 bool lint_house_take(struct lint_house *h, const struct json *card)

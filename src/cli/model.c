@@ -126,24 +126,6 @@ struct model_size model_size(uint64_t bytes)
     return s;
 }
 
-void model_put_str(struct json_out *o, struct str key, const char *text)
-{
-    json_key(o, key);
-    if (text && *text)
-        json_put_str(o, str_of(text));
-    else
-        json_put_null(o);
-}
-
-static void put_number_or_null(struct json_out *o, struct str key, uint64_t n)
-{
-    json_key(o, key);
-    if (n)
-        json_put_int(o, (int64_t)n);
-    else
-        json_put_null(o);
-}
-
 bool model_is_published(const struct embed_about *a)
 {
     return a->stamp.hash[0] &&
@@ -171,15 +153,14 @@ void model_put_about(struct json_out *o, const struct embed_about *a,
 
     snprintf(origin, sizeof(origin), "%s@%s", weights_pins()->package,
              weights_pins()->version);
-    json_key(o, STR("name"));
-    json_put_str(o, str_of(a->stamp.name));
-    put_number_or_null(o, STR("dims"), a->stamp.dims);
-    put_number_or_null(o, STR("bytes"), a->bytes);
-    model_put_str(o, STR("hash"), a->stamp.hash);
-    model_put_str(o, STR("file"), path);
-    model_put_str(o, STR("origin"), is_published ? origin : NULL);
-    model_put_str(o, STR("licence"),
-                  is_published ? weights_pins()->licence : NULL);
+    json_member_text(o, "name", str_of(a->stamp.name));
+    json_member_known(o, "dims", a->stamp.dims, (int64_t)a->stamp.dims);
+    json_member_known(o, "bytes", a->bytes, (int64_t)a->bytes);
+    json_member_str(o, "hash", str_of(a->stamp.hash));
+    json_member_str(o, "file", str_of(path));
+    json_member_str(o, "origin", str_of(is_published ? origin : NULL));
+    json_member_str(o, "licence",
+                    str_of(is_published ? weights_pins()->licence : NULL));
 }
 
 /* Looking at one. */
@@ -311,10 +292,9 @@ static void put_seen(struct cli *c, const struct seen *s)
 
     json_open(&o, '{');
     model_put_about(&o, &s->about, s->path);
-    json_key(&o, STR("state"));
-    json_put_str(&o, str_of(states[s->state].code));
-    model_put_str(&o, STR("used"), uses[s->use].code);
-    model_put_str(&o, STR("advice"), s->advice.text);
+    json_member_text(&o, "state", str_of(states[s->state].code));
+    json_member_str(&o, "used", str_of(uses[s->use].code));
+    json_member_str(&o, "advice", str_of(s->advice.text));
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
 }
@@ -474,12 +454,9 @@ static enum exit_status remove_file(struct model *m)
         return cli_error(m->c, e, "%s", why.text);
     if (m->c->json) {
         json_open(&o, '{');
-        json_key(&o, STR("name"));
-        json_put_str(&o, STR("minilm"));
-        json_key(&o, STR("file"));
-        json_put_str(&o, str_of(m->file.path));
-        json_key(&o, STR("removed"));
-        json_put_bool(&o, true);
+        json_member_text(&o, "name", STR("minilm"));
+        json_member_text(&o, "file", str_of(m->file.path));
+        json_member_bool(&o, "removed", true);
         json_close(&o, '}');
         buf_add_char(&m->c->out, '\n');
         return EXIT_DONE;

@@ -49,7 +49,6 @@ struct model_size model_size(uint64_t bytes);
 
 /* Of a file, its members, into the open object; path NULL: it is none. */
 struct json_out;
-void model_put_str(struct json_out *o, struct str key, const char *text);
 void model_put_about(struct json_out *o, const struct embed_about *a,
                      const char *path);
 

@@ -80,13 +80,12 @@ static void say_json(struct model *m, const struct embed_about *a,
 
     json_open(&o, '{');
     model_put_about(&o, a, m->file.path);
-    json_key(&o, STR("outcome"));
-    json_put_str(&o, str_of(outcome));
-    model_put_str(&o, STR("used"),
-                  m->file_in_use == m->file.path ? model_use(m, EMBED_MINILM)
-                                                 : NULL);
-    json_key(&o, STR("repacked"));
-    json_put_bool(&o, !is_original);
+    json_member_text(&o, "outcome", str_of(outcome));
+    json_member_str(&o, "used",
+                    str_of(m->file_in_use == m->file.path
+                               ? model_use(m, EMBED_MINILM)
+                               : NULL));
+    json_member_bool(&o, "repacked", !is_original);
     json_close(&o, '}');
     buf_add_char(&m->c->out, '\n');
 }

@@ -187,12 +187,9 @@ static void put_text(struct trial *t, size_t i)
     struct json_out o = json_out(&t->c->out);
 
     json_open(&o, '{');
-    json_key(&o, STR("text"));
-    json_put_str(&o, t->texts[i]);
-    json_key(&o, STR("model"));
-    json_put_str(&o, str_of(t->stamp.name));
-    json_key(&o, STR("dims"));
-    json_put_int(&o, t->stamp.dims);
+    json_member_text(&o, "text", t->texts[i]);
+    json_member_text(&o, "model", str_of(t->stamp.name));
+    json_member_int(&o, "dims", t->stamp.dims);
     if (t->kind != EMBED_HTTP)
         put_pieces(&o, buf_str(&t->pieces[i]));
     json_key(&o, STR("cosines"));

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/fault.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 
 struct stage {
@@ -24,10 +25,7 @@ static void begin(struct stage *s)
 
 static void end(struct stage *s)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", s->home);
-    CHECK(system(command) == 0); // NOLINT: a folder of our own
+    folder_remove(s->home);
 }
 
 static bool is_there(const struct stage *s, const char *name)

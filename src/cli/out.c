@@ -249,6 +249,16 @@ void cli_indented_text(struct cli *c, unsigned indent, struct str text)
         c->out.n = from + str_tame_text(c->out.p + from, c->out.n - from);
 }
 
+void cli_section(struct cli *c, const char *title, struct str text)
+{
+    if (!text.n)
+        return;
+    buf_add_char(&c->out, '\n');
+    cli_coloured(c, BOLD, str_of(title));
+    buf_add_char(&c->out, '\n');
+    cli_indented_text(c, 2, text);
+}
+
 void cli_named(struct cli *c, const char *name, struct str value)
 {
     struct cli_room room;

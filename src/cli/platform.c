@@ -9,14 +9,6 @@
 
 #define DISCORD_AGENT "DiscordBot (signalbox, " SIGNALBOX_VERSION ")"
 
-static bool is_digits(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] < '0' || s.p[i] > '9')
-            return false;
-    return s.n > 0;
-}
-
 static bool is_made_of(struct str s, const char *also)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -47,7 +39,7 @@ static bool telegram_is_token(struct str token)
 {
     size_t at = str_find(token, ':', 0);
 
-    return is_digits(str_sub(token, 0, at)) && at < token.n &&
+    return str_is_digits(str_sub(token, 0, at)) && at < token.n &&
            is_made_of(str_sub(token, at + 1, token.n), "_-");
 }
 
@@ -55,7 +47,7 @@ static bool is_chat(struct str s)
 {
     if (s.n > 1 && s.p[0] == '@')
         return is_made_of(str_sub(s, 1, s.n), "_");
-    return is_digits(s.n && s.p[0] == '-' ? str_sub(s, 1, s.n) : s);
+    return str_is_digits(s.n && s.p[0] == '-' ? str_sub(s, 1, s.n) : s);
 }
 
 static enum err telegram_check(const struct platform_order *o, struct why *why)
@@ -68,7 +60,7 @@ static enum err telegram_check(const struct platform_order *o, struct why *why)
         return why_err(why, ERR_USAGE,
                        "--chat is a scope of its own: leave --scope out");
     if (o->language.n && (o->language.n != 2 || !is_made_of(o->language, "") ||
-                          is_digits(str_sub(o->language, 0, 1))))
+                          str_is_digits(str_sub(o->language, 0, 1))))
         return why_err(why, ERR_USAGE,
                        "--language must be two letters, like de");
     return OK;
@@ -92,8 +84,7 @@ static void telegram_scope(const struct platform_order *o, struct json_out *j)
         return;
     json_key(j, STR("scope"));
     json_open(j, '{');
-    json_key(j, STR("type"));
-    json_put_str(j, o->chat.n ? STR("chat") : o->scope);
+    json_member_text(j, "type", o->chat.n ? STR("chat") : o->scope);
     if (o->chat.n) {
         json_key(j, STR("chat_id"));
         if (str_to_i64(o->chat, &number) == OK)
@@ -115,10 +106,7 @@ static void telegram_body(const struct platform_order *o,
         json_put(&j, json_get(commands, STR("commands")));
     }
     telegram_scope(o, &j);
-    if (o->language.n) {
-        json_key(&j, STR("language_code"));
-        json_put_str(&j, o->language);
-    }
+    json_member_some(&j, "language_code", o->language);
     json_close(&j, '}');
 }
 
@@ -149,11 +137,11 @@ static bool discord_is_token(struct str token)
 
 static enum err discord_check(const struct platform_order *o, struct why *why)
 {
-    if (o->app.n && !is_digits(o->app))
+    if (o->app.n && !str_is_digits(o->app))
         return why_err(why, ERR_USAGE,
                        "--app must be the application's number, as Discord's "
                        "developer portal shows it");
-    if (o->guild.n && !is_digits(o->guild))
+    if (o->guild.n && !str_is_digits(o->guild))
         return why_err(why, ERR_USAGE, "--guild must be the guild's number");
     return OK;
 }

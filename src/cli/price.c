@@ -32,14 +32,6 @@ enum err price_read(struct str text, int64_t *micros)
     return read_digits(text, AGENT_PRICE_MAX, micros);
 }
 
-static bool is_digits(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] < '0' || s.p[i] > '9')
-            return false;
-    return s.n > 0;
-}
-
 /* What most likely went wrong, of what cannot be read. */
 static const char *whats_wrong(struct str text)
 {
@@ -47,10 +39,10 @@ static const char *whats_wrong(struct str text)
 
     if (text.n && text.p[0] == '-')
         return "it must be more than nothing";
-    if (is_digits(whole) && is_digits(rest) && rest.n > DIGITS)
+    if (str_is_digits(whole) && str_is_digits(rest) && rest.n > DIGITS)
         return "there is nothing smaller than 0.000001: six digits behind the "
                "point at most";
-    if (is_digits(whole) && (whole.n == text.n || is_digits(rest)))
+    if (str_is_digits(whole) && (whole.n == text.n || str_is_digits(rest)))
         return "no more than 1000000000000 at once";
     return "write it like 1.50: digits, and a point between";
 }

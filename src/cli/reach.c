@@ -472,15 +472,6 @@ static void show(struct reach *r, enum exit_status status)
     close_with(r, status);
 }
 
-static void put_or_null(struct json_out *o, struct str key, const char *text)
-{
-    json_key(o, key);
-    if (*text)
-        json_put_str(o, str_of(text));
-    else
-        json_put_null(o);
-}
-
 static void put_addresses(struct reach *r, struct json_out *o)
 {
     json_key(o, STR("addresses"));
@@ -489,18 +480,14 @@ static void put_addresses(struct reach *r, struct json_out *o)
         const struct address *a = &r->addresses[i];
 
         json_open(o, '{');
-        json_key(o, STR("address"));
-        json_put_str(o, str_of(a->text));
-        json_key(o, STR("kind"));
-        json_put_str(o, str_of(a->kind));
-        json_key(o, STR("allowed"));
-        json_put_bool(o, a->is_allowed);
-        put_or_null(o, STR("range"), a->is_public ? "" : a->range);
+        json_member_text(o, "address", str_of(a->text));
+        json_member_text(o, "kind", str_of(a->kind));
+        json_member_bool(o, "allowed", a->is_allowed);
+        json_member_str(o, "range", str_of(a->is_public ? "" : a->range));
         json_close(o, '}');
     }
     json_close(o, ']');
-    json_key(o, STR("addresses_left_out"));
-    json_put_int(o, (int64_t)r->n_left_out);
+    json_member_int(o, "addresses_left_out", (int64_t)r->n_left_out);
 }
 
 static void show_as_json(struct reach *r, enum exit_status status)
@@ -515,24 +502,17 @@ static void show_as_json(struct reach *r, enum exit_status status)
     if (r->n_addresses && r->addresses[0].is_metadata)
         advise(&f, METADATA_ADVICE);
     json_open(&o, '{');
-    json_key(&o, STR("ok"));
-    json_put_bool(&o, status == EXIT_DONE);
-    json_key(&o, STR("verdict"));
-    json_put_str(&o, str_of(verdicts[status]));
-    json_key(&o, STR("message"));
-    json_put_str(&o, str_of(f.text));
-    put_or_null(&o, STR("advice"), f.advice);
+    json_member_bool(&o, "ok", status == EXIT_DONE);
+    json_member_text(&o, "verdict", str_of(verdicts[status]));
+    json_member_text(&o, "message", str_of(f.text));
+    json_member_str(&o, "advice", str_of(f.advice));
     put_addresses(r, &o);
-    put_or_null(&o, STR("proxy"), r->config->outgoing.proxy.p);
-    json_key(&o, STR("status"));
-    if (r->status)
-        json_put_int(&o, r->status);
-    else
-        json_put_null(&o);
-    put_or_null(&o, STR("origin"), r->status ? r->origin : "");
-    put_or_null(&o, STR("peer"), r->peer);
-    put_or_null(&o, STR("refused"), r->refused);
-    put_or_null(&o, STR("tls"), r->tls);
+    json_member_str(&o, "proxy", r->config->outgoing.proxy);
+    json_member_known(&o, "status", r->status, r->status);
+    json_member_str(&o, "origin", str_of(r->status ? r->origin : ""));
+    json_member_str(&o, "peer", str_of(r->peer));
+    json_member_str(&o, "refused", str_of(r->refused));
+    json_member_str(&o, "tls", str_of(r->tls));
     json_close(&o, '}');
     buf_add_char(&r->cli->out, '\n');
 }

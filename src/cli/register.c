@@ -113,15 +113,11 @@ static void put_problem(struct registering *r, const struct card_in *card,
     (void)r;
     cards_place(card, pointer, &line, &col);
     json_open(o, '{');
-    json_key(o, STR("pointer"));
-    json_put_str(o, pointer);
-    json_key(o, STR("message"));
-    json_put_str(o, message);
+    json_member_text(o, "pointer", pointer);
+    json_member_text(o, "message", message);
     if (line) {
-        json_key(o, STR("line"));
-        json_put_int(o, line);
-        json_key(o, STR("col"));
-        json_put_int(o, col);
+        json_member_int(o, "line", line);
+        json_member_int(o, "col", col);
     }
     json_close(o, '}');
 }
@@ -136,22 +132,13 @@ static void show_as_json(struct registering *r, const struct card_in *card,
     buf_init(&line, CLI_OUT_MAX);
     o = json_out(&line);
     json_open(&o, '{');
-    json_key(&o, STR("name"));
-    if (card->name.n)
-        json_put_str(&o, card->name);
-    else
-        json_put_null(&o);
-    json_key(&o, STR("result"));
-    json_put_str(&o, str_of(outcomes[outcome].word));
-    json_key(&o, STR("file"));
-    json_put_str(&o, card->file);
-    if (card->line) {
-        json_key(&o, STR("line"));
-        json_put_int(&o, card->line);
-    }
+    json_member_str(&o, "name", card->name);
+    json_member_text(&o, "result", str_of(outcomes[outcome].word));
+    json_member_text(&o, "file", card->file);
+    if (card->line)
+        json_member_int(&o, "line", card->line);
     if (f) {
-        json_key(&o, STR("code"));
-        json_put_str(&o, str_of(err_row(f->err)->code));
+        json_member_text(&o, "code", str_of(err_row(f->err)->code));
         json_key(&o, STR("problems"));
         json_open(&o, '[');
         each_problem(r, card, f, put_problem, &o);

@@ -11,10 +11,8 @@ static void show(struct cli *c, const struct removal *r, struct str name)
         return;
     }
     json_open(&o, '{');
-    json_key(&o, str_of(r->key));
-    json_put_str(&o, name);
-    json_key(&o, str_of(r->did));
-    json_put_bool(&o, true);
+    json_member_text(&o, r->key, name);
+    json_member_bool(&o, r->did, true);
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
 }

@@ -142,14 +142,10 @@ static void put_change(struct replay *r, const struct decision *was,
     bool is_somebody = now->agent.n > 0;
 
     json_open(&o, '{');
-    json_key(&o, STR("id"));
-    json_put_str(&o, str_of(was->id.text));
-    json_key(&o, STR("text"));
-    json_put_str(&o, was->text);
-    json_key(&o, STR("from"));
-    json_put_str(&o, was->agent);
-    json_key(&o, STR("from_layer"));
-    json_put_str(&o, layer_name(was->layer));
+    json_member_text(&o, "id", str_of(was->id.text));
+    json_member_text(&o, "text", was->text);
+    json_member_text(&o, "from", was->agent);
+    json_member_text(&o, "from_layer", layer_name(was->layer));
     json_key(&o, STR("to"));
     if (is_somebody)
         json_put_str(&o, now->agent);
@@ -160,8 +156,7 @@ static void put_change(struct replay *r, const struct decision *was,
         json_put_str(&o, layer_name(now->layer));
     else
         json_put_null(&o);
-    json_key(&o, STR("outcome"));
-    json_put_str(&o, str_of(hindsight_word(word)));
+    json_member_text(&o, "outcome", str_of(hindsight_word(word)));
     json_close(&o, '}');
     buf_add_char(&r->c->out, '\n');
 }
@@ -254,16 +249,12 @@ static void put_summary(const struct replay *r)
     struct json_out o = json_out(&r->c->out);
 
     json_open(&o, '{');
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        json_key(&o, str_of(numbers[i].name));
-        json_put_int(&o, numbers[i].n);
-    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        json_member_int(&o, numbers[i].name, numbers[i].n);
     json_key(&o, STR("outcomes"));
     json_open(&o, '{');
-    for (int w = 0; w < N_HINDSIGHTS; w++) {
-        json_key(&o, str_of(hindsight_word((enum hindsight)w)));
-        json_put_int(&o, t->by_word[w]);
-    }
+    for (int w = 0; w < N_HINDSIGHTS; w++)
+        json_member_int(&o, hindsight_word((enum hindsight)w), t->by_word[w]);
     json_close(&o, '}');
     json_close(&o, '}');
     buf_add_char(&r->c->out, '\n');

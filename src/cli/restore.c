@@ -24,8 +24,7 @@ static void say_done(struct cli *c, const struct store_folder *f,
         return;
     }
     json_open(&o, '{');
-    json_key(&o, STR("data"));
-    json_put_str(&o, str_of(f->path));
+    json_member_text(&o, "data", str_of(f->path));
     json_key(&o, STR("kept"));
     if (kept[0])
         json_put_str(&o, str_of(kept));

@@ -69,14 +69,6 @@ static bool read_text(struct cli *c, struct buf *text, enum exit_status *status)
     return false;
 }
 
-static void put_word(struct json_out *o, const char *key, struct str word)
-{
-    if (!word.n)
-        return;
-    json_key(o, str_of(key));
-    json_put_str(o, word);
-}
-
 /* "group:-1005678". False: that is none, which was said. */
 static bool put_peer(struct cli *c, struct json_out *o, const char *option,
                      const char *key, enum exit_status *status)
@@ -94,8 +86,8 @@ static bool put_peer(struct cli *c, struct json_out *o, const char *option,
     }
     json_key(o, str_of(key));
     json_open(o, '{');
-    put_word(o, "kind", kind);
-    put_word(o, "id", id);
+    json_member_some(o, "kind", kind);
+    json_member_some(o, "id", id);
     json_close(o, '}');
     return true;
 }
@@ -132,13 +124,13 @@ static bool put_source(struct cli *c, struct json_out *o,
         return true;
     json_key(o, STR("source"));
     json_open(o, '{');
-    put_word(o, "channel", args_get(&c->args, "channel"));
-    put_word(o, "accountId", args_get(&c->args, "account"));
+    json_member_some(o, "channel", args_get(&c->args, "channel"));
+    json_member_some(o, "accountId", args_get(&c->args, "account"));
     if (!put_peer(c, o, "peer", "peer", status) ||
         !put_peer(c, o, "parent", "parentPeer", status))
         return false;
-    put_word(o, "guildId", args_get(&c->args, "guild"));
-    put_word(o, "teamId", args_get(&c->args, "team"));
+    json_member_some(o, "guildId", args_get(&c->args, "guild"));
+    json_member_some(o, "teamId", args_get(&c->args, "team"));
     put_roles(c, o);
     json_close(o, '}');
     return true;
@@ -150,12 +142,12 @@ static bool put_body(struct cli *c, struct buf *body, struct str text,
     struct json_out o = json_out(body);
 
     json_open(&o, '{');
-    put_word(&o, "text", text);
-    put_word(&o, "conversation_id", args_get(&c->args, "conversation"));
+    json_member_some(&o, "text", text);
+    json_member_some(&o, "conversation_id", args_get(&c->args, "conversation"));
     if (args_has(&c->args, "to")) {
         json_key(&o, STR("executor"));
         json_open(&o, '{');
-        put_word(&o, "name", args_get(&c->args, "to"));
+        json_member_some(&o, "name", args_get(&c->args, "to"));
         json_close(&o, '}');
     }
     if (!put_source(c, &o, status))

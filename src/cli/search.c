@@ -82,14 +82,6 @@ static bool read_price(struct cli *c, int64_t *micros, enum exit_status *status)
     return false;
 }
 
-static void put_word(struct json_out *o, const char *key, struct str word)
-{
-    if (!word.n)
-        return;
-    json_key(o, str_of(key));
-    json_put_str(o, word);
-}
-
 /* An error has been said already. */
 static bool put_body(struct cli *c, struct buf *body, struct str query,
                      enum exit_status *status)
@@ -109,24 +101,18 @@ static bool put_body(struct cli *c, struct buf *body, struct str query,
         !cli_real(c, "min-score", 0, 1, 0, &min_score, status))
         return false;
     json_open(&o, '{');
-    put_word(&o, "query", query);
-    json_key(&o, STR("limit"));
-    json_put_int(&o, limit);
-    json_key(&o, STR("explain"));
-    json_put_bool(&o, true);
-    put_word(&o, "mode", mode);
-    put_word(&o, "fusion", fusion);
-    put_word(&o, "state", state);
-    put_word(&o, "tag", args_get(&c->args, "tag"));
-    put_word(&o, "org", args_get(&c->args, "org"));
-    if (max_price >= 0) {
-        json_key(&o, STR("max_price_micros"));
-        json_put_int(&o, max_price);
-    }
-    if (min_score > 0) {
-        json_key(&o, STR("min_score"));
-        json_put_real(&o, min_score);
-    }
+    json_member_some(&o, "query", query);
+    json_member_int(&o, "limit", limit);
+    json_member_bool(&o, "explain", true);
+    json_member_some(&o, "mode", mode);
+    json_member_some(&o, "fusion", fusion);
+    json_member_some(&o, "state", state);
+    json_member_some(&o, "tag", args_get(&c->args, "tag"));
+    json_member_some(&o, "org", args_get(&c->args, "org"));
+    if (max_price >= 0)
+        json_member_int(&o, "max_price_micros", max_price);
+    if (min_score > 0)
+        json_member_real(&o, "min_score", min_score);
     json_close(&o, '}');
     return true;
 }
@@ -241,8 +227,7 @@ static void say_note(struct cli *c, const struct json *answer)
     o = json_out(&line);
     if (c->json) {
         json_open(&o, '{');
-        json_key(&o, STR("note"));
-        json_put_str(&o, note);
+        json_member_text(&o, "note", note);
         json_close(&o, '}');
         buf_add_char(&line, '\n');
     } else {

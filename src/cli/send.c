@@ -149,14 +149,6 @@ static struct str path_of(const struct sending *s)
     return s->is_envelope ? STR("/api/envelopes") : STR("/api/messages");
 }
 
-static void put_member(struct json_out *o, struct str key, struct str value)
-{
-    if (!value.n)
-        return;
-    json_key(o, key);
-    json_put_str(o, value);
-}
-
 static void put_body(struct sending *s, int64_t wait_ms)
 {
     struct json_out o;
@@ -168,22 +160,19 @@ static void put_body(struct sending *s, int64_t wait_ms)
     }
     o = json_out(&s->body);
     json_open(&o, '{');
-    put_member(&o, STR("text"), buf_str(&s->text));
+    json_member_some(&o, "text", buf_str(&s->text));
     if (s->to.n) {
         json_key(&o, STR("executor"));
         json_open(&o, '{');
-        put_member(&o, STR("name"), s->to);
+        json_member_some(&o, "name", s->to);
         json_close(&o, '}');
     }
-    put_member(&o, STR("conversation_id"), s->conversation);
-    put_member(&o, STR("task_id"), s->task);
-    put_member(&o, STR("idempotency_key"), s->key);
-    json_key(&o, STR("wait_ms"));
-    json_put_int(&o, wait_ms);
-    if (s->timeout_ms) {
-        json_key(&o, STR("timeout_ms"));
-        json_put_int(&o, s->timeout_ms);
-    }
+    json_member_some(&o, "conversation_id", s->conversation);
+    json_member_some(&o, "task_id", s->task);
+    json_member_some(&o, "idempotency_key", s->key);
+    json_member_int(&o, "wait_ms", wait_ms);
+    if (s->timeout_ms)
+        json_member_int(&o, "timeout_ms", s->timeout_ms);
     json_close(&o, '}');
 }
 

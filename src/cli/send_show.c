@@ -159,6 +159,25 @@ static void show_status(struct sending *s, enum task_status status)
                  STR_ARG(who));
 }
 
+/* What an agent asks, and how it is answered: by another command, since words
+ * may come here meanwhile. */
+static void show_input(struct sending *s, const struct json *in)
+{
+    struct str title = cli_field(in, STR("title"));
+    struct str outcome = cli_field(in, STR("outcome"));
+    struct buf line;
+
+    buf_init(&line, 256 * 1024);
+    if (outcome.n)
+        buf_addf(&line, "what it asked is %.*s\n", STR_ARG(outcome));
+    else
+        buf_addf(
+            &line, "%.*s (signalbox tasks input %s shows it, and answers)\n",
+            STR_ARG(title.n ? title : STR("it asks something")), s->task_id);
+    sending_others(s, cli_field(in, STR("agent")), buf_str(&line));
+    buf_fini(&line);
+}
+
 static void show_event_as_json(struct sending *s, const struct sse_event *e,
                                const struct json *data)
 {
@@ -166,10 +185,8 @@ static void show_event_as_json(struct sending *s, const struct sse_event *e,
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("event"));
-    json_put_str(&o, cli_tamed(s->c, e->type));
-    json_key(&o, STR("id"));
-    json_put_str(&o, cli_tamed(s->c, e->id));
+    json_member_text(&o, "event", cli_tamed(s->c, e->type));
+    json_member_text(&o, "id", cli_tamed(s->c, e->id));
     json_key(&o, STR("data"));
     cli_json_line(out, data);
     out->n--; /* the line goes on */
@@ -196,6 +213,9 @@ bool sending_event(void *ctx, const struct sse_event *e)
     else if (str_eq(e->type, STR("chunk")))
         show_words(s, cli_field(data, STR("agent")),
                    cli_field(data, STR("text")));
+    else if (str_eq(e->type, STR("input")) ||
+             str_eq(e->type, STR("input_over")))
+        show_input(s, json_get(data, STR("input")));
     else if (str_eq(e->type, STR("gap")))
         s->has_gap = true;
     else if (str_eq(e->type, STR("status")))

@@ -70,6 +70,15 @@ static void count_words(const char *operand, size_t *least, size_t *most)
     }
 }
 
+void cli_show_alone(struct cli *c, struct str prefix)
+{
+    if (c->args.n_operands != 1 || !str_starts(c->args.operands[0], prefix))
+        return;
+    c->args.operands[1] = c->args.operands[0];
+    c->args.operands[0] = STR("show");
+    c->args.n_operands = 2;
+}
+
 enum exit_status cli_sub(struct cli *c, const struct sub *subs)
 {
     const struct sub *s = subs, *owner;

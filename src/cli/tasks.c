@@ -1,5 +1,6 @@
 /* tasks: what was asked of whom, and what came of it. */
 #include "cli/list.h"
+#include "cli/one.h"
 #include "cli/price.h"
 #include "cli/span.h"
 #include "cli/tree_draw.h"
@@ -12,14 +13,11 @@ const struct arg_option cli_tasks_options[] = {
     {"agent", "AGENT", "only those of this agent", false},
     {"conversation", "ID", "only those of this conversation", false},
     {"limit", "N", "show at most so many; 20 if not given", false},
+    {"input", "INPUT", "which question, where several are asked", false},
+    {"cancel", NULL, "leave the question unanswered", false},
     CLIENT_OPTIONS,
     {0},
 };
-
-static int64_t number(const struct json *v, struct str key)
-{
-    return json_int_or(json_get(v, key), 0);
-}
 
 /* The list. */
 
@@ -41,7 +39,7 @@ static const char *status_colour(struct str status)
 static void add_task(struct listing *l, const struct json *item)
 {
     struct span_text age =
-        span_write(l->now_ms - number(item, STR("created_ms")));
+        span_write(l->now_ms - cli_field_int(item, STR("created_ms")));
     struct str cells[] = {cli_field(item, STR("id")),
                           cli_field(item, STR("status")),
                           cli_field(item, STR("agent")), str_of(age.text),
@@ -119,16 +117,6 @@ static enum exit_status list(struct cli *c, struct str operand)
 
 /* One of them, whole. */
 
-static void add_section(struct cli *c, const char *title, struct str text)
-{
-    if (!text.n)
-        return;
-    buf_add_char(&c->out, '\n');
-    cli_coloured(c, BOLD, str_of(title));
-    buf_add_char(&c->out, '\n');
-    cli_indented_text(c, 2, text);
-}
-
 /* The message and what came of it, of the task or of a turn before. */
 static void add_turn(struct cli *c, const struct json *turn)
 {
@@ -136,9 +124,9 @@ static void add_turn(struct cli *c, const struct json *turn)
     const struct json *error = json_get(result, STR("error"));
     struct str words = cli_field(error, STR("message"));
 
-    add_section(c, "Message", cli_field(turn, STR("text")));
-    add_section(c, "Answer", cli_field(result, STR("text")));
-    add_section(c, "Error", words.n ? words : cli_field(error, STR("code")));
+    cli_section(c, "Message", cli_field(turn, STR("text")));
+    cli_section(c, "Answer", cli_field(result, STR("text")));
+    cli_section(c, "Error", words.n ? words : cli_field(error, STR("code")));
 }
 
 static void add_turns(struct cli *c, const struct json *task)
@@ -181,27 +169,31 @@ static void add_chain(struct cli *c, const struct json *t)
     buf_fini(&names);
 }
 
-static void draw_tree(struct cli *c, const struct json *t)
+static void draw_tree(struct cli *c, const struct one *o, const struct json *t)
 {
     struct tree_paper paper = {
         .width = c->window, .unicode = c->unicode, .colour = c->colour};
 
+    (void)o;
     tree_draw(&c->out, t, &paper);
 }
 
-static void say_cancelled(struct cli *c, const struct json *t)
+static void say_cancelled(struct cli *c, const struct one *o,
+                          const struct json *t)
 {
+    (void)o;
     buf_addf(&c->out, "%.*s is cancelled\n",
              STR_ARG(cli_tamed(c, cli_field(t, STR("id")))));
 }
 
-static void show_task(struct cli *c, const struct json *t)
+static void show_task(struct cli *c, const struct one *o, const struct json *t)
 {
     struct str priority = cli_field(t, STR("priority"));
     struct str skill = cli_field(t, STR("skill"));
     bool is_over = task_is_over(task_status_of(cli_field(t, STR("status"))));
     char count[64];
 
+    (void)o;
     buf_addf(&c->out, "%.*s  ", STR_ARG(cli_tamed(c, cli_field(t, STR("id")))));
     add_status(c, cli_tamed(c, cli_field(t, STR("status"))));
     buf_add_char(&c->out, '\n');
@@ -213,68 +205,59 @@ static void show_task(struct cli *c, const struct json *t)
     if (!str_eq(priority, STR("NORMAL")))
         cli_named(c, "priority", priority);
     snprintf(count, sizeof(count), "%lld, attempt %lld",
-             (long long)number(t, STR("turn")),
-             (long long)number(t, STR("attempt")));
+             (long long)cli_field_int(t, STR("turn")),
+             (long long)cli_field_int(t, STR("attempt")));
     cli_named(c, "turn", str_of(count));
-    if (number(t, STR("price_micros")))
-        cli_named(c, "price",
-                  str_of(price_write(number(t, STR("price_micros"))).text));
-    cli_named_time(c, "accepted", number(t, STR("created_ms")));
+    if (cli_field_int(t, STR("price_micros")))
+        cli_named(
+            c, "price",
+            str_of(price_write(cli_field_int(t, STR("price_micros"))).text));
+    cli_named_time(c, "accepted", cli_field_int(t, STR("created_ms")));
     if (is_over)
-        cli_named_time(c, "finished", number(t, STR("finished_ms")));
+        cli_named_time(c, "finished", cli_field_int(t, STR("finished_ms")));
     else
         cli_named(c, "until",
-                  str_of(cli_time(number(t, STR("deadline_ms"))).text));
+                  str_of(cli_time(cli_field_int(t, STR("deadline_ms"))).text));
     add_turns(c, t);
 }
 
-static enum exit_status
-one_task(struct cli *c, const char *method, struct str id, const char *what,
-         void (*say)(struct cli *c, const struct json *t))
+static enum exit_status one_task(struct cli *c, const struct one *o)
 {
-    enum exit_status status = EXIT_DONE;
-    struct client *cl;
-    struct buf path;
-
-    if (!str_starts(id, STR("task_")))
+    if (!str_starts(o->id, STR("task_")))
         return cli_error(c, ERR_USAGE,
                          "\"%.*s\" is no task: the ID of one begins with "
                          "task_, and signalbox tasks lists them",
-                         STR_ARG(str_head(id, 64)));
-    cl = client_new(c, &status);
-    if (!cl)
-        return status;
-    buf_init(&path, 4096);
-    buf_add_str(&path, STR("/api/tasks/"));
-    client_add_part(&path, id);
-    buf_add_str(&path, str_of(what));
-    if (path.over)
-        status = cli_error(c, ERR_USAGE, "the ID is too long");
-    else if (client_call(cl, &(struct client_request){.method = method,
-                                                      .path = buf_str(&path)}))
-        status = client_fail(cl);
-    else if (c->json)
-        cli_json_line(&c->out, client_reply(cl)->json);
-    else
-        say(c, client_reply(cl)->json);
-    buf_fini(&path);
-    client_free(cl);
-    return status;
+                         STR_ARG(str_head(o->id, 64)));
+    return cli_one(c, o);
 }
 
 static enum exit_status show(struct cli *c, struct str id)
 {
-    return one_task(c, "GET", id, "", show_task);
+    return one_task(c, &(struct one){.method = "GET",
+                                     .folder = "/api/tasks/",
+                                     .id = id,
+                                     .called = "ID",
+                                     .say = show_task});
 }
 
 static enum exit_status cancel(struct cli *c, struct str id)
 {
-    return one_task(c, "POST", id, "/cancel", say_cancelled);
+    return one_task(c, &(struct one){.method = "POST",
+                                     .folder = "/api/tasks/",
+                                     .id = id,
+                                     .what = "/cancel",
+                                     .called = "ID",
+                                     .say = say_cancelled});
 }
 
 static enum exit_status tree(struct cli *c, struct str id)
 {
-    return one_task(c, "GET", id, "/tree", draw_tree);
+    return one_task(c, &(struct one){.method = "GET",
+                                     .folder = "/api/tasks/",
+                                     .id = id,
+                                     .what = "/tree",
+                                     .called = "ID",
+                                     .say = draw_tree});
 }
 
 const struct sub cli_tasks_subs[] = {
@@ -282,17 +265,12 @@ const struct sub cli_tasks_subs[] = {
     {"show", "ID", "", show},
     {"tree", "ID", "", tree},
     {"cancel", "ID", "", cancel},
+    {"input", "ID [ANSWER]", "input cancel", cli_task_input},
     {0},
 };
 
 enum exit_status cli_tasks(struct cli *c)
 {
-    /* An ID alone is to show it. */
-    if (c->args.n_operands == 1 &&
-        str_starts(c->args.operands[0], STR("task_"))) {
-        c->args.operands[1] = c->args.operands[0];
-        c->args.operands[0] = STR("show");
-        c->args.n_operands = 2;
-    }
+    cli_show_alone(c, STR("task_"));
     return cli_sub(c, cli_tasks_subs);
 }

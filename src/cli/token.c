@@ -121,14 +121,8 @@ static void put_wish(struct buf *body, const struct token_wish *w)
     struct json_out o = json_out(body);
 
     json_open(&o, '{');
-    if (w->user.n) {
-        json_key(&o, STR("user"));
-        json_put_str(&o, w->user);
-    }
-    if (w->label.n) {
-        json_key(&o, STR("label"));
-        json_put_str(&o, w->label);
-    }
+    json_member_some(&o, "user", w->user);
+    json_member_some(&o, "label", w->label);
     if (w->scopes) {
         json_key(&o, STR("scopes"));
         json_open(&o, '[');
@@ -137,10 +131,8 @@ static void put_wish(struct buf *body, const struct token_wish *w)
                 json_put_str(&o, scope_name((enum scope)s));
         json_close(&o, ']');
     }
-    if (w->lasts_ms) {
-        json_key(&o, STR("expires_in_s"));
-        json_put_int(&o, w->lasts_ms / 1000);
-    }
+    if (w->lasts_ms)
+        json_member_int(&o, "expires_in_s", w->lasts_ms / 1000);
     json_close(&o, '}');
 }
 

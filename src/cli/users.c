@@ -72,11 +72,7 @@ static void put_or_null(struct cli *c, struct json_out *o, const char *given,
 
     if (!value.n && !args_has(&c->args, none))
         return;
-    json_key(o, str_of(given));
-    if (value.n)
-        json_put_str(o, value);
-    else
-        json_put_null(o);
+    json_member_str(o, given, value);
 }
 
 static void put_body(struct cli *c, struct buf *body, struct str name)
@@ -85,16 +81,10 @@ static void put_body(struct cli *c, struct buf *body, struct str name)
     struct json_out o = json_out(body);
 
     json_open(&o, '{');
-    if (name.n) {
-        json_key(&o, STR("name"));
-        json_put_str(&o, name);
-    }
+    json_member_some(&o, "name", name);
     if (!role.n && name.n)
         role = role_name(ROLE_USER);
-    if (role.n) {
-        json_key(&o, STR("role"));
-        json_put_str(&o, role);
-    }
+    json_member_some(&o, "role", role);
     put_or_null(c, &o, "org", "no-org");
     put_or_null(c, &o, "owner", "no-owner");
     json_close(&o, '}');

@@ -4,14 +4,6 @@
 
 enum { BODY_MAX = 64 * 1024 };
 
-static void put_member(struct json_out *o, struct str key, struct str value)
-{
-    if (!value.n)
-        return;
-    json_key(o, key);
-    json_put_str(o, value);
-}
-
 static void show(struct cli *c, const struct json *said)
 {
     struct str to = cli_field(said, STR("overridden_to"));
@@ -61,9 +53,9 @@ static enum exit_status say(struct cli *c, struct str id, const char *what,
     buf_init(&body, BODY_MAX);
     o = json_out(&body);
     json_open(&o, '{');
-    put_member(&o, STR("agent"), agent);
-    put_member(&o, STR("verdict"), verdict);
-    put_member(&o, STR("comment"), args_get(&c->args, "comment"));
+    json_member_some(&o, "agent", agent);
+    json_member_some(&o, "verdict", verdict);
+    json_member_some(&o, "comment", args_get(&c->args, "comment"));
     json_close(&o, '}');
     if (path.over || body.over)
         status = cli_error(c, ERR_USAGE, "that is too long");

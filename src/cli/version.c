@@ -49,18 +49,14 @@ enum exit_status cli_version(struct cli *c)
         return EXIT_DONE;
     }
     json_open(&o, '{');
-    json_key(&o, STR("version"));
-    json_put_str(&o, STR(SIGNALBOX_VERSION));
+    json_member_text(&o, "version", STR(SIGNALBOX_VERSION));
     json_key(&o, STR("libs"));
     json_open(&o, '[');
     for (size_t i = 0; i < n; i++) {
         json_open(&o, '{');
-        json_key(&o, STR("name"));
-        json_put_str(&o, str_of(libs[i].name));
-        json_key(&o, STR("built"));
-        json_put_str(&o, str_of(libs[i].built));
-        json_key(&o, STR("running"));
-        json_put_str(&o, str_of(libs[i].running));
+        json_member_text(&o, "name", str_of(libs[i].name));
+        json_member_text(&o, "built", str_of(libs[i].built));
+        json_member_text(&o, "running", str_of(libs[i].running));
         json_close(&o, '}');
     }
     json_close(&o, ']');

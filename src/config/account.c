@@ -97,8 +97,7 @@ static void put_setting(struct json_out *o, size_t i,
     json_open(o, '{');
     json_member_str(o, "name", str_of(s->path));
     put_value(o, is_apart(s) ? "count" : "value", s, c);
-    json_key(o, STR("default"));
-    json_put_raw(o, str_of(s->preset));
+    json_member_raw(o, "default", str_of(s->preset));
     put_source(o, &c->spots[i]);
     json_member_str(o, "taken_over_by",
                     s->needs_restart ? STR("restart") : STR("reload"));
@@ -141,8 +140,8 @@ static void put_agents(struct json_out *o, const struct config *c)
         json_open(o, '{');
         json_member_str(o, "name", a->name);
         put_url(o, "url", a->url);
-        json_key(o, STR("is_default"));
-        json_put_bool(o, str_eq_nocase(a->name, c->default_agent));
+        json_member_bool(o, "is_default",
+                         str_eq_nocase(a->name, c->default_agent));
         json_close(o, '}');
     }
     json_close(o, ']');

@@ -191,6 +191,7 @@ struct config {
         int64_t wake_ms;
         int64_t on_offline; /* enum config_offline */
         int64_t silence_ms;
+        int64_t input_ms;
         int64_t max_gathered_bytes;
     } deliver;
 

@@ -46,7 +46,7 @@ TEST(deliver_and_hub_have_their_defaults)
     CHECK(c->deliver.breaker_failures == 5);
     CHECK(c->deliver.breaker_pause_ms == 10000 && c->deliver.wake_ms == 30000);
     CHECK(c->deliver.on_offline == CONFIG_OFFLINE_REFUSE);
-    CHECK(c->deliver.silence_ms == 60000);
+    CHECK(c->deliver.silence_ms == 60000 && c->deliver.input_ms == 30000);
     CHECK(c->deliver.max_gathered_bytes == 256 * 1024 * 1024);
     CHECK(c->hub.max_open == 256 && c->hub.max_listening == 1024);
     CHECK(!c->hub.messages_per_second && c->ws.timeout_ms == 90000);

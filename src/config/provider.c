@@ -17,16 +17,10 @@ static enum err read_or_empty(const struct setting *s, struct arena *a,
 static enum err text_read(const struct setting *s, struct arena *a,
                           const struct json *v, void *field)
 {
-    char *copy;
-
     if (v->type != JSON_STR || v->s.n < (size_t)s->min ||
         v->s.n > (size_t)s->max || (v->s.n && memchr(v->s.p, 0, v->s.n)))
         return ERR_BAD_CONFIG;
-    copy = arena_strdup(a, v->s);
-    if (!copy)
-        return ERR_NOMEM;
-    *(struct str *)field = (struct str){copy, v->s.n};
-    return OK;
+    return arena_keep(a, v->s, field) ? OK : ERR_NOMEM;
 }
 
 static void text_allowed(const struct setting *s, struct buf *out)

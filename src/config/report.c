@@ -185,18 +185,14 @@ void config_report_whole(struct config_report *report, const struct config *c,
 static void write_problem(struct json_out *o, const struct config_problem *p)
 {
     json_open(o, '{');
-    json_key(o, STR("severity"));
-    json_put_str(o, p->is_warning ? STR("warning") : STR("error"));
-    json_key(o, STR("where"));
-    json_put_str(o, p->where);
+    json_member_text(o, "severity",
+                     p->is_warning ? STR("warning") : STR("error"));
+    json_member_text(o, "where", p->where);
     if (p->line) {
-        json_key(o, STR("line"));
-        json_put_int(o, p->line);
-        json_key(o, STR("col"));
-        json_put_int(o, p->col);
+        json_member_int(o, "line", p->line);
+        json_member_int(o, "col", p->col);
     }
-    json_key(o, STR("message"));
-    json_put_str(o, p->what);
+    json_member_text(o, "message", p->what);
     json_close(o, '}');
 }
 
@@ -209,8 +205,7 @@ void config_report_write(struct json_out *o, const struct config_report *report)
     for (unsigned i = 0; i < report->n_problems; i++)
         write_problem(o, &report->problems[i]);
     json_close(o, ']');
-    json_key(o, STR("problems_left_out"));
-    json_put_int(o, n_all - report->n_problems);
+    json_member_int(o, "problems_left_out", n_all - report->n_problems);
 }
 
 struct quoted quote(struct str s)

@@ -533,6 +533,11 @@ static const struct setting rows[] = {
      .unit = "milliseconds",
      .what = "How long an agent that is reached by HTTP may say nothing within "
              "an answer."},
+    {"deliver.inputMs", AT(deliver.input_ms), .type = &type_int,
+     .preset = "30000", .min = SHORTEST_MS, .max = HOUR_MS,
+     .unit = "milliseconds",
+     .what = "How long a dialog that an agent's program shows waits while "
+             "nobody listens to the task; then it is cancelled."},
     {"deliver.maxGatheredBytes", AT(deliver.max_gathered_bytes),
      .type = &type_int, .preset = "268435456", .min = MIB,
      .max = 64LL * KIB * MIB, .unit = "bytes",

@@ -151,19 +151,13 @@ const struct setting_type type_enum = {enum_read,    int_is_same, enum_write,
 enum err setting_str_read(const struct setting *s, struct arena *a,
                           const struct json *v, void *field)
 {
-    char *copy;
-
     (void)s;
     /* A zero byte would end the string early for everybody who hands it on to
      * the system. */
     if (v->type != JSON_STR || v->s.n == 0 || v->s.n > SETTING_STR_MAX ||
         memchr(v->s.p, 0, v->s.n))
         return ERR_BAD_CONFIG;
-    copy = arena_strdup(a, v->s);
-    if (!copy)
-        return ERR_NOMEM;
-    *(struct str *)field = (struct str){copy, v->s.n};
-    return OK;
+    return arena_keep(a, v->s, field) ? OK : ERR_NOMEM;
 }
 
 bool setting_str_is_same(const struct setting *s, const void *a, const void *b)

@@ -205,16 +205,12 @@ static void put_call(struct json_out *o, const struct chat_call *k)
     bool is_good = k->name[0] && !k->has_bad_name && is_name(k->name);
 
     json_open(o, '{');
-    json_key(o, STR("id"));
-    json_put_str(o, str_of(k->id));
-    json_key(o, STR("type"));
-    json_put_str(o, STR("function"));
+    json_member_text(o, "id", str_of(k->id));
+    json_member_text(o, "type", STR("function"));
     json_key(o, STR("function"));
     json_open(o, '{');
-    json_key(o, STR("name"));
-    json_put_str(o, is_good ? str_of(k->name) : STR("unknown"));
-    json_key(o, STR("arguments"));
-    json_put_str(o, arguments.n ? arguments : STR("{}"));
+    json_member_text(o, "name", is_good ? str_of(k->name) : STR("unknown"));
+    json_member_text(o, "arguments", arguments.n ? arguments : STR("{}"));
     json_close(o, '}');
     json_close(o, '}');
 }
@@ -233,13 +229,8 @@ void chat_write_calls(struct buf *out, struct chat_calls *c, struct str text,
     struct json_out o = behind_a_comma(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("role"));
-    json_put_str(&o, STR("assistant"));
-    json_key(&o, STR("content"));
-    if (text.n)
-        json_put_str(&o, text);
-    else
-        json_put_null(&o);
+    json_member_text(&o, "role", STR("assistant"));
+    json_member_str(&o, "content", text);
     json_key(&o, STR("tool_calls"));
     json_open(&o, '[');
     for (size_t i = 0; i < c->n; i++) {
@@ -256,11 +247,8 @@ void chat_write_answer(struct buf *out, const struct chat_call *k,
     struct json_out o = behind_a_comma(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("role"));
-    json_put_str(&o, STR("tool"));
-    json_key(&o, STR("tool_call_id"));
-    json_put_str(&o, str_of(k->id));
-    json_key(&o, STR("content"));
-    json_put_str(&o, text);
+    json_member_text(&o, "role", STR("tool"));
+    json_member_text(&o, "tool_call_id", str_of(k->id));
+    json_member_text(&o, "content", text);
     json_close(&o, '}');
 }

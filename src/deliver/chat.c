@@ -16,10 +16,8 @@ const char *const chat_used_names[CHAT_USED] = {
 static void put_message(struct json_out *o, struct str role, struct str text)
 {
     json_open(o, '{');
-    json_key(o, STR("role"));
-    json_put_str(o, role);
-    json_key(o, STR("content"));
-    json_put_str(o, text);
+    json_member_text(o, "role", role);
+    json_member_text(o, "content", text);
     json_close(o, '}');
 }
 
@@ -49,8 +47,7 @@ static void put_tools(struct json_out *o, const struct chat_request *rq)
     wire_tools(o, WIRE_OPENAI);
     if (!rq->is_last)
         return;
-    json_key(o, STR("tool_choice"));
-    json_put_str(o, STR("none"));
+    json_member_text(o, "tool_choice", STR("none"));
 }
 
 void chat_write(struct buf *out, const struct chat_request *rq)
@@ -58,25 +55,19 @@ void chat_write(struct buf *out, const struct chat_request *rq)
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("model"));
-    json_put_str(&o, rq->model);
+    json_member_text(&o, "model", rq->model);
     put_messages(&o, rq);
     put_tools(&o, rq);
-    json_key(&o, STR("stream"));
-    json_put_bool(&o, true);
-    if (rq->wants_usage) {
-        json_key(&o, STR("stream_options"));
-        json_put_raw(&o, STR("{\"include_usage\":true}"));
-    }
+    json_member_bool(&o, "stream", true);
+    if (rq->wants_usage)
+        json_member_raw(&o, "stream_options", STR("{\"include_usage\":true}"));
     if (rq->max_tokens) {
         json_key(&o, rq->has_long_max_tokens ? STR("max_completion_tokens")
                                              : STR("max_tokens"));
         json_put_int(&o, rq->max_tokens);
     }
-    if (rq->temperature >= 0) {
-        json_key(&o, STR("temperature"));
-        json_put_real(&o, rq->temperature);
-    }
+    if (rq->temperature >= 0)
+        json_member_real(&o, "temperature", rq->temperature);
     json_close(&o, '}');
 }
 

@@ -2,15 +2,6 @@
  * sums of. Slow on purpose; tests ask after every step. */
 #include "deliver/desk.h"
 
-static size_t count(const struct list *l)
-{
-    size_t n = 0;
-
-    for (struct list_node *at = list_first(l); at; at = list_next(l, at))
-        n++;
-    return n;
-}
-
 struct sums {
     size_t waiting, going, gathered;
 };
@@ -51,7 +42,7 @@ static bool deliveries_are_right(const struct deliver *d, struct sums *s)
             return false;
         s->gathered += y->gathered.n;
     }
-    return count(&d->on_the_way) == d->n_on_the_way;
+    return list_length(&d->on_the_way) == d->n_on_the_way;
 }
 
 static bool queue_is_right(const struct desk *k)
@@ -69,7 +60,7 @@ static bool queue_is_right(const struct desk *k)
         }
         n += k->waiting[p].n;
     }
-    return n == k->n_waiting && count(&k->arrivals) == n &&
+    return n == k->n_waiting && list_length(&k->arrivals) == n &&
            k->n_passed <= DESK_PASSED_MAX;
 }
 
@@ -105,7 +96,7 @@ static bool desks_are_right(const struct deliver *d, struct sums *s)
         n++;
     }
     return n == d->desks.n && !s->waiting && !s->going && !s->gathered &&
-           n_shown == d->n_shown && count(&d->shown) == n_shown &&
+           n_shown == d->n_shown && list_length(&d->shown) == n_shown &&
            n_open == d->stats.breakers_open && map_check(&d->desks);
 }
 
@@ -115,7 +106,7 @@ static bool is_marked(const struct ready_desks *r, size_t *n)
     for (size_t i = 0; i < READY_LISTS; i++) {
         bool is_used = r->is_used[i / 64] & (UINT64_C(1) << (i % 64));
 
-        *n += count(&r->lists[i]);
+        *n += list_length(&r->lists[i]);
         if (!is_used && !list_is_empty(&r->lists[i]))
             return false;
     }

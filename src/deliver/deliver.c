@@ -271,6 +271,18 @@ void deliver_cancel(struct deliver *d, struct str task_id)
     forget(d, e);
 }
 
+enum err deliver_answer(struct deliver *d, const struct delivery_id *id,
+                        struct str handle, const struct input_answer *a)
+{
+    const struct errand *e = map_get(&d->errands, str_of(id->task_id.text));
+    struct delivery *y = e && e->state == ERRAND_GOING ? e->delivery : NULL;
+
+    if (!y || y->id.turn != id->turn || y->id.attempt != id->attempt ||
+        !y->road->answer)
+        return ERR_GONE;
+    return y->road->answer(y, handle, a);
+}
+
 void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e)
 {
     const struct deliver_opts *o = &d->opts;

@@ -23,6 +23,7 @@
 #include "child/child.h"
 #include "fetch/fetch.h"
 #include "model/agent.h"
+#include "model/input.h"
 #include "model/roads.h"
 #include "model/task.h"
 #include "wire/wire.h"
@@ -105,6 +106,12 @@ struct deliver_opts {
     void (*on_call)(void *ctx, uint64_t line, struct str agent,
                     const struct wire_message *m);
 
+    /* The agent's program asks people something, and waits for deliver_answer
+     * with that handle. Borrowed. False: nobody is there, and it is told at
+     * once that it was cancelled. NULL: nobody ever is. */
+    bool (*on_ask)(void *ctx, const struct delivery_id *d,
+                   const struct input_ask *q);
+
     /* It was kept, or why not: ERR_TASK_IS_OVER; ERR_NOT_FOUND: no task of
      * this agent's; ERR_GONE: it said no text, and its chunks are lost, so
      * that the task will be carried again; ERR_NOMEM, ERR_BUSY, …: send it
@@ -132,6 +139,9 @@ struct deliver_opts {
                     enum wire_tool tool, struct str arguments,
                     deliver_tool_done *done, void *done_ctx, void **handle);
     void (*tool_cancel)(void *ctx, void *handle);
+
+    /* How that agent is may change in a moment. May be NULL. */
+    void (*on_stir)(void *ctx, struct str agent);
     void *ctx;
 };
 
@@ -167,6 +177,13 @@ bool deliver_has(const struct deliver *d, struct str task_id);
  * the agent told. on_result will not come any more. Harmless when there is
  * nothing. */
 void deliver_cancel(struct deliver *d, struct str task_id);
+
+/* Say to the program what was said to what it asked. ERR_GONE: that attempt is
+ * over, or its program. ERR_NOMEM, ERR_BUSY, ERR_LIMIT: it was not said. */
+MUST_USE enum err deliver_answer(struct deliver *d,
+                                 const struct delivery_id *id,
+                                 struct str handle,
+                                 const struct input_answer *a);
 
 /* What became of a result with a receipt: OK, it is durable. */
 void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e);

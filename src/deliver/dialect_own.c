@@ -45,10 +45,8 @@ static enum err own_greet(struct hand *h)
     buf_init(&out, HELLO_MAX);
     o = wire_call_open(&out, STR("hello"), STR("hello"));
     json_open(&o, '{');
-    json_key(&o, STR("protocol"));
-    json_put_int(&o, PROTOCOL);
-    json_key(&o, STR("process"));
-    json_put_str(&o, h->pool->def.name);
+    json_member_int(&o, "protocol", PROTOCOL);
+    json_member_text(&o, "process", h->pool->def.name);
     json_close(&o, '}');
     wire_close(&o);
     e = out.over ? ERR_NOMEM : hand_send(h, buf_str(&out));

@@ -14,6 +14,8 @@
  *                                  <- agent_end
  *     abort                        ->                  when it is cancelled
  *
+ * What its extensions ask meanwhile is in pi_ask.c.
+ *
  * It is done with agent_end; later versions say agent_settled behind that, and
  * one that ever did is waited for it. After an error it may try again by
  * itself, and says so (auto_retry_start, compaction_start) at once behind
@@ -45,6 +47,7 @@ struct pi {
     enum pi_state state;
     bool settles;         /* it has once said agent_settled */
     struct arena scratch; /* of one line */
+    struct str line;      /* that is being heard */
     struct buf prompt;    /* while it waits for new_session */
     /* Of the task in hand. */
     struct buf text; /* of the messages that are complete */
@@ -517,21 +520,12 @@ static void on_hold_end(struct hand *h, const struct str e[N_E])
         finish(h);
 }
 
-/* Nobody is there to see a dialog. */
 static void on_dialog(struct hand *h, const struct str e[N_E])
 {
-    struct buf out;
+    struct pi *pi = h->mind;
 
-    if (!e[E_ID].n || e[E_ID].n > WIRE_ID_MAX)
-        return;
-    buf_init(&out, 1024);
-    buf_add_str(&out, STR("{\"type\":\"extension_ui_response\",\"id\":"));
-    buf_add_str(&out, e[E_ID]);
-    buf_add_str(&out, STR(",\"cancelled\":true}"));
-    if (out.over || hand_send(h, buf_str(&out)) != OK)
-        log_debug(hand_deliver(h)->opts.log, "deliver.answer_unsaid",
-                  LOG_S("process", h->pool->def.name));
-    buf_fini(&out);
+    (void)e;
+    pi_asked(h, &pi->scratch, pi->line);
 }
 
 static const struct {
@@ -574,6 +568,7 @@ static void pi_heard(struct hand *h, struct str line)
         return;
     }
     h->n_garbage = 0;
+    pi->line = line;
     on_event(h, e);
 }
 
@@ -585,5 +580,6 @@ const struct dialect dialect_pi = {
     .give = pi_give,
     .leave = pi_leave,
     .heard = pi_heard,
+    .answer = pi_answer,
     .forget = pi_forget,
 };

@@ -252,6 +252,7 @@ void desk_had_result(struct delivery *y, const struct task_result *r)
     int64_t now_ms = loop_mono_ms(y->deliver->opts.loop);
     int64_t ms = now_ms - y->began_ms;
 
+    deliver_stir(y->deliver, str_of(k->name));
     worked(k, now_ms);
     answered(k, y);
     if (r->status == TASK_COMPLETED) {
@@ -277,6 +278,7 @@ void desk_had_failure(struct delivery *y, const struct delivery_failure *f,
     struct desk *k = y->errand->desk;
     int64_t now_ms = loop_mono_ms(d->opts.loop);
 
+    deliver_stir(d, str_of(k->name));
     worked(k, now_ms);
     desk_attempt_failed(k, f, is_last);
     if (f->is_innocent) {
@@ -313,6 +315,7 @@ void desk_had_chunk(struct delivery *y)
 
 void desk_arrived(struct desk *k)
 {
+    deliver_stir(k->deliver, str_of(k->name));
     k->n_failures = 0;
     k->breaker = (struct breaker){0};
     note_breaker(k);
@@ -365,10 +368,18 @@ enum agent_state deliver_state(const struct deliver *d, const struct agent *a)
     return s;
 }
 
+void deliver_stir(struct deliver *d, struct str agent)
+{
+    if (d->opts.on_stir)
+        d->opts.on_stir(d->opts.ctx, agent);
+}
+
 /* Without memory for a desk it is not known. */
 void deliver_report(struct deliver *d, struct str agent, enum agent_state s)
 {
     struct desk *k = s ? desk_named(d, agent) : desk_find(d, agent);
+
+    deliver_stir(d, agent);
 
     if (k)
         k->reported = s;

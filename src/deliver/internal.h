@@ -69,6 +69,9 @@ struct road_row {
     enum err (*start)(struct deliver *d, const struct task *t,
                       const struct agent *a, const struct agent_url *url,
                       struct delivery **out);
+    /* Say what people said to what it asked. NULL: its agents ask nothing. */
+    enum err (*answer)(struct delivery *y, struct str handle,
+                       const struct input_answer *a);
     /* No callback any more: let go of timers, lists, sockets. */
     void (*stop)(struct delivery *y, enum stop_why why);
     /* The memory itself, after stop. */
@@ -121,6 +124,9 @@ struct delivery_failure {
     bool is_to_be_told; /* it still works on it: told to stop, as by a cancel */
 };
 void delivery_failed(struct delivery *y, const struct delivery_failure *f);
+
+/* How it is may change now: before that, so that it can be seen how it was. */
+void deliver_stir(struct deliver *d, struct str agent);
 
 enum {
     DELIVER_ERRANDS_MAX = 10 * 1000 * 1000, /* tasks are bounded long before */

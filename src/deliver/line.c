@@ -218,10 +218,8 @@ static void say_cancel(struct line *l, const struct delivery *y)
     buf_init(&out, 1024);
     o = wire_call_open(&out, (struct str){0}, STR("task.cancel"));
     json_open(&o, '{');
-    json_key(&o, STR("task_id"));
-    json_put_str(&o, str_of(y->id.task_id.text));
-    json_key(&o, STR("reason"));
-    json_put_str(&o, is_late ? STR("expired") : STR("cancelled"));
+    json_member_text(&o, "task_id", str_of(y->id.task_id.text));
+    json_member_text(&o, "reason", is_late ? STR("expired") : STR("cancelled"));
     json_close(&o, '}');
     wire_close(&o);
     if (out.over || line_say(l, buf_str(&out)) != OK)
@@ -332,6 +330,7 @@ void line_close(struct line *l, const struct delivery_failure *f)
         struct seat *s = l->seat;
         struct desk *k = desk_find(d, str_of(l->agent));
 
+        deliver_stir(d, str_of(l->agent));
         l->seat = NULL;
         d->stats.lines--;
         if (s->line == l)
@@ -366,6 +365,7 @@ enum err deliver_attach(struct deliver *d, const struct agent *a,
     struct seat *s;
     struct line *l, *old;
 
+    deliver_stir(d, a->name);
     if (agent_url_read(a->url, &url, NULL) != OK)
         url = (struct agent_url){.road = N_ROADS};
     s = seat_of(d, seat_key(a, &url, key));

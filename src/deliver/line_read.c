@@ -84,12 +84,9 @@ static void say_recorded(struct line *l, const struct wire_id *id, enum err e)
     } else {
         o = wire_result_open(&out, id);
         json_open(&o, '{');
-        json_key(&o, STR("recorded"));
-        json_put_bool(&o, e == OK);
-        if (e) {
-            json_key(&o, STR("reason"));
-            json_put_str(&o, STR("task_is_over"));
-        }
+        json_member_bool(&o, "recorded", e == OK);
+        if (e)
+            json_member_text(&o, "reason", STR("task_is_over"));
         json_close(&o, '}');
         wire_close(&o);
     }

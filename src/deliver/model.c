@@ -295,10 +295,7 @@ static enum err find_history(struct talk *k, const struct task *t,
 
 static bool copy(struct talk *k, struct str from, struct str *to)
 {
-    char *text = arena_strdup(&k->arena, from);
-
-    *to = (struct str){text, from.n};
-    return text != NULL;
+    return arena_keep(&k->arena, from, to);
 }
 
 /* Everything that is needed, since settings and cards change. */

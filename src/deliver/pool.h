@@ -8,6 +8,7 @@
  *     keep.c      which conversation has which child
  *     hand.c      one child, from its start to its end
  *     dialect_*.c what is said to it, and how it answers
+ *     pi_ask.c    what pi asks of people
  *
  * A hand is a child. A stint is a task that it has in hand, one at a time
  * unless it says more; it outlives its delivery when that was cancelled and the
@@ -66,6 +67,10 @@ struct dialect {
 
     /* One line of its output. */
     void (*heard)(struct hand *h, struct str line);
+
+    /* What people said to what it asked. NULL: it asks nothing. */
+    enum err (*answer)(struct hand *h, struct str handle,
+                       const struct input_answer *a);
 
     /* There is room for what it could not be sent. May be NULL. */
     void (*room)(struct hand *h);
@@ -202,6 +207,11 @@ void hand_ready(struct hand *h, size_t n_stints);
 void hand_garbage(struct hand *h);
 void hand_unheard(struct hand *h); /* there was no memory for what it said */
 struct deliver *hand_deliver(struct hand *h);
+
+/* pi_ask.c */
+void pi_asked(struct hand *h, struct arena *scratch, struct str line);
+enum err pi_answer(struct hand *h, struct str handle,
+                   const struct input_answer *a);
 
 /* It has brought something: it is a good one. */
 void hand_answered(struct hand *h);

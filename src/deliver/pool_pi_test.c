@@ -148,10 +148,93 @@ TEST(one_that_settles_is_waited_for)
     office_fini(&o);
 }
 
-TEST(a_dialog_is_cancelled)
+#define CANCELLED "{'type':'extension_ui_response','id':'d-1','cancelled':true}"
+
+/* Nobody is there, or it cannot be asked at all. */
+TEST(a_dialog_that_nobody_takes_is_cancelled_at_once)
 {
+    static const char *const asks[] = {
+        "dialog 'method':'confirm','title':'Sure?'",
+        "dialog 'method':'unheardOf'",
+        "dialog 'method':'select','title':'x','options':['a',7]",
+        "dialog 'title':'no method'",
+    };
+
     with("pi");
-    job_says(&o, give(&o, "c", "dialog"), "cancelled");
+    for (size_t i = 0; i < 4; i++) {
+        o.takes_asked = i > 0;
+        o.asked[0] = '\0';
+        job_says(&o, give(&o, "c", asks[i]), CANCELLED);
+        CHECK(!o.asked[0] == (i > 0));
+    }
+    CHECK_INT(n_started(&o), 1);
+    office_fini(&o);
+}
+
+static enum err tell(struct job *j, const struct input_answer *a)
+{
+    struct delivery_id id = {j->t.id, j->t.turn, j->t.attempt};
+
+    return deliver_answer(o.d, &id, str_of(o.handle), a);
+}
+
+TEST(what_pi_asks_is_told_as_it_stands_and_answered)
+{
+    static const struct {
+        const char *asks, *asked, *told;
+        struct input_answer answer;
+    } cases[] = {
+        {"dialog 'method':'select','title':'Which?','options':['a','b c']",
+         "select Which?    0 a b c",
+         "'value':'b c'}",
+         {.has_value = true, .value = STR("b c")}},
+        {"dialog 'method':'confirm','title':'Sure?','message':'m',"
+         "'timeout':5000",
+         "confirm Sure? m   5000",
+         "'confirmed':false}",
+         {.has_confirmed = true}},
+        {"dialog 'method':'input','title':'t','placeholder':'p'",
+         "text t  p  0",
+         "'value':''}",
+         {.has_value = true}},
+        {"dialog 'method':'editor','title':'t','prefill':'f'",
+         "editor t   f 0",
+         "'cancelled':true}",
+         {.is_cancelled = true}},
+    };
+
+    with("pi");
+    o.takes_asked = true;
+    for (size_t i = 0; i < 4; i++) {
+        struct job *j = give(&o, "c", cases[i].asks);
+
+        o.asked[0] = '\0';
+        UNTIL(&o.s, o.asked[0]);
+        CHECK(strcmp(o.asked, cases[i].asked) == 0);
+        CHECK(strcmp(o.handle, "\"d-1\"") == 0);
+        CHECK_INT(tell(j, &cases[i].answer), OK);
+        job_await(&o, j);
+        if (!strstr(j->text, cases[i].told))
+            T_FAIL("%s", j->text);
+        CHECK_INT(tell(j, &cases[i].answer), ERR_GONE); /* it has answered */
+    }
+    office_fini(&o);
+}
+
+TEST(an_answer_is_for_the_attempt_that_asked_and_no_other)
+{
+    struct input_answer yes = {.has_confirmed = true, .confirmed = true};
+    struct job *j;
+
+    with("pi");
+    o.takes_asked = true;
+    j = give(&o, "c", "dialog 'method':'confirm'");
+    UNTIL(&o.s, o.asked[0]);
+    j->t.attempt++;
+    CHECK_INT(tell(j, &yes), ERR_GONE);
+    j->t.attempt--;
+    cancel(&o, j);
+    CHECK_INT(tell(j, &yes), ERR_GONE);
     office_fini(&o);
 }
 

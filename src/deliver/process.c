@@ -133,6 +133,16 @@ static void process_stop(struct delivery *y, enum stop_why why)
         hand_leave(c, why);
 }
 
+static enum err process_answer(struct delivery *y, struct str handle,
+                               const struct input_answer *a)
+{
+    struct stint *s = carried_of(y)->stint;
+
+    if (!s || s->hand->state != HAND_READY || !s->hand->pool->dialect->answer)
+        return ERR_GONE;
+    return s->hand->pool->dialect->answer(s->hand, handle, a);
+}
+
 static void process_free(struct delivery *y)
 {
     struct carried *c = carried_of(y);
@@ -144,6 +154,7 @@ static void process_free(struct delivery *y)
 const struct road_row road_pool = {
     .reaches = process_reaches,
     .start = process_start,
+    .answer = process_answer,
     .stop = process_stop,
     .free = process_free,
 };

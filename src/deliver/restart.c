@@ -177,10 +177,8 @@ static enum err ask(struct restart *r, const struct agent *a, struct str reason,
     buf_init(&body, 1024);
     o = json_out(&body);
     json_open(&o, '{');
-    json_key(&o, STR("agent"));
-    json_put_str(&o, a->name);
-    json_key(&o, STR("reason"));
-    json_put_str(&o, reason);
+    json_member_text(&o, "agent", a->name);
+    json_member_text(&o, "reason", reason);
     json_close(&o, '}');
     rq.body = buf_str(&body);
     e = body.over || FAULT("deliver.restart_ask")

@@ -10,8 +10,7 @@ enum { EVENT_SPARE_BYTES = 1024 * 1024 };
 /* Of all rounds: what each of them used together, and no more of it. */
 static void write_sums(const struct talk *k, struct json_out *o)
 {
-    json_key(o, STR("tool_calls"));
-    json_put_int(o, (int64_t)k->rounds.n_calls);
+    json_member_int(o, "tool_calls", (int64_t)k->rounds.n_calls);
     json_key(o, STR("usage"));
     json_open(o, '{');
     for (size_t i = 0; i < CHAT_USED; i++) {
@@ -19,8 +18,8 @@ static void write_sums(const struct talk *k, struct json_out *o)
 
         if (last < 0 && before < 0)
             continue;
-        json_key(o, str_of(chat_used_names[i]));
-        json_put_int(o, (last > 0 ? last : 0) + (before > 0 ? before : 0));
+        json_member_int(o, chat_used_names[i],
+                        (last > 0 ? last : 0) + (before > 0 ? before : 0));
     }
     json_close(o, '}');
 }
@@ -30,18 +29,13 @@ static void write_metadata(struct talk *k, struct buf *out)
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("model"));
-    json_put_str(&o, k->model[0] ? str_of(k->model) : k->rq.model);
-    if (k->finish[0]) {
-        json_key(&o, STR("finish_reason"));
-        json_put_str(&o, str_of(k->finish));
-    }
-    if (k->rounds.n) {
+    json_member_text(&o, "model", k->model[0] ? str_of(k->model) : k->rq.model);
+    if (k->finish[0])
+        json_member_text(&o, "finish_reason", str_of(k->finish));
+    if (k->rounds.n)
         write_sums(k, &o);
-    } else if (k->usage.n) {
-        json_key(&o, STR("usage"));
-        json_put_raw(&o, buf_str(&k->usage));
-    }
+    else if (k->usage.n)
+        json_member_raw(&o, "usage", buf_str(&k->usage));
     json_close(&o, '}');
 }
 

@@ -142,6 +142,7 @@ static void failed(struct sleeper *s)
     struct why words;
 
     settle(s);
+    deliver_stir(d, name_of(s));
     s->n_failures++;
     d->stats.wakes_failed_total++;
     why_err(&words, OK,
@@ -214,10 +215,8 @@ static enum err send_request(struct sleeper *s, int64_t left_ms)
     buf_init(&body, 1024);
     o = json_out(&body);
     json_open(&o, '{');
-    json_key(&o, STR("agent"));
-    json_put_str(&o, str_of(s->shown));
-    json_key(&o, STR("reason"));
-    json_put_str(&o, STR("task"));
+    json_member_text(&o, "agent", str_of(s->shown));
+    json_member_text(&o, "reason", STR("task"));
     json_close(&o, '}');
     rq.body = buf_str(&body);
     e = body.over ? ERR_NOMEM

@@ -136,8 +136,7 @@ static void write_body(const struct ask *a, struct buf *out)
 
     buf_init(&text, prefix.n + EMBED_TEXT_MAX + o->max_text_bytes);
     json_open(&j, '{');
-    json_key(&j, STR("model"));
-    json_put_str(&j, o->model);
+    json_member_text(&j, "model", o->model);
     json_key(&j, STR("input"));
     json_open(&j, '[');
     for (size_t i = 0; i < a->n; i++) {
@@ -148,12 +147,9 @@ static void write_body(const struct ask *a, struct buf *out)
         json_put_str(&j, buf_str(&text));
     }
     json_close(&j, ']');
-    json_key(&j, STR("encoding_format"));
-    json_put_str(&j, STR("float"));
-    if (o->dims) {
-        json_key(&j, STR("dimensions"));
-        json_put_int(&j, o->dims);
-    }
+    json_member_text(&j, "encoding_format", STR("float"));
+    if (o->dims)
+        json_member_int(&j, "dimensions", o->dims);
     json_close(&j, '}');
     buf_fini(&text);
 }

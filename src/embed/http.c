@@ -313,10 +313,7 @@ static enum err make_stamp(const struct embed_http_opts *o,
 
 static bool copy(struct provider *p, struct str *s)
 {
-    char *text = arena_strdup(&p->arena, *s);
-
-    s->p = text;
-    return text != NULL;
+    return arena_keep(&p->arena, *s, s);
 }
 
 /* Headers with the key, which is nowhere else but in opts.key. */

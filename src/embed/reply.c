@@ -30,17 +30,6 @@ static const char *base64_end(struct str s)
     return s.p + s.n;
 }
 
-static int base64_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 /* How many numbers a vector has, in either form; zero: it is none. A string of
  * base64 has no escapes worth taking: "\/" is the one there could be. */
 static size_t count_numbers(struct str v)
@@ -83,7 +72,7 @@ static bool read_base64(struct str v, float *out, uint32_t dims)
     int n_bits = 0;
 
     for (const char *p = text.p; p < end; p++) {
-        int value = base64_value(*p);
+        int value = str_base64_value(*p);
 
         if (value < 0)
             return false;

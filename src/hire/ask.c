@@ -79,7 +79,7 @@ static struct json *read_chain(struct arena *a, struct str chain)
 static bool add_to_chain(struct msg *m, struct str above, struct str agent)
 {
     struct buf b;
-    char *copy;
+    bool ok;
 
     buf_init(&b, CHAIN_BYTES);
     if (above.n > 2) {
@@ -89,10 +89,9 @@ static bool add_to_chain(struct msg *m, struct str above, struct str agent)
         buf_add_char(&b, '[');
     }
     buf_addf(&b, "\"%.*s\"]", STR_ARG(agent)); /* names need no escape */
-    copy = b.over ? NULL : arena_strdup(&m->arena, buf_str(&b));
-    m->hire.chain = (struct str){copy, copy ? b.n : 0};
+    ok = !b.over && arena_keep(&m->arena, buf_str(&b), &m->hire.chain);
     buf_fini(&b);
-    return copy;
+    return ok;
 }
 
 /* Limits. */
@@ -209,15 +208,14 @@ static enum err take_parent(struct hires *h, struct msg *m,
                             const struct agent *by)
 {
     const struct task *t = task_find(h->opts.tasks, m->hire.parent_id);
-    struct str root;
 
     m->hire.depth = 1;
     if (!m->hire.parent_id.n) { /* who made it pays */
         if (m->hire.for_user.n)
             m->hire.root_user = m->hire.for_user;
-        else if (by && by->creator.n)
-            m->hire.root_user = (struct str){
-                arena_strdup(&m->arena, by->creator), by->creator.n};
+        else if (by && by->creator.n &&
+                 !arena_keep(&m->arena, by->creator, &m->hire.root_user))
+            return ERR_NOMEM;
         return add_to_chain(m, STR(""), m->hire.agent) ? OK : ERR_NOMEM;
     }
     if (!is_its_work(h, t, m->hire.agent))
@@ -227,11 +225,8 @@ static enum err take_parent(struct hires *h, struct msg *m,
         return why_err(&m->why, ERR_DELEGATION, "the chain is %d long already",
                        DELEGATION_CHAIN_MAX);
     m->hire.depth = t->depth + 1;
-    root = task_root(t);
-    m->hire.root_id = (struct str){arena_strdup(&m->arena, root), root.n};
-    m->hire.root_user =
-        (struct str){arena_strdup(&m->arena, t->root_user), t->root_user.n};
-    if (!m->hire.root_id.p || !m->hire.root_user.p)
+    if (!arena_keep(&m->arena, task_root(t), &m->hire.root_id) ||
+        !arena_keep(&m->arena, t->root_user, &m->hire.root_user))
         return ERR_NOMEM;
     if (t->deadline_ms - m->in.at_ms < m->call.timeout_ms)
         m->call.timeout_ms =

@@ -51,15 +51,6 @@ static bool hire_is_right(const struct hires *h, const struct hire *x)
                                          : ready_is_right(x);
 }
 
-static size_t length(const struct list *l)
-{
-    size_t n = 0;
-
-    for (struct list_node *at = list_first(l); at; at = list_next(l, at))
-        n++;
-    return n;
-}
-
 static bool hirers_are_right(const struct hires *h)
 {
     const struct map_slot *slot;
@@ -68,7 +59,8 @@ static bool hirers_are_right(const struct hires *h)
     while ((slot = map_next(&h->hirers, &at))) {
         const struct hirer *r = slot->value;
 
-        if (length(&r->open) != r->n_open || length(&r->ready) != r->n_ready ||
+        if (list_length(&r->open) != r->n_open ||
+            list_length(&r->ready) != r->n_ready ||
             (!r->n_open && !r->n_claimed && list_is_empty(&r->ready)))
             return false;
         n_open += r->n_open;

@@ -113,16 +113,6 @@ static void kids_look(struct hires *h, struct kids *k)
 
 /* One delegation. */
 
-static struct str keep(char **at, struct str s)
-{
-    struct str kept = {*at, s.n};
-
-    if (s.n)
-        memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return kept;
-}
-
 static struct str request_key(struct str agent, struct str id,
                               char out[REQUEST_MAX])
 {
@@ -149,12 +139,12 @@ struct hire *hire_make(struct hires *h, const struct delegation *d)
     x->d = *d;
     list_init(&x->waiters);
     list_init(&x->behind);
-    x->d.agent = keep(&at, d->agent);
-    x->d.creator = keep(&at, d->creator);
-    x->d.original_id = keep(&at, d->original_id);
-    x->d.parent_id = keep(&at, d->parent_id);
-    x->d.root_id = keep(&at, d->root_id);
-    x->request = keep(&at, request_key(d->agent, d->original_id, key));
+    x->d.agent = str_pack(&at, d->agent);
+    x->d.creator = str_pack(&at, d->creator);
+    x->d.original_id = str_pack(&at, d->original_id);
+    x->d.parent_id = str_pack(&at, d->parent_id);
+    x->d.root_id = str_pack(&at, d->root_id);
+    x->request = str_pack(&at, request_key(d->agent, d->original_id, key));
     return x;
 }
 

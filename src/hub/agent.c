@@ -142,23 +142,18 @@ static void answer(struct ask *k, const struct agent *a)
     struct json_out o = reply_open(&k->reply);
 
     json_open(&o, '{');
-    json_key(&o, STR("agent"));
-    json_put_str(&o, a->name);
-    json_key(&o, STR("url"));
-    json_put_str(&o, a->url);
-    json_key(&o, STR("heartbeat_s"));
-    json_put_int(&o, h->opts.settings.heartbeat_ms / 1000);
-    json_key(&o, STR("max_message_bytes"));
-    json_put_int(&o, h->opts.settings.max_message_bytes);
-    json_key(&o, STR("card"));
-    json_put_str(&o, a->is_configured                   ? STR("configuration")
+    json_member_text(&o, "agent", a->name);
+    json_member_text(&o, "url", a->url);
+    json_member_int(&o, "heartbeat_s", h->opts.settings.heartbeat_ms / 1000);
+    json_member_int(&o, "max_message_bytes",
+                    h->opts.settings.max_message_bytes);
+    json_member_text(&o, "card",
+                     a->is_configured                   ? STR("configuration")
                      : k->change && k->change->is_new   ? STR("created")
                      : k->change && !k->change->is_same ? STR("updated")
                                                         : STR("unchanged"));
-    json_key(&o, STR("revision"));
-    json_put_int(&o, a->revision);
-    json_key(&o, STR("visibility"));
-    json_put_str(&o, visibility_name(a->visibility));
+    json_member_int(&o, "revision", a->revision);
+    json_member_text(&o, "visibility", visibility_name(a->visibility));
     json_close(&o, '}');
     reply_close(&k->reply, &o);
     if (!k->card.is_patch)
@@ -437,8 +432,7 @@ void take_state(struct hub_call *c)
                          str_of(c->peer->agent));
     o = reply_open(&c->reply);
     json_open(&o, '{');
-    json_key(&o, STR("agent"));
-    json_put_str(&o, str_of(c->peer->agent));
+    json_member_text(&o, "agent", str_of(c->peer->agent));
     json_key(&o, STR("state"));
     if (a)
         json_put_str(&o, agent_state_name(deliver_state(d, a)));

@@ -114,8 +114,7 @@ static void on_task(struct ask *a, enum err e, const struct task *t)
     o = reply_open(&a->reply);
     json_open(&o, '{');
     speak_delegated(&o, str_of(a->delegation.key.text), t);
-    json_key(&o, STR("agentId"));
-    json_put_str(&o, t->agent);
+    json_member_text(&o, "agentId", t->agent);
     json_close(&o, '}');
     reply_close(&a->reply, &o);
     hub_ask_end(a);
@@ -193,12 +192,9 @@ static void answer_ack(const struct reply *r, enum err e)
     }
     o = reply_open(r);
     json_open(&o, '{');
-    json_key(&o, STR("acked"));
-    json_put_bool(&o, !e);
-    if (e) {
-        json_key(&o, STR("reason"));
-        json_put_str(&o, str_of(err_row(e)->code));
-    }
+    json_member_bool(&o, "acked", !e);
+    if (e)
+        json_member_text(&o, "reason", str_of(err_row(e)->code));
     json_close(&o, '}');
     reply_close(r, &o);
 }

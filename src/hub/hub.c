@@ -319,8 +319,7 @@ void take_ping(struct hub_call *c)
     struct json_out o = reply_open(&c->reply);
 
     json_open(&o, '{');
-    json_key(&o, STR("at_ms"));
-    json_put_int(&o, loop_wall_ms(c->hub->opts.loop));
+    json_member_int(&o, "at_ms", loop_wall_ms(c->hub->opts.loop));
     json_close(&o, '}');
     reply_close(&c->reply, &o);
 }

@@ -218,12 +218,6 @@ TEST(one_more_than_may_be_open_is_refused_and_one_less_is_not)
 
 /* Whatever fails. */
 
-static bool ask(struct hub_client *c, const char *text)
-{
-    hub_client_send(c, text);
-    return hub_client_next(c) != NULL;
-}
-
 static void do_what_comes(struct hub_client *c)
 {
     char task[ID_BYTES];
@@ -251,13 +245,14 @@ static void a_life(struct hub_stage *s)
 
     is_in = hub_client_open(&worker, s) && is_in;
     is_in = is_in && enroll(&boss, "boss") && enroll(&worker, "worker");
-    if (is_in && ask(&boss, SEND_TASK("\"a\"")) &&
+    if (is_in && hub_client_ask(&boss, SEND_TASK("\"a\"")) &&
         strstr(boss.text, "accepted") && take_task(&worker, task)) {
         give_result(&worker, task, 1);
         (void)hub_client_next(&worker);
-        (void)ask(&boss, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":"
-                         "\"delegation.ack\",\"params\":{\"original_id\":"
-                         "\"a\"}}");
+        (void)hub_client_ask(&boss,
+                             "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":"
+                             "\"delegation.ack\",\"params\":{\"original_id\":"
+                             "\"a\"}}");
     }
     if (is_in)
         hub_client_send(
@@ -276,29 +271,6 @@ static void a_life(struct hub_stage *s)
         loop_turn(&s->house.loop);
 }
 
-static bool live_with_fault(const char *where, long nth)
-{
-    struct hub_stage s;
-    struct hub_client c;
-    bool fired;
-
-    hub_stage_init(&s, &usual);
-    if (where)
-        fault_arm_at(where, nth);
-    else
-        fault_arm(nth);
-    a_life(&s);
-    fired = fault_fired();
-    if (s.house.calls.is_ready) { /* else the store has failed */
-        fault_arm(0);
-        CHECK(hub_client_open(&c, &s));
-        CHECK(ask(&c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}"));
-        hub_client_close(&c);
-    }
-    hub_stage_fini(&s);
-    return fired;
-}
-
 /* The usual run takes every thirteenth, and all of this room's own. */
 TEST(giving_work_on_the_hub_survives_every_fault)
 {
@@ -307,10 +279,10 @@ TEST(giving_work_on_the_hub_survives_every_fault)
     const char *stress = getenv("STRESS");
     long stride = stress && strcmp(stress, "full") == 0 ? 1 : 13, nth = 1;
 
-    while (live_with_fault(NULL, nth))
+    while (hub_lives_with_fault(&usual, a_life, NULL, nth))
         nth += stride;
     CHECK(nth > 1);
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-        for (nth = 1; live_with_fault(own[i], nth); nth++)
+        for (nth = 1; hub_lives_with_fault(&usual, a_life, own[i], nth); nth++)
             continue;
 }

@@ -5,13 +5,6 @@
 static const struct hub_settings usual = {
     .heartbeat_ms = 90000, .max_open = 16, .max_listening = 16};
 
-/* Each says false when the connection is over: then there is no more to ask. */
-static bool ask(struct hub_client *c, const char *text)
-{
-    hub_client_send(c, text);
-    return hub_client_next(c) != NULL;
-}
-
 static void a_life(struct hub_stage *s)
 {
     struct hub_client a, u;
@@ -21,11 +14,13 @@ static void a_life(struct hub_stage *s)
 
     is_in = hub_client_open(&u, s) && is_in;
     if (is_in &&
-        ask(&a, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent.register\","
+        hub_client_ask(
+            &a, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"agent.register\","
                 "\"params\":{\"card\":{\"name\":\"worker\","
                 "\"description\":\"x\"}}}") &&
         strstr(a.text, "result"))
-        has_work = ask(&u, "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":"
+        has_work = hub_client_ask(
+                       &u, "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":"
                            "\"message.send\",\"params\":{\"text\":\"hi\","
                            "\"executor\":{\"name\":\"worker\"}}},{\"jsonrpc\":"
                            "\"2.0\",\"id\":2,\"method\":\"agent.search\","
@@ -36,37 +31,12 @@ static void a_life(struct hub_stage *s)
                  "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"task.result\","
                  "\"params\":{\"task_id\":\"%.31s\",\"text\":\"x\"}}",
                  strstr(a.text, "\"task_id\":\"") + 11);
-        (void)ask(&a, result);
+        (void)hub_client_ask(&a, result);
     }
     hub_client_close(&a);
     hub_client_close(&u);
     for (int i = 0; i < 50; i++)
         loop_turn(&s->house.loop);
-}
-
-/* Whether the fault was met. */
-static bool live_with_fault(const char *where, long nth)
-{
-    struct hub_stage s;
-    struct hub_client c;
-    bool fired;
-
-    hub_stage_init(&s, &usual);
-    if (where)
-        fault_arm_at(where, nth);
-    else
-        fault_arm(nth);
-    a_life(&s);
-    fired = fault_fired();
-    if (s.house.calls.is_ready) { /* else the store has failed */
-        fault_arm(0);
-        CHECK(hub_client_open(&c, &s));
-        CHECK(ask(&c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":"
-                      "\"ping\"}"));
-        hub_client_close(&c);
-    }
-    hub_stage_fini(&s);
-    return fired;
 }
 
 /* The usual run takes every seventh, and all of the hub's own. STRESS=full
@@ -76,7 +46,7 @@ TEST(a_life_on_the_hub_survives_every_fault)
     const char *stress = getenv("STRESS");
     long stride = stress && strcmp(stress, "full") == 0 ? 1 : 7, nth = 1;
 
-    while (live_with_fault(NULL, nth))
+    while (hub_lives_with_fault(&usual, a_life, NULL, nth))
         nth += stride;
     CHECK(nth > 50);
 }
@@ -87,6 +57,6 @@ TEST(every_step_of_its_own_may_fail)
                                         "hub.change", "hub.hearing"};
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++)
-        if (!live_with_fault(steps[i], 1))
+        if (!hub_lives_with_fault(&usual, a_life, steps[i], 1))
             T_FAIL("%s is never met", steps[i]);
 }

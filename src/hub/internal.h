@@ -176,6 +176,8 @@ struct hearing {
     bool only_result;
     bool is_at_result; /* which is in the store */
     bool needs_gap;
+    bool has_begun;      /* to be told something */
+    int64_t inputs_told; /* up to that number: what agents ask */
 };
 
 struct telling {

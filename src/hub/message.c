@@ -20,10 +20,8 @@ static void on_look(struct ask *a, enum err e, const struct task *t)
     o = reply_open(&a->reply);
     json_open(&o, '{');
     speak_answer(&o, t, decision ? str_of(decision) : STR(""));
-    if (a->message.passed) {
-        json_key(&o, STR("routing"));
-        json_put_raw(&o, str_of(a->message.passed));
-    }
+    if (a->message.passed)
+        json_member_raw(&o, "routing", str_of(a->message.passed));
     json_close(&o, '}');
     reply_close(&a->reply, &o);
     if (a->listen != LISTEN_NOTHING && !peer_is_gone(a->peer))

@@ -117,16 +117,11 @@ static struct json_out open_note(struct hearing *g, struct str method,
     hub_clear(&h->out);
     o = wire_call_open(&h->out, STR(""), method);
     json_open(&o, '{');
-    json_key(&o, STR("task_id"));
-    json_put_str(&o, str_of(g->task_id.text));
-    json_key(&o, STR("turn"));
-    json_put_int(&o, turn);
-    if (number) {
-        json_key(&o, STR("event_id"));
-        json_put_str(&o, speak_place_write(&place, text));
-    }
-    json_key(&o, STR("at_ms"));
-    json_put_int(&o, at_ms);
+    json_member_text(&o, "task_id", str_of(g->task_id.text));
+    json_member_int(&o, "turn", turn);
+    if (number)
+        json_member_text(&o, "event_id", speak_place_write(&place, text));
+    json_member_int(&o, "at_ms", at_ms);
     return o;
 }
 
@@ -152,19 +147,69 @@ static void say_gap(struct hearing *g, int64_t number, int64_t at_ms)
     close_note(g, &o);
 }
 
+/* What an agent asks, or that it is over; told with that number, or with none
+ * to who would not have heard of it. */
+static void say_input(struct hearing *g, struct str method, int64_t number,
+                      int64_t at_ms, struct str input)
+{
+    struct json_out o = open_note(g, method, g->turn, number, at_ms);
+
+    json_key(&o, STR("input"));
+    json_put_raw(&o, input);
+    close_note(g, &o);
+}
+
+/* See calls/events.c. Those who listen here are told, but do not keep a
+ * question waiting (hears_inputs): they are programs, and few of them ask a
+ * person. */
+static void say_missed_inputs(struct hearing *g)
+{
+    const struct input *list[TASK_INPUTS_MAX];
+    size_t n = task_inputs(walk_tasks(g->peer->hub->opts.walk),
+                           str_of(g->task_id.text), list);
+
+    for (size_t i = 0; i < n && !g->only_result; i++) {
+        const struct input *in = list[i];
+        struct json_out out;
+        struct buf text;
+
+        if (strcmp(in->root_id.text, g->task_id.text) != 0 ||
+            in->number <= g->inputs_told || in->number >= g->listener.next)
+            continue;
+        buf_init(&text, 8 * INPUT_BYTES_MAX);
+        out = json_out(&text);
+        input_write(&out, in);
+        g->inputs_told = in->number;
+        say_input(g, STR("task.input"), 0, in->at_ms, buf_str(&text));
+        buf_fini(&text);
+    }
+}
+
+static void say_lost(struct hearing *g, int64_t number, int64_t at_ms)
+{
+    say_gap(g, number, at_ms);
+    say_missed_inputs(g);
+}
+
 static void say_event(struct hearing *g, const struct task_event *e)
 {
     bool is_chunk = e->kind == TASK_EVENT_CHUNK;
-    struct json_out o =
-        open_note(g, is_chunk ? STR("task.chunk") : STR("task.status"), e->turn,
+    struct json_out o;
+
+    if (e->kind == TASK_EVENT_INPUT || e->kind == TASK_EVENT_INPUT_OVER) {
+        g->inputs_told = e->number;
+        say_input(g,
+                  e->kind == TASK_EVENT_INPUT ? STR("task.input")
+                                              : STR("task.input_over"),
+                  e->number, e->at_ms, e->text);
+        return;
+    }
+    o = open_note(g, is_chunk ? STR("task.chunk") : STR("task.status"), e->turn,
                   e->number, e->at_ms);
 
     json_key(&o, is_chunk ? STR("text") : STR("status"));
     json_put_str(&o, is_chunk ? e->text : task_status_name(e->status));
-    if (e->agent.n) {
-        json_key(&o, STR("agent"));
-        json_put_str(&o, e->agent);
-    }
+    json_member_some(&o, "agent", e->agent);
     close_note(g, &o);
 }
 
@@ -180,8 +225,7 @@ static void say_result(struct hearing *g, const struct task *t)
     o = wire_call_open(&h->out, STR(""), STR("task.result"));
     json_open(&o, '{');
     speak_result(&o, t);
-    json_key(&o, STR("at_ms"));
-    json_put_int(&o, t->finished_ms);
+    json_member_int(&o, "at_ms", t->finished_ms);
     close_note(g, &o);
     hearing_end(g);
 }
@@ -231,6 +275,9 @@ static bool say_next(struct hearing *g)
     struct tasks *tasks = walk_tasks(g->peer->hub->opts.walk);
     struct task_event e;
 
+    if (!g->has_begun)
+        say_missed_inputs(g);
+    g->has_begun = true;
     if (!task_next(tasks, &g->listener, &e)) {
         list_remove(&g->ready_node);
         return false;
@@ -238,7 +285,7 @@ static bool say_next(struct hearing *g)
     if (e.kind == TASK_EVENT_RESULT)
         say_result(g, task_heard(&g->listener));
     else if (e.kind == TASK_EVENT_GAP)
-        say_gap(g, e.number, e.at_ms);
+        say_lost(g, e.number, e.at_ms);
     else if (!g->only_result)
         say_event(g, &e);
     return e.kind != TASK_EVENT_RESULT;
@@ -347,6 +394,18 @@ static int64_t begin_at(struct ask *a, struct hearing *g)
     return 1;
 }
 
+/* For who comes while something is asked there may be no news. */
+static void ask_at_once(struct hearing *g)
+{
+    const struct input *list[TASK_INPUTS_MAX];
+
+    if (g->behind || !task_inputs(walk_tasks(g->peer->hub->opts.walk),
+                                  str_of(g->task_id.text), list))
+        return;
+    be_ready(g);
+    push_go(g->peer);
+}
+
 /* Hear of t from here on, behind the answer to a. Who hears of it already
  * does so once, as it was asked last. */
 void push_begin(struct ask *a, const struct task *t)
@@ -373,8 +432,10 @@ void push_begin(struct ask *a, const struct task *t)
         task_listen(walk_tasks(a->hub->opts.walk), str_of(t->id.text),
                     &g->listener, begin_at(a, g)) == OK;
     g->is_at_result = !g->is_listening;
-    if (g->is_listening)
+    if (g->is_listening) {
+        ask_at_once(g);
         return; /* news will come */
+    }
     if (!task_is_over(t->status)) {
         lose(p, &t->id, a->reply.gather);
         hearing_end(g);

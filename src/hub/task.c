@@ -127,12 +127,9 @@ static void on_listen(struct ask *a, enum err e, const struct task *t)
     }
     o = reply_open(&a->reply);
     json_open(&o, '{');
-    json_key(&o, STR("task_id"));
-    json_put_str(&o, str_of(t->id.text));
-    json_key(&o, STR("turn"));
-    json_put_int(&o, t->turn);
-    json_key(&o, STR("status"));
-    json_put_str(&o, task_status_name(t->status));
+    json_member_text(&o, "task_id", str_of(t->id.text));
+    json_member_int(&o, "turn", t->turn);
+    json_member_text(&o, "status", task_status_name(t->status));
     json_close(&o, '}');
     reply_close(&a->reply, &o);
     if (a->listen == LISTEN_NOTHING)
@@ -245,12 +242,9 @@ void hub_on_recorded(struct hub *h, uint64_t receipt, enum err e)
     }
     o = reply_open(&a->reply);
     json_open(&o, '{');
-    json_key(&o, STR("recorded"));
-    json_put_bool(&o, !e);
-    if (e) {
-        json_key(&o, STR("reason"));
-        json_put_str(&o, str_of(err_row(e)->code));
-    }
+    json_member_bool(&o, "recorded", !e);
+    if (e)
+        json_member_text(&o, "reason", str_of(err_row(e)->code));
     json_close(&o, '}');
     reply_close(&a->reply, &o);
     hub_ask_end(a);

@@ -54,12 +54,9 @@ static struct str write_chunk(struct hub *h, const struct delegation *d,
     json_open(&o, '{');
     json_key(&o, has_id ? STR("original_id") : STR("sessionKey"));
     json_put_str(&o, has_id ? d->original_id : str_of(d->key.text));
-    json_key(&o, STR("task_id"));
-    json_put_str(&o, str_of(d->task_id.text));
-    json_key(&o, STR("agent"));
-    json_put_str(&o, agent);
-    json_key(&o, STR("text"));
-    json_put_str(&o, text);
+    json_member_text(&o, "task_id", str_of(d->task_id.text));
+    json_member_text(&o, "agent", agent);
+    json_member_text(&o, "text", text);
     json_close(&o, '}');
     wire_close(&o);
     return h->out.over ? STR("") : buf_str(&h->out);

@@ -9,27 +9,6 @@
 
 #include "base/json.h"
 
-static void put_str(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
-static void put_int(struct json_out *o, struct str key, int64_t v)
-{
-    json_key(o, key);
-    json_put_int(o, v);
-}
-
-static void put_real(struct json_out *o, struct str key, double v)
-{
-    json_key(o, key);
-    json_put_real(o, v);
-}
-
 static void put_print(struct json_out *o, const void *p, size_t n)
 {
     static const uint64_t seed[2] = {0, 0};
@@ -37,43 +16,44 @@ static void put_print(struct json_out *o, const void *p, size_t n)
 
     snprintf(hex, sizeof(hex), "%016" PRIx64,
              hash_bytes((struct str){p, n}, seed));
-    put_str(o, STR("vector"), str_of(hex));
+    json_member_str(o, "vector", str_of(hex));
 }
 
 static void export_known(struct json_out *o, const struct known *k)
 {
-    put_str(o, STR("agent"), k->who->name);
-    put_real(o, STR("performance"), k->rate);
-    put_int(o, STR("positive"), k->n_good);
-    put_int(o, STR("negative"), k->n_bad);
-    put_int(o, STR("last_positive_ms"), k->good_ms);
-    put_int(o, STR("last_positive_outside_ms"), k->outside_good_ms);
+    json_member_str(o, "agent", k->who->name);
+    json_member_real(o, "performance", k->rate);
+    json_member_int(o, "positive", k->n_good);
+    json_member_int(o, "negative", k->n_bad);
+    json_member_int(o, "last_positive_ms", k->good_ms);
+    json_member_int(o, "last_positive_outside_ms", k->outside_good_ms);
 }
 
 static void export_type(const struct learn *l, struct json_out *o,
                         const struct type *t)
 {
-    put_int(o, STR("type"), t->id);
-    put_str(o, STR("name"), learn_type_name(l, t->id));
-    put_int(o, STR("queries"), t->n);
-    put_str(o, STR("model_hash"), t->shelf->model_hash);
+    json_member_int(o, "type", t->id);
+    json_member_str(o, "name", learn_type_name(l, t->id));
+    json_member_int(o, "queries", t->n);
+    json_member_str(o, "model_hash", t->shelf->model_hash);
     put_print(o, t->mean, t->shelf->dims * sizeof(*t->mean));
     json_key(o, STR("words"));
     json_open(o, '{');
-    for (size_t i = 0; i < t->n_words; i++)
-        put_int(o, (struct str){t->words[i].stem, t->words[i].n_stem},
-                t->words[i].count);
+    for (size_t i = 0; i < t->n_words; i++) {
+        json_key(o, (struct str){t->words[i].stem, t->words[i].n_stem});
+        json_put_int(o, t->words[i].count);
+    }
     json_close(o, '}');
 }
 
 static void export_pair(struct json_out *o, const struct pair *p)
 {
-    put_int(o, STR("type"), p->type->id);
-    put_str(o, STR("agent"), p->who->name);
-    put_real(o, STR("performance"), p->rate);
-    put_int(o, STR("outcomes"), p->n);
-    put_real(o, STR("performance_outside"), p->outside_rate);
-    put_int(o, STR("outcomes_outside"), p->outside_n);
+    json_member_int(o, "type", p->type->id);
+    json_member_str(o, "agent", p->who->name);
+    json_member_real(o, "performance", p->rate);
+    json_member_int(o, "outcomes", p->n);
+    json_member_real(o, "performance_outside", p->outside_rate);
+    json_member_int(o, "outcomes_outside", p->outside_n);
 }
 
 static void export_example(struct json_out *o, const struct example *x)
@@ -82,13 +62,13 @@ static void export_example(struct json_out *o, const struct example *x)
     const struct who *right = s->right[x->row], *wrong = s->wrong[x->row];
     struct str key = str_sub(x->thing.key, 1, x->thing.key.n);
 
-    put_str(o, STR("example"), str_cut(&key, ' '));
-    put_str(o, STR("scope"), s->scope);
-    put_str(o, STR("right"), right ? right->name : STR(""));
-    put_str(o, STR("wrong"), wrong ? wrong->name : STR(""));
-    put_str(o, STR("text"), (struct str){x->text, x->n_text});
-    put_int(o, STR("at_ms"), x->at_ms);
-    put_str(o, STR("model_hash"), s->model_hash);
+    json_member_str(o, "example", str_cut(&key, ' '));
+    json_member_str(o, "scope", s->scope);
+    json_member_str(o, "right", right ? right->name : STR(""));
+    json_member_str(o, "wrong", wrong ? wrong->name : STR(""));
+    json_member_str(o, "text", (struct str){x->text, x->n_text});
+    json_member_int(o, "at_ms", x->at_ms);
+    json_member_str(o, "model_hash", s->model_hash);
     put_print(o, s->high + x->row * s->stride, s->dims);
 }
 
@@ -106,7 +86,7 @@ static void export_thing(const struct learn *l, struct buf *out,
         export_pair(&o, (const struct pair *)t);
     else
         export_example(&o, (const struct example *)t);
-    put_int(&o, STR("outcome"), t->heard);
+    json_member_int(&o, "outcome", t->heard);
     json_close(&o, '}');
     buf_add_char(out, '\n');
 }
@@ -116,8 +96,8 @@ void learn_export(const struct learn *l, struct buf *out)
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    put_int(&o, STR("outcome"), l->version);
-    put_int(&o, STR("outcomes_total"), l->applied_total);
+    json_member_int(&o, "outcome", l->version);
+    json_member_int(&o, "outcomes_total", l->applied_total);
     json_close(&o, '}');
     buf_add_char(out, '\n');
     for (enum thing_kind kind = THING_AGENT; kind < N_KINDS; kind++) {

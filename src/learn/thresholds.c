@@ -67,10 +67,7 @@ static void count(struct threshold_row *r, const struct decision *d,
 
 static bool keep(struct thresholds *t, struct str from, struct str *to)
 {
-    char *p = FAULT("thresholds.keep") ? NULL : arena_strdup(&t->arena, from);
-
-    *to = (struct str){p, p ? from.n : 0};
-    return p != NULL;
+    return !FAULT("thresholds.keep") && arena_keep(&t->arena, from, to);
 }
 
 static enum err keep_change(struct thresholds *t, const struct decision *d,

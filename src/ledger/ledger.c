@@ -109,10 +109,7 @@ static struct str root_of(const struct msg *m, const struct task *before)
 /* In the arena: agents and tasks may not live as long as the message. */
 static enum err keep(struct msg *m, struct str s, struct str *out)
 {
-    char *copy = s.n ? arena_strdup(&m->arena, s) : NULL;
-
-    *out = (struct str){copy, copy ? s.n : 0};
-    return s.n && !copy ? ERR_NOMEM : OK;
+    return arena_keep(&m->arena, s, out) ? OK : ERR_NOMEM;
 }
 
 enum err ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen,

@@ -102,6 +102,7 @@ enum compare {
     IS_AT_MOST,
     IS_MORE,
     IS_AT_LEAST,
+    IS_OR_ALL, /* it, or "*"; of texts, never NULL */
 };
 
 /* field COMPARE value. With an order (less, more, …) a NULL field never

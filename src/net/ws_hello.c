@@ -13,26 +13,15 @@
 
 enum { SHA1_BYTES = 20 };
 
-static int base64_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 /* 16 bytes are 21 digits and two bits: the four below those are zero. */
 bool ws_key_is_valid(struct str key)
 {
     if (key.n != WS_KEY_BYTES || key.p[22] != '=' || key.p[23] != '=')
         return false;
     for (size_t i = 0; i < 22; i++)
-        if (base64_value(key.p[i]) < 0)
+        if (str_base64_value(key.p[i]) < 0)
             return false;
-    return (base64_value(key.p[21]) & 15) == 0;
+    return (str_base64_value(key.p[21]) & 15) == 0;
 }
 
 enum err ws_accept_of(const char key[WS_KEY_BYTES],

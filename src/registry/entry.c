@@ -71,14 +71,6 @@ bool entry_refresh_org(struct registry *r, struct entry *e)
     return true;
 }
 
-bool arena_copy_str(struct arena *a, struct str from, struct str *to)
-{
-    char *p = from.n ? arena_strdup(a, from) : NULL;
-
-    *to = (struct str){p, p ? from.n : 0};
-    return to->n == from.n;
-}
-
 static enum err fill(struct registry *r, struct entry *e, struct str stored,
                      struct str creator, struct str own_org)
 {
@@ -92,8 +84,8 @@ static enum err fill(struct registry *r, struct entry *e, struct str stored,
         return ERR_SYNTAX;
     key_of(e->agent.name, lower);
     key = (struct str){lower, e->agent.name.n};
-    if (!arena_copy_str(&e->arena, key, &e->key) ||
-        !arena_copy_str(&e->arena, creator, &e->agent.creator))
+    if (!arena_keep(&e->arena, key, &e->key) ||
+        !arena_keep(&e->arena, creator, &e->agent.creator))
         return ERR_NOMEM;
     e->bytes = stored.n;
     e->is_unroutable = e->agent.routing.is_unroutable;

@@ -102,9 +102,9 @@ enum err grants_add(struct grants *g, const struct agent_grant *one)
 
     assert(g->n < g->room);
     *to = *one;
-    if (!arena_copy_str(&g->arena, one->user, &to->user) ||
-        !arena_copy_str(&g->arena, one->org, &to->org) ||
-        !arena_copy_str(&g->arena, one->by, &to->by))
+    if (!arena_keep(&g->arena, one->user, &to->user) ||
+        !arena_keep(&g->arena, one->org, &to->org) ||
+        !arena_keep(&g->arena, one->by, &to->by))
         return ERR_NOMEM;
     g->n++;
     return OK;

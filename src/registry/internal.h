@@ -138,9 +138,6 @@ struct owner *owner_find(const struct registry *r, struct str creator);
 /* The same creator's, who is somebody. */
 bool owner_is_same(const struct entry *a, const struct entry *b);
 
-/* Copied, or empty. False: no memory. */
-MUST_USE bool arena_copy_str(struct arena *a, struct str from, struct str *to);
-
 void key_of(struct str name, char out[AGENT_NAME_MAX + 1]);
 
 /* Grants (grant.c). */

@@ -127,7 +127,7 @@ static enum err make(struct registry *r, struct entry *e, uint32_t place)
     if (!keyword_plain(&k->plain, e->agent.routing.keywords.list[place]))
         return k->plain.over ? ERR_NOMEM : OK;
     if (k->plain.over ||
-        !arena_copy_str(&e->arena, buf_str(&k->plain), &one->plain))
+        !arena_keep(&e->arena, buf_str(&k->plain), &one->plain))
         return ERR_NOMEM;
     one->entry = e;
     one->word = hash_bytes(first_word(one->plain), r->opts.seed);

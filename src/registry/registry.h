@@ -115,6 +115,8 @@ struct registry_opts {
      * the same. May be NULL. */
     void (*on_removal)(void *ctx, struct tx *tx, struct str name,
                        int64_t at_ms);
+    /* It is gone, durably. May be NULL. */
+    void (*on_removed)(void *ctx, struct str name);
     void *ctx;
 };
 

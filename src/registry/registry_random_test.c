@@ -3,6 +3,7 @@
  * the store, some never submitted, with restarts in between. What each is
  * answered is foretold; after each batch everything is compared and the room
  * checks itself against the store and the index. STRESS=full takes longer. */
+#include "test/lib/control.h"
 #include "test/lib/registry_stage.h"
 
 enum { NAMES = 12, IN_FLIGHT = 6, GRANTEES = 4, CALLERS = 4 };
@@ -384,9 +385,9 @@ static void body(void)
 TEST(a_mistake_is_noticed)
 {
     planted = "registry.memory_first";
-    stage_control(planted, body);
+    check_control(planted, body);
     planted = "registry.keep_index";
-    stage_control(planted, body);
+    check_control(planted, body);
     planted = "registry.forget_seq";
-    stage_control(planted, body);
+    check_control(planted, body);
 }

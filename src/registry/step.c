@@ -387,6 +387,8 @@ static void settle_remove(struct registry *r, struct registry_step *s)
     assert(e);
     index_drop(r->index, e->number);
     number_release(r, e->number);
+    if (r->opts.on_removed)
+        r->opts.on_removed(r->opts.ctx, e->agent.name);
     forget_entry(r, e);
 }
 

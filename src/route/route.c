@@ -200,7 +200,7 @@ enum err route_turn(struct router *r, struct msg *m, const struct task *before)
         return why_err(&m->why, ERR_AGENT_NOT_FOUND,
                        "the task's agent is gone, and its name is somebody "
                        "else's now; send a message without task_id");
-    if (!routing_keep(m, before->agent, &m->known.stuck_to))
+    if (!arena_keep(&m->arena, before->agent, &m->known.stuck_to))
         return ERR_NOMEM;
     m->known.has_conversation = true;
     e = choose_turn(
@@ -220,18 +220,12 @@ static void tell_of_switch(struct msg *m)
     buf_init(&data, 4096);
     o = json_out(&data);
     json_open(&o, '{');
-    json_key(&o, STR("from"));
-    json_put_str(&o, m->known.stuck_to);
-    json_key(&o, STR("to"));
-    json_put_str(&o, m->choice.agent);
-    json_key(&o, STR("layer"));
-    json_put_str(&o, layer_name(m->choice.layer));
-    json_key(&o, STR("decision_id"));
-    json_put_str(&o, str_of(m->choice.id.text));
-    if (m->known.earlier) {
-        json_key(&o, STR("overrides"));
-        json_put_str(&o, str_of(m->known.earlier->id.text));
-    }
+    json_member_text(&o, "from", m->known.stuck_to);
+    json_member_text(&o, "to", m->choice.agent);
+    json_member_text(&o, "layer", layer_name(m->choice.layer));
+    json_member_text(&o, "decision_id", str_of(m->choice.id.text));
+    if (m->known.earlier)
+        json_member_text(&o, "overrides", str_of(m->known.earlier->id.text));
     json_close(&o, '}');
     if (data.over)
         m->tx.build_error = ERR_NOMEM;

@@ -95,14 +95,6 @@ void routing_wait_no_more(struct routing *g)
     g->share = NULL;
 }
 
-bool routing_keep(struct msg *m, struct str from, struct str *to)
-{
-    char *p = arena_strdup(&m->arena, from);
-
-    *to = (struct str){p, p ? from.n : 0};
-    return p != NULL;
-}
-
 /* The conversation. */
 
 static int64_t meant_ms(const struct row *r)
@@ -120,7 +112,7 @@ static enum err keep_agent(struct routing *g, const struct row *r)
     struct agents agents = registry_agents(g->router->opts.registry);
     const struct agent *a = agent_find(&agents, row_str(r, CONVERSATION_AGENT));
 
-    if (!routing_keep(m, row_str(r, CONVERSATION_AGENT), &m->known.had))
+    if (!arena_keep(&m->arena, row_str(r, CONVERSATION_AGENT), &m->known.had))
         return ERR_NOMEM;
     if (!a || agent_is_meant(a, meant_ms(r), caller_name(&m->in.caller)))
         m->known.stuck_to = m->known.had;
@@ -169,7 +161,7 @@ static enum err keep_strings(struct msg *m, struct decision *d)
         &d->overridden_to,   &d->skill,     &d->overridden_by, &d->error_code};
 
     for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
-        if (!routing_keep(m, *strings[i], strings[i]))
+        if (!arena_keep(&m->arena, *strings[i], strings[i]))
             return ERR_NOMEM;
     return OK;
 }

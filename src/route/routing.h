@@ -86,7 +86,4 @@ MUST_USE enum err routing_fetch(struct routing *g, const struct choose_view *v);
 MUST_USE enum err routing_fetch_conversation(struct routing *g);
 MUST_USE enum err routing_fetch_earlier(struct routing *g);
 
-/* A copy in m's arena; false: no memory. */
-MUST_USE bool routing_keep(struct msg *m, struct str from, struct str *to);
-
 #endif

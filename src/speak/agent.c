@@ -3,24 +3,17 @@
 
 #include <stddef.h>
 
-static void put_bool(struct json_out *o, struct str key, bool v)
-{
-    json_key(o, key);
-    json_put_bool(o, v);
-}
-
 void speak_agent(struct json_out *o, const struct speak_agent *a)
 {
     json_open(o, '{');
     card_write_members(o, a->agent, a->view);
     if (!a->agent->title.n)
-        put_str_or_null(o, STR("title"), STR(""));
-    json_key(o, STR("state"));
-    json_put_str(o, agent_state_name(a->state));
-    put_bool(o, STR("embedded"), a->is_embedded);
-    put_bool(o, STR("paused"), a->is_paused);
+        json_member_null(o, "title");
+    json_member_text(o, "state", agent_state_name(a->state));
+    json_member_bool(o, "embedded", a->is_embedded);
+    json_member_bool(o, "paused", a->is_paused);
     if (a->says_changed)
-        put_bool(o, STR("changed"), a->has_changed);
+        json_member_bool(o, "changed", a->has_changed);
     json_close(o, '}');
 }
 
@@ -29,23 +22,17 @@ void speak_agent_brief(struct json_out *o, const struct speak_brief *b)
     const struct agent *a = b->agent;
 
     json_open(o, '{');
-    json_key(o, STR("name"));
-    json_put_str(o, a->name);
-    put_str_or_null(o, STR("title"), a->title);
-    put_str_or_null(o, STR("description"), b->description);
-    json_key(o, STR("visibility"));
-    json_put_str(o, visibility_name(a->visibility));
-    put_str_or_null(o, STR("creator_id"), a->creator);
-    put_str_or_null(o, STR("org"), a->org);
-    json_key(o, STR("kind"));
-    json_put_str(o, agent_kind_name(a->kind));
-    json_key(o, STR("skills"));
-    json_put_int(o, (int64_t)a->n_skills);
-    json_key(o, STR("revision"));
-    json_put_int(o, a->revision);
-    json_key(o, STR("state"));
-    json_put_str(o, agent_state_name(b->state));
-    put_bool(o, STR("paused"), b->is_paused);
+    json_member_text(o, "name", a->name);
+    json_member_str(o, "title", a->title);
+    json_member_str(o, "description", b->description);
+    json_member_text(o, "visibility", visibility_name(a->visibility));
+    json_member_str(o, "creator_id", a->creator);
+    json_member_str(o, "org", a->org);
+    json_member_text(o, "kind", agent_kind_name(a->kind));
+    json_member_int(o, "skills", (int64_t)a->n_skills);
+    json_member_int(o, "revision", a->revision);
+    json_member_text(o, "state", agent_state_name(b->state));
+    json_member_bool(o, "paused", b->is_paused);
     json_close(o, '}');
 }
 
@@ -56,15 +43,12 @@ void speak_problems(struct json_out *o, const struct card_problems *p)
     json_open(o, '[');
     for (size_t i = 0; i < p->n; i++) {
         json_open(o, '{');
-        json_key(o, STR("pointer"));
-        json_put_str(o, p->list[i].pointer);
-        json_key(o, STR("message"));
-        json_put_str(o, p->list[i].message);
+        json_member_text(o, "pointer", p->list[i].pointer);
+        json_member_text(o, "message", p->list[i].message);
         json_close(o, '}');
     }
     json_close(o, ']');
-    json_key(o, STR("total"));
-    json_put_int(o, (int64_t)p->n_all);
+    json_member_int(o, "total", (int64_t)p->n_all);
     json_close(o, '}');
 }
 
@@ -122,19 +106,12 @@ void speak_grant(struct json_out *o, struct str agent,
                  const struct agent_grant *g)
 {
     json_open(o, '{');
-    json_key(o, STR("id"));
-    json_put_str(o, str_of(g->id.text));
-    json_key(o, STR("agent"));
-    json_put_str(o, agent);
-    put_str_or_null(o, STR("user"), g->user);
-    put_str_or_null(o, STR("org"), g->org);
-    json_key(o, STR("expires_ms"));
-    if (g->expires_ms)
-        json_put_int(o, g->expires_ms);
-    else
-        json_put_null(o);
-    json_key(o, STR("created_ms"));
-    json_put_int(o, g->created_ms);
-    put_str_or_null(o, STR("by"), g->by);
+    json_member_text(o, "id", str_of(g->id.text));
+    json_member_text(o, "agent", agent);
+    json_member_str(o, "user", g->user);
+    json_member_str(o, "org", g->org);
+    json_member_ms(o, "expires_ms", g->expires_ms);
+    json_member_int(o, "created_ms", g->created_ms);
+    json_member_str(o, "by", g->by);
     json_close(o, '}');
 }

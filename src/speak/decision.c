@@ -7,37 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void put_int(struct json_out *o, struct str key, int64_t v)
-{
-    json_key(o, key);
-    json_put_int(o, v);
-}
-
-static void put_int_or_null(struct json_out *o, struct str key, int64_t v,
-                            bool is_known)
-{
-    json_key(o, key);
-    if (is_known)
-        json_put_int(o, v);
-    else
-        json_put_null(o);
-}
-
-static void put_bool(struct json_out *o, struct str key, bool v)
-{
-    json_key(o, key);
-    json_put_bool(o, v);
-}
-
-static void put_real(struct json_out *o, struct str key, double v)
-{
-    json_key(o, key);
-    json_put_real(o, v);
-}
-
 /* 0.362 and not 0.36199998855590820: whoever reads it back into a float has
  * the same one. */
-static void put_float(struct json_out *o, struct str key, float v)
+static void put_float(struct json_out *o, const char *key, float v)
 {
     char digits[32];
     double d = (double)v;
@@ -48,7 +20,7 @@ static void put_float(struct json_out *o, struct str key, float v)
         if ((float)d == v)
             break;
     }
-    put_real(o, key, d);
+    json_member_real(o, key, d);
 }
 
 /* To be looked at, not to be computed with. */
@@ -63,19 +35,19 @@ static void put_candidate(struct json_out *o, const struct candidate *c,
     bool is_whole = length == SPEAK_WHOLE;
 
     json_open(o, '{');
-    put_str(o, STR("agent"), c->agent);
-    put_real(o, STR("score"), is_whole ? c->score : rounded(c->score));
-    put_float(o, STR("semantic"), c->signals.semantic);
-    put_float(o, STR("performance"), c->signals.performance);
-    put_float(o, STR("keyword"), c->signals.keyword);
-    put_float(o, STR("recency"), c->signals.recency);
-    put_str_or_null(o, STR("best_skill_id"), c->skill);
+    json_member_text(o, "agent", c->agent);
+    json_member_real(o, "score", is_whole ? c->score : rounded(c->score));
+    put_float(o, "semantic", c->signals.semantic);
+    put_float(o, "performance", c->signals.performance);
+    put_float(o, "keyword", c->signals.keyword);
+    put_float(o, "recency", c->signals.recency);
+    json_member_str(o, "best_skill_id", c->skill);
     if (is_whole) {
-        put_float(o, STR("cosine"), c->signals.cosine);
-        put_float(o, STR("text"), c->signals.text);
-        put_float(o, STR("learned"), c->signals.learned);
-        put_float(o, STR("discount"), c->signals.discount);
-        put_str_or_null(o, STR("matched_keyword"), c->keyword);
+        put_float(o, "cosine", c->signals.cosine);
+        put_float(o, "text", c->signals.text);
+        put_float(o, "learned", c->signals.learned);
+        put_float(o, "discount", c->signals.discount);
+        json_member_str(o, "matched_keyword", c->keyword);
     }
     json_close(o, '}');
 }
@@ -98,11 +70,11 @@ static void put_gate(struct json_out *o, const struct decision *d,
 {
     if (!d->gate)
         return;
-    put_str(o, STR("gate"), gate_answer_name((enum gate_answer)d->gate));
+    json_member_text(o, "gate", gate_answer_name((enum gate_answer)d->gate));
     if (length == SPEAK_BRIEF)
         return;
-    put_str_or_null(o, STR("gate_rule"), d->gate_rule);
-    put_str_or_null(o, STR("gate_reason"), d->gate_reason);
+    json_member_str(o, "gate_rule", d->gate_rule);
+    json_member_str(o, "gate_reason", d->gate_reason);
 }
 
 /* A score is that of the semantic layer, or the classifier's confidence; the
@@ -113,53 +85,51 @@ static void put_answer(struct json_out *o, const struct decision *d,
     bool has_score = d->layer == LAYER_SEMANTIC || d->layer == LAYER_INTENT;
     bool is_whole = length == SPEAK_WHOLE;
 
-    put_str_or_null(o, STR("id"), str_of(d->id.text));
-    put_str(o, STR("layer"), layer_name(d->layer));
-    put_str(o, STR("agent"), d->agent);
-    put_str_or_null(o, STR("skill"), d->skill);
+    json_member_str(o, "id", str_of(d->id.text));
+    json_member_text(o, "layer", layer_name(d->layer));
+    json_member_text(o, "agent", d->agent);
+    json_member_str(o, "skill", d->skill);
     json_key(o, STR("score"));
     if (has_score)
         json_put_real(o, is_whole ? d->score : rounded(d->score));
     else
         json_put_null(o);
-    put_real(o, STR("threshold"), d->threshold);
+    json_member_real(o, "threshold", d->threshold);
     json_key(o, STR("margin"));
     if (d->layer == LAYER_SEMANTIC)
         json_put_real(o, is_whole ? d->margin : rounded(d->margin));
     else
         json_put_null(o);
     if (d->is_explored)
-        put_bool(o, STR("explored"), true);
-    put_str(o, STR("reason"), d->reason);
+        json_member_bool(o, "explored", true);
+    json_member_text(o, "reason", d->reason);
     put_gate(o, d, length);
 }
 
 static void put_asked(struct json_out *o, const struct decision *d)
 {
-    put_int(o, STR("at_ms"), d->at_ms);
-    put_str_or_null(o, STR("task_id"), str_of(d->task_id.text));
-    put_int_or_null(o, STR("turn"), d->turn, d->turn > 0);
-    put_str_or_null(o, STR("conversation_id"), d->conversation_id);
-    put_str(o, STR("requester"), d->requester);
-    put_str_or_null(o, STR("org"), d->org);
-    put_str(o, STR("text"), d->text);
+    json_member_int(o, "at_ms", d->at_ms);
+    json_member_str(o, "task_id", str_of(d->task_id.text));
+    json_member_known(o, "turn", d->turn > 0, d->turn);
+    json_member_str(o, "conversation_id", d->conversation_id);
+    json_member_text(o, "requester", d->requester);
+    json_member_str(o, "org", d->org);
+    json_member_text(o, "text", d->text);
 }
 
 static void put_outcome(struct json_out *o, const struct decision *d)
 {
     bool is_judged = d->verdict != VERDICT_OPEN;
 
-    put_str(o, STR("verdict"), verdict_name(d->verdict));
-    put_int_or_null(o, STR("verdict_ms"), d->verdict_ms, is_judged);
-    put_str_or_null(o, STR("overridden_to"), d->overridden_to);
-    put_str_or_null(o, STR("overridden_by"), d->overridden_by);
-    put_int_or_null(o, STR("overridden_ms"), d->overridden_ms,
-                    d->overridden_to.n);
-    put_int_or_null(o, STR("answer_chars"), d->answer_chars,
-                    d->answer_chars >= 0);
-    put_int_or_null(o, STR("latency_ms"), d->latency_ms, d->latency_ms >= 0);
-    put_str_or_null(o, STR("error_code"), d->error_code);
-    put_bool(o, STR("followed"), d->is_followed);
+    json_member_text(o, "verdict", verdict_name(d->verdict));
+    json_member_known(o, "verdict_ms", is_judged, d->verdict_ms);
+    json_member_str(o, "overridden_to", d->overridden_to);
+    json_member_str(o, "overridden_by", d->overridden_by);
+    json_member_known(o, "overridden_ms", d->overridden_to.n, d->overridden_ms);
+    json_member_known(o, "answer_chars", d->answer_chars >= 0, d->answer_chars);
+    json_member_known(o, "latency_ms", d->latency_ms >= 0, d->latency_ms);
+    json_member_str(o, "error_code", d->error_code);
+    json_member_bool(o, "followed", d->is_followed);
 }
 
 static void put_intent(struct json_out *o, const struct intent_answer *i)
@@ -170,12 +140,12 @@ static void put_intent(struct json_out *o, const struct intent_answer *i)
         return;
     }
     json_open(o, '{');
-    put_bool(o, STR("good"), i->is_good);
-    put_str_or_null(o, STR("agent"), i->agent);
-    put_real(o, STR("confidence"), i->confidence);
-    put_str(o, STR("reasoning"), i->reasoning);
-    put_str_or_null(o, STR("why"), i->why);
-    put_int(o, STR("took_ms"), i->took_ms);
+    json_member_bool(o, "good", i->is_good);
+    json_member_str(o, "agent", i->agent);
+    json_member_real(o, "confidence", i->confidence);
+    json_member_text(o, "reasoning", i->reasoning);
+    json_member_str(o, "why", i->why);
+    json_member_int(o, "took_ms", i->took_ms);
     json_close(o, '}');
 }
 
@@ -185,10 +155,10 @@ static void put_rules(struct json_out *o, const struct decision *d)
 
     json_key(o, STR("weights"));
     json_open(o, '{');
-    put_real(o, STR("semantic"), d->weights.semantic);
-    put_real(o, STR("performance"), d->weights.performance);
-    put_real(o, STR("keyword"), d->weights.keyword);
-    put_real(o, STR("recency"), d->weights.recency);
+    json_member_real(o, "semantic", d->weights.semantic);
+    json_member_real(o, "performance", d->weights.performance);
+    json_member_real(o, "keyword", d->weights.keyword);
+    json_member_real(o, "recency", d->weights.recency);
     json_close(o, '}');
     json_key(o, STR("rules"));
     json_open(o, '{');
@@ -198,16 +168,16 @@ static void put_rules(struct json_out *o, const struct decision *d)
         if (r->layers_off >> i & 1)
             json_put_str(o, layer_name((enum layer)i));
     json_close(o, ']');
-    put_str_or_null(o, STR("default_agent"), r->default_agent);
-    put_real(o, STR("threshold"), r->threshold);
-    put_real(o, STR("text_blend"), r->text_blend);
-    put_real(o, STR("close_margin"), r->close_margin);
-    put_real(o, STR("explore"), r->explore);
-    put_real(o, STR("chance"), r->chance);
-    put_bool(o, STR("intent"), r->has_intent);
-    put_bool(o, STR("intent_if_ambiguous"), r->intent_is_ambiguous);
-    put_bool(o, STR("intent_over_bindings"), r->intent_is_over_bindings);
-    put_real(o, STR("intent_threshold"), r->intent_threshold);
+    json_member_str(o, "default_agent", r->default_agent);
+    json_member_real(o, "threshold", r->threshold);
+    json_member_real(o, "text_blend", r->text_blend);
+    json_member_real(o, "close_margin", r->close_margin);
+    json_member_real(o, "explore", r->explore);
+    json_member_real(o, "chance", r->chance);
+    json_member_bool(o, "intent", r->has_intent);
+    json_member_bool(o, "intent_if_ambiguous", r->intent_is_ambiguous);
+    json_member_bool(o, "intent_over_bindings", r->intent_is_over_bindings);
+    json_member_real(o, "intent_threshold", r->intent_threshold);
     json_close(o, '}');
 }
 
@@ -215,11 +185,11 @@ static void put_versions(struct json_out *o, const struct decision *d)
 {
     json_key(o, STR("versions"));
     json_open(o, '{');
-    put_str_or_null(o, STR("config"), d->config_version);
-    put_int(o, STR("registry"), d->registry_version);
-    put_int(o, STR("learning"), d->learn_version);
-    put_str_or_null(o, STR("model"), d->model);
-    put_str_or_null(o, STR("model_hash"), d->model_hash);
+    json_member_str(o, "config", d->config_version);
+    json_member_int(o, "registry", d->registry_version);
+    json_member_int(o, "learning", d->learn_version);
+    json_member_str(o, "model", d->model);
+    json_member_str(o, "model_hash", d->model_hash);
     json_close(o, '}');
 }
 
@@ -241,13 +211,12 @@ static void put_vector(struct json_out *o, struct str packed)
 
 static void put_inputs(struct json_out *o, const struct decision *d)
 {
-    put_bool(o, STR("by_agent"), d->is_by_agent);
-    put_str_or_null(o, STR("executor"), d->executor);
-    json_key(o, STR("source"));
-    json_put_raw(o, d->source.n ? d->source : STR("{}"));
-    put_str_or_null(o, STR("stuck_to"), d->stuck_to);
+    json_member_bool(o, "by_agent", d->is_by_agent);
+    json_member_str(o, "executor", d->executor);
+    json_member_raw(o, "source", d->source.n ? d->source : STR("{}"));
+    json_member_str(o, "stuck_to", d->stuck_to);
     put_intent(o, &d->intent);
-    put_int(o, STR("type"), d->type);
+    json_member_int(o, "type", d->type);
     put_rules(o, d);
     put_versions(o, d);
     put_vector(o, d->vector);
@@ -265,6 +234,6 @@ void speak_decision(struct json_out *o, const struct decision *d,
         put_inputs(o, d);
     if (length == SPEAK_LISTED)
         return;
-    put_int(o, STR("considered"), d->n_considered);
+    json_member_int(o, "considered", d->n_considered);
     speak_candidates(o, d->candidates, d->n_candidates, length);
 }

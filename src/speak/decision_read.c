@@ -121,18 +121,17 @@ static enum err read_source(struct arena *a, const struct json *v,
     const struct json *source = json_get(v, STR("source"));
     struct json_out o;
     struct buf text;
-    char *p = NULL;
+    enum err e = ERR_NOMEM;
 
     if (!source || source->type != JSON_OBJ || !source->kids.n)
         return OK;
     buf_init(&text, SOURCE_BYTES);
     o = json_out(&text);
     json_put(&o, source);
-    if (!text.over)
-        p = arena_strdup(a, buf_str(&text));
-    out->source = (struct str){p, p ? text.n : 0};
+    if (!text.over && arena_keep(a, buf_str(&text), &out->source))
+        e = OK;
     buf_fini(&text);
-    return p ? OK : ERR_NOMEM;
+    return e;
 }
 
 static enum verdict verdict_in(const struct json *v)

@@ -242,26 +242,25 @@ void speak_delegation_result(struct json_out *o, struct str key,
 {
     bool is_done = t->status == TASK_COMPLETED;
 
-    put_str(o, original_id.n ? STR("original_id") : STR("sessionKey"),
-            original_id.n ? original_id : key);
-    put_str(o, STR("task_id"), str_of(t->id.text));
-    put_str(o, STR("status"), is_done ? STR("completed") : STR("failed"));
+    json_member_text(o, original_id.n ? "original_id" : "sessionKey",
+                     original_id.n ? original_id : key);
+    json_member_text(o, "task_id", str_of(t->id.text));
+    json_member_text(o, "status", is_done ? STR("completed") : STR("failed"));
     if (!is_done) {
-        put_str(o, STR("error"), words_of(&t->result));
+        json_member_text(o, "error", words_of(&t->result));
         return;
     }
-    put_str(o, STR("text"), t->result.text);
-    json_key(o, STR("metadata"));
-    json_put_raw(o, t->result.metadata.n ? t->result.metadata : STR("{}"));
+    json_member_text(o, "text", t->result.text);
+    json_member_raw(o, "metadata",
+                    t->result.metadata.n ? t->result.metadata : STR("{}"));
 }
 
 static void put_head(struct json_out *o, struct str status, struct str key,
                      struct str task_id)
 {
-    put_str(o, STR("status"), status);
-    if (key.n)
-        put_str(o, STR("sessionKey"), key);
-    put_str(o, STR("task_id"), task_id);
+    json_member_text(o, "status", status);
+    json_member_some(o, "sessionKey", key);
+    json_member_text(o, "task_id", task_id);
 }
 
 void speak_delegated(struct json_out *o, struct str key, const struct task *t)
@@ -272,11 +271,11 @@ void speak_delegated(struct json_out *o, struct str key, const struct task *t)
         put_head(o, STR("accepted"), key, id);
     } else if (t->status == TASK_COMPLETED) {
         put_head(o, STR("completed"), key, id);
-        put_str(o, STR("response"), t->result.text);
+        json_member_text(o, "response", t->result.text);
     } else {
         put_head(o, t->status == TASK_EXPIRED ? STR("timeout") : STR("error"),
                  key, id);
-        put_str(o, STR("error"), words_of(&t->result));
+        json_member_text(o, "error", words_of(&t->result));
     }
 }
 
@@ -287,7 +286,7 @@ void speak_delegation_timeout(struct json_out *o, struct str key,
 
     why_err(&why, OK, "it was not done within %lld ms", (long long)wait_ms);
     put_head(o, STR("timeout"), key, task_id);
-    put_str(o, STR("error"), str_of(why.text));
+    json_member_text(o, "error", str_of(why.text));
 }
 
 void speak_delegation_accepted(struct json_out *o, struct str key,
@@ -299,11 +298,10 @@ void speak_delegation_accepted(struct json_out *o, struct str key,
 void speak_delegation_refused(struct json_out *o, enum err e, struct str words,
                               struct str details)
 {
-    put_str(o, STR("status"), STR("error"));
-    put_str(o, STR("error"), words.n ? words : str_of(err_row(e)->wording));
-    put_str(o, STR("code"), str_of(err_row(e)->code));
+    json_member_text(o, "status", STR("error"));
+    json_member_text(o, "error", words.n ? words : str_of(err_row(e)->wording));
+    json_member_text(o, "code", str_of(err_row(e)->code));
     if (!details.n || str_eq(details, STR("{}")))
         return;
-    json_key(o, STR("details"));
-    json_put_raw(o, details);
+    json_member_raw(o, "details", details);
 }

@@ -141,30 +141,25 @@ static enum err put_in(struct msg *m, struct str *text, struct str key,
     struct buf quoted, whole;
     struct json_out o = json_out(&quoted);
     enum err e = ERR_NOMEM;
-    char *kept = NULL;
 
     buf_init(&quoted, 1024);
     buf_init(&whole, MSG_TEXT_MAX);
     json_put_str(&o, value);
     if (!quoted.over)
         e = json_splice(&whole, *text, key, buf_str(&quoted), NULL);
-    if (!e) {
-        kept = arena_strdup(&m->arena, buf_str(&whole));
-        *text = (struct str){kept, kept ? whole.n : 0};
-    }
+    if (!e && !arena_keep(&m->arena, buf_str(&whole), text))
+        e = ERR_NOMEM;
     buf_fini(&quoted);
     buf_fini(&whole);
-    return e ? e : kept ? OK : ERR_NOMEM;
+    return e;
 }
 
 static enum err keep_text(struct msg *m, struct str body,
                           const struct envelope *e, bool has_from)
 {
     char moment[RFC3339_BYTES];
-    char *copy = arena_strdup(&m->arena, body);
-    enum err err = copy ? OK : ERR_NOMEM;
+    enum err err = arena_keep(&m->arena, body, &m->call.text) ? OK : ERR_NOMEM;
 
-    m->call.text = (struct str){copy, copy ? body.n : 0};
     if (!err && !has_from)
         err = put_in(m, &m->call.text, STR("from"), e->from);
     if (!err && !m->call.has_timestamp)
@@ -203,17 +198,17 @@ static struct str conversation_of(struct msg *m, const struct envelope *e)
 static enum err make_key(struct msg *m, const struct envelope *e)
 {
     struct buf out;
-    char *key;
+    bool ok;
 
     if (!e->message_id.n)
         return OK;
     buf_init(&out, MSG_KEY_MAX + 1);
     buf_add_str(&out, STR("envelope:"));
     buf_add_str(&out, e->message_id);
-    key = out.over ? NULL : arena_strdup(&m->arena, buf_str(&out));
-    m->call.idempotency_key = (struct str){key, key ? out.n : 0};
+    ok = !out.over &&
+         arena_keep(&m->arena, buf_str(&out), &m->call.idempotency_key);
     buf_fini(&out);
-    return key ? OK : why_err(&m->why, ERR_NOMEM, "out of memory");
+    return ok ? OK : why_err(&m->why, ERR_NOMEM, "out of memory");
 }
 
 /* Where the payload went: what was put in stands behind everything else, or in

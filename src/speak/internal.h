@@ -3,25 +3,6 @@
 
 #include "speak/speak.h"
 
-/* Members of the object that is open. */
-
-static inline void put_str(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    json_put_str(o, s);
-}
-
-/* An empty string is null. */
-static inline void put_str_or_null(struct json_out *o, struct str key,
-                                   struct str s)
-{
-    json_key(o, key);
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
 /* fields.c: the members of one object, read by a table. */
 
 enum field_type {

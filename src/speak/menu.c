@@ -147,8 +147,8 @@ void speak_telegram_menu(struct json_out *o, const struct speak_command *list,
     json_open(o, '[');
     for (size_t i = 0; i < n; i++) {
         json_open(o, '{');
-        put_str(o, STR("command"), menu[i].menu);
-        put_str(o, STR("description"), describe(&w, menu[i].agent, most));
+        json_member_text(o, "command", menu[i].menu);
+        json_member_text(o, "description", describe(&w, menu[i].agent, most));
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -161,12 +161,10 @@ static void put_text_option(struct json_out *o)
     json_key(o, STR("options"));
     json_open(o, '[');
     json_open(o, '{');
-    json_key(o, STR("type"));
-    json_put_int(o, 3);
-    put_str(o, STR("name"), STR("text"));
-    put_str(o, STR("description"), STR("What it is to do"));
-    json_key(o, STR("required"));
-    json_put_bool(o, true);
+    json_member_int(o, "type", 3);
+    json_member_text(o, "name", STR("text"));
+    json_member_text(o, "description", STR("What it is to do"));
+    json_member_bool(o, "required", true);
     json_close(o, '}');
     json_close(o, ']');
 }
@@ -181,12 +179,11 @@ void speak_discord_menu(struct json_out *o, const struct speak_command *list,
     json_open(o, '[');
     for (size_t i = 0; i < n; i++) {
         json_open(o, '{');
-        put_str(o, STR("name"), menu[i].menu);
-        json_key(o, STR("type"));
-        json_put_int(o, 1);
-        put_str(o, STR("description"),
-                describe(&w, menu[i].agent,
-                         (struct space){DISCORD_UNITS, WORDS_BYTES}));
+        json_member_text(o, "name", menu[i].menu);
+        json_member_int(o, "type", 1);
+        json_member_text(o, "description",
+                         describe(&w, menu[i].agent,
+                                  (struct space){DISCORD_UNITS, WORDS_BYTES}));
         put_text_option(o);
         json_close(o, '}');
     }
@@ -221,13 +218,13 @@ void speak_command(struct json_out *o, const struct speak_command *c)
     struct line w;
 
     json_open(o, '{');
-    put_str(o, STR("command"), typed(c, command));
-    put_str(o, STR("agent"), c->agent->name);
-    put_str(
-        o, STR("description"),
+    json_member_text(o, "command", typed(c, command));
+    json_member_text(o, "agent", c->agent->name);
+    json_member_text(
+        o, "description",
         describe(&w, c->agent, (struct space){TELEGRAM_UNITS, WORDS_BYTES}));
-    put_str_or_null(o, STR("menu"), c->menu);
+    json_member_str(o, "menu", c->menu);
     if (!c->menu.n)
-        put_str(o, STR("left_out"), c->why);
+        json_member_text(o, "left_out", c->why);
     json_close(o, '}');
 }

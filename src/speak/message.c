@@ -101,8 +101,6 @@ static bool is_plain(struct str s)
 enum err speak_key(struct arena *a, struct str header, struct str *key,
                    struct why *why)
 {
-    char *copy;
-
     if (!header.n)
         return OK;
     if (header.n > MSG_KEY_MAX || !is_plain(header))
@@ -114,22 +112,17 @@ enum err speak_key(struct arena *a, struct str header, struct str *key,
         return why_err(why, ERR_BAD_REQUEST,
                        "the Idempotency-Key header and idempotency_key differ: "
                        "give one of them");
-    copy = arena_strdup(a, header);
-    if (!copy)
-        return why_err(why, ERR_NOMEM, "out of memory");
-    *key = (struct str){copy, header.n};
-    return OK;
+    return arena_keep(a, header, key)
+               ? OK
+               : why_err(why, ERR_NOMEM, "out of memory");
 }
 
 /* The body goes with the request. */
 static enum err keep(struct msg *m, struct str document, struct str *out)
 {
-    char *copy = arena_strdup(&m->arena, document.p ? document : STR("{}"));
-
-    if (!copy)
-        return why_err(&m->why, ERR_NOMEM, "out of memory");
-    *out = (struct str){copy, document.p ? document.n : 2};
-    return OK;
+    return arena_keep(&m->arena, document.p ? document : STR("{}"), out)
+               ? OK
+               : why_err(&m->why, ERR_NOMEM, "out of memory");
 }
 
 static void mean(struct buf *out, struct str s)

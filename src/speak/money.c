@@ -157,24 +157,17 @@ void speak_line(struct sheet *s, const struct speak_line *l)
     sheet_str(s, l->posting);
 }
 
-static void put_number(struct json_out *o, struct str key, int64_t v)
-{
-    json_key(o, key);
-    json_put_int(o, v);
-}
-
 void speak_books(struct json_out *o, const struct speak_books *b)
 {
     json_open(o, '{');
-    json_key(o, STR("is_right"));
-    json_put_bool(o, b->n_problems == 0);
-    put_number(o, STR("accounts"), b->n_accounts);
-    put_number(o, STR("postings"), b->n_postings);
-    put_number(o, STR("entries"), b->n_entries);
-    put_number(o, STR("turns"), b->n_turns);
-    put_number(o, STR("reservations"), b->n_reserved);
-    put_number(o, STR("reserved_micros"), b->reserved_micros);
-    put_number(o, STR("problems_total"), b->n_problems);
+    json_member_bool(o, "is_right", b->n_problems == 0);
+    json_member_int(o, "accounts", b->n_accounts);
+    json_member_int(o, "postings", b->n_postings);
+    json_member_int(o, "entries", b->n_entries);
+    json_member_int(o, "turns", b->n_turns);
+    json_member_int(o, "reservations", b->n_reserved);
+    json_member_int(o, "reserved_micros", b->reserved_micros);
+    json_member_int(o, "problems_total", b->n_problems);
     json_key(o, STR("problems"));
     json_open(o, '[');
     for (size_t i = 0; i < b->n_shown; i++)

@@ -7,14 +7,14 @@
 #include "base/rfc3339.h"
 
 /* To the second; zero: null. */
-static void put_moment(struct json_out *o, struct str key, int64_t ms)
+static void put_moment(struct json_out *o, const char *key, int64_t ms)
 {
     char text[RFC3339_BYTES];
 
     if (ms)
-        put_str(o, key, rfc3339_write(ms - ms % 1000, text));
+        json_member_text(o, key, rfc3339_write(ms - ms % 1000, text));
     else
-        put_str_or_null(o, key, STR(""));
+        json_member_null(o, key);
 }
 
 static void put_keys(struct json_out *o, const struct pass *p)
@@ -38,26 +38,25 @@ void speak_pass(struct json_out *o, const struct speak_passed *s)
     const struct pass *p = s->pass;
     struct str to = s->envelope->to;
 
-    put_str(o, STR("message_id"), s->message_id);
-    put_str(o, STR("original_from"), s->envelope->from);
-    put_str(o, STR("original_to"), s->original_to.n ? s->original_to : to);
-    put_str(o, STR("routing_decision"), gate_answer_name(p->answer));
-    put_str(o, STR("target"), s->target.n ? s->target : to);
-    put_str(o, STR("reason"), str_of(p->reason));
-    put_moment(o, STR("timestamp"), s->at_ms);
-    put_str_or_null(o, STR("sla"), str_of(p->sla));
-    json_key(o, STR("logged"));
-    json_put_bool(o, s->is_logged);
-    put_str_or_null(o, STR("posted_to_channel"), p->channel);
+    json_member_text(o, "message_id", s->message_id);
+    json_member_text(o, "original_from", s->envelope->from);
+    json_member_text(o, "original_to", s->original_to.n ? s->original_to : to);
+    json_member_text(o, "routing_decision", gate_answer_name(p->answer));
+    json_member_text(o, "target", s->target.n ? s->target : to);
+    json_member_text(o, "reason", str_of(p->reason));
+    put_moment(o, "timestamp", s->at_ms);
+    json_member_str(o, "sla", str_of(p->sla));
+    json_member_bool(o, "logged", s->is_logged);
+    json_member_str(o, "posted_to_channel", p->channel);
 
-    put_str_or_null(o, STR("rule"), p->rule);
-    put_moment(o, STR("held_until"), p->held_until_ms);
-    put_str(o, STR("priority"), task_priority_name(p->priority));
+    json_member_str(o, "rule", p->rule);
+    put_moment(o, "held_until", p->held_until_ms);
+    json_member_text(o, "priority", task_priority_name(p->priority));
     put_keys(o, p);
-    put_str_or_null(o, STR("repeats"), p->repeats);
-    put_str_or_null(o, STR("task_id"), s->task_id);
-    put_str_or_null(o, STR("escalation_id"), s->escalation_id);
-    put_str_or_null(o, STR("status"), s->status);
-    put_str(o, STR("type"), s->envelope->type);
-    put_str_or_null(o, STR("reference"), s->envelope->reference);
+    json_member_str(o, "repeats", p->repeats);
+    json_member_str(o, "task_id", s->task_id);
+    json_member_str(o, "escalation_id", s->escalation_id);
+    json_member_str(o, "status", s->status);
+    json_member_text(o, "type", s->envelope->type);
+    json_member_str(o, "reference", s->envelope->reference);
 }

@@ -132,15 +132,6 @@ enum err speak_token_post(struct arena *a, struct str body,
 
 /* Out. */
 
-static void put_time_or_null(struct json_out *o, const char *key, int64_t ms)
-{
-    json_key(o, str_of(key));
-    if (ms)
-        json_put_int(o, ms);
-    else
-        json_put_null(o);
-}
-
 static void put_scopes(struct json_out *o, unsigned scopes)
 {
     json_key(o, STR("scopes"));
@@ -154,49 +145,36 @@ static void put_scopes(struct json_out *o, unsigned scopes)
 void speak_me(struct json_out *o, const struct caller *c)
 {
     json_open(o, '{');
-    json_key(o, STR("user"));
-    json_put_str(o, caller_name(c));
-    json_key(o, STR("role"));
-    json_put_str(o, role_name(c->role));
-    put_str_or_null(o, STR("org"), str_of(c->org));
-    put_str_or_null(o, STR("owner"), str_of(c->owner));
+    json_member_text(o, "user", caller_name(c));
+    json_member_text(o, "role", role_name(c->role));
+    json_member_str(o, "org", str_of(c->org));
+    json_member_str(o, "owner", str_of(c->owner));
     put_scopes(o, c->scopes);
-    json_key(o, STR("token_id"));
-    json_put_str(o, str_of(c->token_id.text));
-    put_time_or_null(o, "expires_ms", c->expires_ms);
+    json_member_text(o, "token_id", str_of(c->token_id.text));
+    json_member_ms(o, "expires_ms", c->expires_ms);
     json_close(o, '}');
 }
 
 void speak_user(struct json_out *o, const struct speak_user *u)
 {
     json_open(o, '{');
-    json_key(o, STR("name"));
-    json_put_str(o, u->name);
-    json_key(o, STR("role"));
-    json_put_str(o, role_name(u->role));
-    put_str_or_null(o, STR("org"), u->org);
-    put_str_or_null(o, STR("owner"), u->owner);
-    json_key(o, STR("created_ms"));
-    json_put_int(o, u->created_ms);
+    json_member_text(o, "name", u->name);
+    json_member_text(o, "role", role_name(u->role));
+    json_member_str(o, "org", u->org);
+    json_member_str(o, "owner", u->owner);
+    json_member_int(o, "created_ms", u->created_ms);
     json_close(o, '}');
 }
 
 void speak_token(struct json_out *o, const struct speak_token *t)
 {
     json_open(o, '{');
-    json_key(o, STR("id"));
-    json_put_str(o, t->id);
-    json_key(o, STR("user"));
-    json_put_str(o, t->user);
-    json_key(o, STR("label"));
-    json_put_str(o, t->label);
+    json_member_text(o, "id", t->id);
+    json_member_text(o, "user", t->user);
+    json_member_text(o, "label", t->label);
     put_scopes(o, t->scopes);
-    json_key(o, STR("created_ms"));
-    json_put_int(o, t->created_ms);
-    put_time_or_null(o, "expires_ms", t->expires_ms);
-    if (t->secret.n) {
-        json_key(o, STR("token"));
-        json_put_str(o, t->secret);
-    }
+    json_member_int(o, "created_ms", t->created_ms);
+    json_member_ms(o, "expires_ms", t->expires_ms);
+    json_member_some(o, "token", t->secret);
     json_close(o, '}');
 }

@@ -10,12 +10,9 @@ void speak_error(struct buf *out, enum err e, struct str message,
     json_open(&o, '{');
     json_key(&o, STR("error"));
     json_open(&o, '{');
-    json_key(&o, STR("code"));
-    json_put_str(&o, str_of(row->code));
-    json_key(&o, STR("message"));
-    json_put_str(&o, message.n ? message : str_of(row->wording));
-    json_key(&o, STR("details"));
-    json_put_raw(&o, details.n ? details : STR("{}"));
+    json_member_text(&o, "code", str_of(row->code));
+    json_member_text(&o, "message", message.n ? message : str_of(row->wording));
+    json_member_raw(&o, "details", details.n ? details : STR("{}"));
     json_close(&o, '}');
     json_close(&o, '}');
     buf_add_char(out, '\n');

@@ -118,10 +118,9 @@ enum err speak_search_get(const char *const *names, const struct str *values,
 
 /* Six digits behind the point: more than a cosine in floats is worth, and
  * 0.87 does not become 0.87000000476. */
-static void put_score(struct json_out *o, struct str key, double v)
+static void put_score(struct json_out *o, const char *key, double v)
 {
-    json_key(o, key);
-    json_put_real(o, round(v * 1e6) / 1e6);
+    json_member_real(o, key, round(v * 1e6) / 1e6);
 }
 
 /* Which words of the query a document has, as stems. Every text of it is gone
@@ -244,8 +243,8 @@ static void put_words(struct json_out *o, struct words *w,
 static void put_parts(struct json_out *o, struct words *w,
                       const struct agent *a, const struct index_match *m)
 {
-    put_score(o, STR("semantic"), (double)m->semantic);
-    put_score(o, STR("text"), (double)m->text);
+    put_score(o, "semantic", (double)m->semantic);
+    put_score(o, "text", (double)m->text);
     put_words(o, w, a, m->skill);
 }
 
@@ -261,7 +260,7 @@ static void put_skills(struct json_out *o, const struct speak_hit *hit,
             continue;
         json_open(o, '{');
         card_write_skill_members(o, &hit->agent->skills[m->skill]);
-        put_score(o, STR("score"), (double)m->score);
+        put_score(o, "score", (double)m->score);
         if (w)
             put_parts(o, w, hit->agent, m);
         json_close(o, '}');
@@ -279,18 +278,18 @@ static void put_hit(struct json_out *o, const struct speak_hit *hit,
         best && best->skill < a->n_skills ? a->skills[best->skill].id : STR("");
 
     json_open(o, '{');
-    put_str(o, STR("name"), a->name);
-    put_str(o, STR("description"), a->description);
+    json_member_text(o, "name", a->name);
+    json_member_text(o, "description", a->description);
     put_skills(o, hit, w);
-    put_score(o, STR("score"), hit->score);
-    put_str_or_null(o, STR("best_skill_id"), best_id);
-    put_str_or_null(o, STR("title"), a->title);
-    put_str(o, STR("url"), a->url);
-    put_str(o, STR("visibility"), visibility_name(a->visibility));
-    put_str_or_null(o, STR("creator_id"), a->creator);
-    put_str_or_null(o, STR("org"), a->org);
-    put_str(o, STR("state"), agent_state_name(hit->state));
-    put_str_or_null(o, STR("version"), a->version);
+    put_score(o, "score", hit->score);
+    json_member_str(o, "best_skill_id", best_id);
+    json_member_str(o, "title", a->title);
+    json_member_text(o, "url", a->url);
+    json_member_text(o, "visibility", visibility_name(a->visibility));
+    json_member_str(o, "creator_id", a->creator);
+    json_member_str(o, "org", a->org);
+    json_member_text(o, "state", agent_state_name(hit->state));
+    json_member_str(o, "version", a->version);
     if (w && best)
         put_parts(o, w, a, best);
     json_close(o, '}');
@@ -301,9 +300,9 @@ static void put_formula(struct json_out *o, const struct speak_hits *h,
 {
     json_key(o, STR("formula"));
     json_open(o, '{');
-    put_str(o, STR("fusion"), fusion_names[h->fusion]);
-    put_score(o, STR("semantic"), h->semantic_weight);
-    put_score(o, STR("text"), h->text_weight);
+    json_member_text(o, "fusion", fusion_names[h->fusion]);
+    put_score(o, "semantic", h->semantic_weight);
+    put_score(o, "text", h->text_weight);
     json_close(o, '}');
     json_key(o, STR("words"));
     json_open(o, '[');
@@ -324,7 +323,7 @@ static void put_note(struct json_out *o, struct str note, size_t n_left)
                 STR_ARG(note), note.n ? "; " : "", n_left,
                 n_left == 1 ? "agent does" : "agents do");
     if (n_left || note.n)
-        put_str(o, STR("note"), n_left ? str_of(full.text) : note);
+        json_member_text(o, "note", n_left ? str_of(full.text) : note);
 }
 
 void speak_hits(struct json_out *o, const struct speak_hits *h)
@@ -341,9 +340,8 @@ void speak_hits(struct json_out *o, const struct speak_hits *h)
     while (n < h->n && (n == 0 || o->out->n - from <= h->max_bytes))
         put_hit(o, &h->list[n++], h->explains ? &words : NULL);
     json_close(o, ']');
-    json_key(o, STR("total"));
-    json_put_int(o, (int64_t)n);
-    put_str(o, STR("mode"), mode_names[h->mode]);
+    json_member_int(o, "total", (int64_t)n);
+    json_member_text(o, "mode", mode_names[h->mode]);
     put_note(o, h->note, h->n - n);
     if (h->explains)
         put_formula(o, h, &words);

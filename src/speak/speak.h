@@ -17,6 +17,7 @@
 #include "model/caller.h"
 #include "model/card.h"
 #include "model/envelope.h"
+#include "model/input.h"
 #include "model/msg.h"
 #include "model/near.h"
 #include "model/pass.h"
@@ -192,6 +193,17 @@ MUST_USE enum err speak_override(struct arena *a, struct str body,
                                  struct speak_word *out, struct why *why);
 MUST_USE enum err speak_feedback(struct arena *a, struct str body,
                                  struct speak_word *out, struct why *why);
+
+/* What is said to what an agent asked. Whether it is an answer to that is
+ * input_may_be_answered's to say. */
+
+struct speak_input {
+    struct str input_id;
+    struct input_answer answer;
+};
+
+MUST_USE enum err speak_input(struct arena *a, struct str body,
+                              struct speak_input *out, struct why *why);
 
 /* What is said to an escalation. */
 

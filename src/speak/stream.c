@@ -32,20 +32,12 @@ void speak_event_close(const struct speak_event *e)
     buf_add_str(out, STR("\n\n"));
 }
 
-static bool is_number(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] < '0' || s.p[i] > '9')
-            return false;
-    return s.n > 0;
-}
-
 enum err speak_place_read(struct str s, struct speak_place *out)
 {
     struct str number = s, epoch = str_cut(&number, '-');
     struct speak_place p;
 
-    if (!is_number(epoch) || !is_number(number) ||
+    if (!str_is_digits(epoch) || !str_is_digits(number) ||
         str_to_i64(epoch, &p.epoch) || str_to_i64(number, &p.number) ||
         p.number == INT64_MAX)
         return ERR_SYNTAX;

@@ -118,21 +118,6 @@ size_t tree_top(const struct tree_task *list, size_t n, size_t at)
 
 /* Saying. */
 
-static void put_int(struct json_out *o, struct str key, int64_t v)
-{
-    json_key(o, key);
-    json_put_int(o, v);
-}
-
-static void put_time(struct json_out *o, struct str key, int64_t v)
-{
-    json_key(o, key);
-    if (v)
-        json_put_int(o, v);
-    else
-        json_put_null(o);
-}
-
 static int64_t span(int64_t from_ms, int64_t to_ms)
 {
     return to_ms > from_ms ? to_ms - from_ms : 0;
@@ -146,18 +131,14 @@ static void put_times(struct json_out *o, const struct task *t, int64_t now_ms)
     int64_t began = t->turn > 1 ? t->deadline_ms - t->budget_ms : t->created_ms;
     int64_t end = is_over ? t->finished_ms : now_ms;
 
-    put_int(o, STR("created_ms"), t->created_ms);
-    put_int(o, STR("began_ms"), began);
-    put_time(o, STR("started_ms"), t->started_ms);
-    put_time(o, STR("finished_ms"), is_over ? t->finished_ms : 0);
-    put_int(o, STR("waited_ms"),
-            span(began, t->started_ms ? t->started_ms : end));
-    json_key(o, STR("worked_ms"));
-    if (t->started_ms)
-        json_put_int(o, span(t->started_ms, end));
-    else
-        json_put_null(o);
-    put_int(o, STR("duration_ms"), span(began, end));
+    json_member_int(o, "created_ms", t->created_ms);
+    json_member_int(o, "began_ms", began);
+    json_member_ms(o, "started_ms", t->started_ms);
+    json_member_ms(o, "finished_ms", is_over ? t->finished_ms : 0);
+    json_member_int(o, "waited_ms",
+                    span(began, t->started_ms ? t->started_ms : end));
+    json_member_known(o, "worked_ms", t->started_ms, span(t->started_ms, end));
+    json_member_int(o, "duration_ms", span(began, end));
 }
 
 static void put_error(struct json_out *o, const struct task *t)
@@ -168,8 +149,8 @@ static void put_error(struct json_out *o, const struct task *t)
         return;
     }
     json_open(o, '{');
-    put_str(o, STR("code"), t->result.error_code);
-    put_str(o, STR("message"), tree_text(t->result.error));
+    json_member_text(o, "code", t->result.error_code);
+    json_member_text(o, "message", tree_text(t->result.error));
     json_close(o, '}');
 }
 
@@ -178,25 +159,25 @@ static void put_task(struct json_out *o, const struct tree_task *x,
 {
     const struct task *t = &x->t;
 
-    put_str(o, STR("task_id"), str_of(t->id.text));
-    put_str_or_null(o, STR("parent_task_id"), t->parent_id);
-    put_str(o, STR("agent"), t->agent);
-    put_str_or_null(o, STR("by_agent"), t->by_agent);
-    put_str_or_null(o, STR("skill"), t->skill);
-    put_str(o, STR("status"), task_status_name(t->status));
-    put_str_or_null(o, STR("mode"), delegation_mode_name(x->mode));
-    put_int(o, STR("depth"), t->depth);
-    put_int(o, STR("turn"), t->turn);
-    put_int(o, STR("attempt"), t->attempt);
-    put_str(o, STR("text"), tree_text(t->text));
+    json_member_text(o, "task_id", str_of(t->id.text));
+    json_member_str(o, "parent_task_id", t->parent_id);
+    json_member_text(o, "agent", t->agent);
+    json_member_str(o, "by_agent", t->by_agent);
+    json_member_str(o, "skill", t->skill);
+    json_member_text(o, "status", task_status_name(t->status));
+    json_member_str(o, "mode", delegation_mode_name(x->mode));
+    json_member_int(o, "depth", t->depth);
+    json_member_int(o, "turn", t->turn);
+    json_member_int(o, "attempt", t->attempt);
+    json_member_text(o, "text", tree_text(t->text));
     put_times(o, t, now_ms);
-    put_int(o, STR("price_micros"), t->price_micros);
-    put_int(o, STR("captured_micros"), x->captured_micros);
+    json_member_int(o, "price_micros", t->price_micros);
+    json_member_int(o, "captured_micros", x->captured_micros);
     json_key(o, STR("branch"));
     json_open(o, '{');
-    put_int(o, STR("tasks"), 1 + x->n_below);
-    put_int(o, STR("price_micros"), x->branch_price_micros);
-    put_int(o, STR("captured_micros"), x->branch_captured_micros);
+    json_member_int(o, "tasks", 1 + x->n_below);
+    json_member_int(o, "price_micros", x->branch_price_micros);
+    json_member_int(o, "captured_micros", x->branch_captured_micros);
     json_close(o, '}');
     put_error(o, t);
 }
@@ -253,13 +234,12 @@ static void put_sums(struct json_out *o, const struct speak_tree *tree)
 {
     const struct tree_task *top = &tree->list[tree->top];
 
-    put_str(o, STR("root_user"), top->t.root_user);
-    json_key(o, STR("is_whole"));
-    json_put_bool(o, tree->is_whole && !tree->is_cut);
-    put_int(o, STR("tasks"), 1 + top->n_below);
-    put_int(o, STR("open"), count_open(tree));
-    put_int(o, STR("price_micros"), top->branch_price_micros);
-    put_int(o, STR("captured_micros"), top->branch_captured_micros);
+    json_member_text(o, "root_user", top->t.root_user);
+    json_member_bool(o, "is_whole", tree->is_whole && !tree->is_cut);
+    json_member_int(o, "tasks", 1 + top->n_below);
+    json_member_int(o, "open", count_open(tree));
+    json_member_int(o, "price_micros", top->branch_price_micros);
+    json_member_int(o, "captured_micros", top->branch_captured_micros);
 }
 
 void speak_tree_item(struct json_out *o, const struct speak_tree *tree)
@@ -267,12 +247,12 @@ void speak_tree_item(struct json_out *o, const struct speak_tree *tree)
     const struct task *t = &tree->list[tree->top].t;
 
     json_open(o, '{');
-    put_str(o, STR("root_task_id"), tree->root_id);
+    json_member_text(o, "root_task_id", tree->root_id);
     put_sums(o, tree);
-    put_str(o, STR("agent"), t->agent);
-    put_str_or_null(o, STR("by_agent"), t->by_agent);
-    put_str(o, STR("status"), task_status_name(t->status));
-    put_str(o, STR("text"), tree_text(t->text));
+    json_member_text(o, "agent", t->agent);
+    json_member_str(o, "by_agent", t->by_agent);
+    json_member_text(o, "status", task_status_name(t->status));
+    json_member_text(o, "text", tree_text(t->text));
     put_times(o, t, tree->now_ms);
     json_close(o, '}');
 }
@@ -280,9 +260,9 @@ void speak_tree_item(struct json_out *o, const struct speak_tree *tree)
 void speak_tree(struct json_out *o, const struct speak_tree *tree)
 {
     json_open(o, '{');
-    put_str(o, STR("task_id"), tree->task_id);
+    json_member_text(o, "task_id", tree->task_id);
     /* Who sees only a part need not know of what. */
-    put_str_or_null(o, STR("root_task_id"),
+    json_member_str(o, "root_task_id",
                     tree->is_whole ? tree->root_id : STR(""));
     put_sums(o, tree);
     json_key(o, STR("tree"));

@@ -137,8 +137,13 @@ static void add_param(struct text *t)
 static const char *compare_words(const struct condition *c)
 {
     static const char *const words[] = {
-        [IS] = " = ",          [IS_NOT] = " IS NOT ", [IS_LESS] = " < ",
-        [IS_AT_MOST] = " <= ", [IS_MORE] = " > ",     [IS_AT_LEAST] = " >= ",
+        [IS] = " = ",
+        [IS_NOT] = " IS NOT ",
+        [IS_LESS] = " < ",
+        [IS_AT_MOST] = " <= ",
+        [IS_MORE] = " > ",
+        [IS_AT_LEAST] = " >= ",
+        [IS_OR_ALL] = " IN ('*', ",
     };
 
     if (c->compare == IS && c->value.type == VALUE_NULL)
@@ -235,7 +240,8 @@ static void add_where_in(struct text *t, const struct branch *b)
         for (uint8_t i = from; i < to; i++) {
             add(t, i > from ? " OR " : "");
             add_column(t, b->ask->table, c->columns[i]);
-            buf_addf(&t->b, "%s?%d", compare_words(c), param);
+            buf_addf(&t->b, "%s?%d%s", compare_words(c), param,
+                     c->compare == IS_OR_ALL ? ")" : "");
         }
         add(t, ")");
     }

@@ -1,5 +1,6 @@
 #include "base/fault.h"
 #include "store/store.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 
 #include <fcntl.h>
@@ -10,10 +11,7 @@ static char root[64];
 
 static void remove_root(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", root);
-    CHECK(system(command) == 0);
+    folder_remove(root);
 }
 
 static struct str in_root(const char *name)

@@ -2,19 +2,10 @@
  * sums of. Slow on purpose; tests ask after every step. */
 #include "task/internal.h"
 
-static size_t count(const struct list *l)
-{
-    size_t n = 0;
-
-    for (struct list_node *at = list_first(l); at; at = list_next(l, at))
-        n++;
-    return n;
-}
-
 /* Listeners are idle exactly when they have read everything, or hear of it. */
 static bool listeners_are_right(const struct task_entry *e, int64_t *n)
 {
-    size_t n_idle = 0;
+    size_t n_idle = 0, n_hearers = 0;
 
     for (struct list_node *at = list_first(&e->listeners); at;
          at = list_next(&e->listeners, at)) {
@@ -23,9 +14,10 @@ static bool listeners_are_right(const struct task_entry *e, int64_t *n)
         if (l->entry != e || strcmp(l->task_id.text, e->t.id.text) != 0)
             return false;
         n_idle += list_has(&l->news_node) && l->next > e->last_number;
+        n_hearers += l->hears_inputs;
         (*n)++;
     }
-    return count(&e->idle) <= n_idle;
+    return list_length(&e->idle) <= n_idle && n_hearers == e->n_hearers;
 }
 
 static bool state_is_right(const struct tasks *ts, const struct task_entry *e)
@@ -129,13 +121,13 @@ static bool entries_are_right(const struct tasks *ts, enum entry_state state,
 {
     const struct list *l = &ts->entries[state];
 
-    if (count(l) != ts->n_entries[state])
+    if (list_length(l) != ts->n_entries[state])
         return false;
     for (struct list_node *n = list_first(l); n; n = list_next(l, n)) {
         const struct task_entry *e = entry_of_node(n);
 
         if (e->state != state || e->ts != ts || !state_is_right(ts, e) ||
-            !head_is_right(e) || !ring_check(&e->ring) ||
+            !head_is_right(e) || !ring_check(&e->ring) || !inputs_check(e) ||
             !listeners_are_right(e, &s->listeners) || !answers_are_right(e, s))
             return false;
         if (timer_is_set(&e->began) != (state <= GOING_ON) ||
@@ -170,7 +162,7 @@ bool tasks_check(const struct tasks *ts)
         if (!entries_are_right(ts, (enum entry_state)state, &s))
             return false;
     for (int head = HEAD_READY; head < N_HEAD_STATES; head++)
-        if (count(&ts->heads[head]) != s.n_heads[head])
+        if (list_length(&ts->heads[head]) != s.n_heads[head])
             return false;
     if (!list_is_empty(&ts->heads[HEAD_READY]) &&
         !list_has(&ts->ready_job.node))

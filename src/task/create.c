@@ -44,7 +44,7 @@ static bool make_envelope_key(struct msg *m, struct task *t)
     const struct envelope *e = m->call.envelope;
     char from[ENVELOPE_NAME_MAX], to[ENVELOPE_NAME_MAX];
     struct buf key;
-    char *copy;
+    bool ok;
 
     buf_init(&key, 2 * ENVELOPE_NAME_MAX + ENVELOPE_REFERENCE_MAX + 8);
     buf_add_char(&key, '/');
@@ -55,10 +55,9 @@ static bool make_envelope_key(struct msg *m, struct task *t)
     buf_add_str(&key, e->reference.n ? e->reference : str_of(t->id.text));
     if (PLANTED("task.no_order"))
         buf_add_i64(&key, t->place);
-    copy = key.over ? NULL : arena_strdup(&m->arena, buf_str(&key));
-    t->order_key = (struct str){copy, copy ? key.n : 0};
+    ok = !key.over && arena_keep(&m->arena, buf_str(&key), &t->order_key);
     buf_fini(&key);
-    return copy;
+    return ok;
 }
 
 /* In the arena: `before` may not live as long as the message. */
@@ -67,15 +66,12 @@ static bool choose_conversation(struct tasks *ts, struct msg *m,
 {
     struct str id = before ? before->conversation_id : m->call.conversation_id;
     struct id made;
-    char *copy;
 
     if (!id.n) {
         made = id_make(ts->opts.ids, "conv", m->in.at_ms);
         id = str_of(made.text);
     }
-    copy = arena_strdup(&m->arena, id);
-    m->task.conversation_id = (struct str){copy, copy ? id.n : 0};
-    return copy;
+    return arena_keep(&m->arena, id, &m->task.conversation_id);
 }
 
 /* Over from the beginning. */
@@ -132,14 +128,11 @@ static bool fill_trace(struct tasks *ts, struct msg *m, struct task *t)
 {
     const struct task *parent =
         t->parent_id.n ? task_find(ts, t->parent_id) : NULL;
-    char *copy;
 
     t->trace = m->call.trace;
     if (!parent || !parent->trace.n)
         return true;
-    copy = arena_strdup(&m->arena, parent->trace);
-    t->trace = (struct str){copy, copy ? parent->trace.n : 0};
-    return copy;
+    return arena_keep(&m->arena, parent->trace, &t->trace);
 }
 
 static bool fill_task(struct tasks *ts, struct msg *m,

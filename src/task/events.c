@@ -84,6 +84,16 @@ void event_result(struct task_entry *e)
     wake(e);
 }
 
+void event_input(struct task_entry *e, enum task_event_kind kind,
+                 struct str agent, struct str text)
+{
+    if (text.n)
+        add(e, kind, agent, text);
+    else
+        e->last_number++;
+    wake(e);
+}
+
 static void add_words(struct task_entry *e, struct str agent, struct str text)
 {
     size_t most = e->ts->stats.ring_bytes > TASK_RINGS_BYTES
@@ -168,6 +178,8 @@ enum err task_listen(struct tasks *ts, struct str id, struct task_listener *l,
         seek(l, from);
     list_append(&e->listeners, &l->node);
     ts->stats.listeners++;
+    if (l->hears_inputs && !e->n_hearers++)
+        inputs_heard(e);
     if (l->next <= e->last_number)
         list_append(&ts->news, &l->news_node);
     else
@@ -179,6 +191,8 @@ enum err task_listen(struct tasks *ts, struct str id, struct task_listener *l,
 
 static void detach(struct tasks *ts, struct task_listener *l)
 {
+    if (l->hears_inputs && !--l->entry->n_hearers)
+        inputs_heard(l->entry);
     list_remove(&l->node);
     list_remove(&l->news_node);
     l->entry = NULL;

@@ -97,6 +97,10 @@ struct task_entry {
     int64_t last_number; /* of an event */
     struct list listeners;
     struct list idle; /* those of them who have read everything */
+
+    struct list inputs; /* struct task_input, told here; some are over */
+    struct list asks;   /* those that are asked by it, and open */
+    size_t n_hearers;   /* of the listeners: who is told of inputs */
 };
 
 /* What one requester, or one agent, has of what is CLAIMED or GOING_ON;
@@ -302,6 +306,20 @@ void entry_pass(struct task_entry *e, struct task_change *c);
 /* No answer is awaited to be written any more: it is over, or goes. */
 void entry_forget_answers(struct task_entry *e);
 
+/* inputs.c */
+
+/* Somebody listens who did not, or nobody does any more. */
+void inputs_heard(struct task_entry *e);
+
+/* The attempt that goes on is over: what it asked is withdrawn. */
+void inputs_asked_end(struct task_entry *e);
+
+/* Nobody can be told there any more. */
+void inputs_told_end(struct task_entry *e);
+
+void inputs_free(struct task_entry *e); /* telling nobody */
+bool inputs_check(const struct task_entry *e);
+
 /* ring.c */
 
 struct ring_event {
@@ -329,6 +347,8 @@ bool ring_check(const struct ring *r);
 
 /* events.c */
 void event_status(struct task_entry *e);
+void event_input(struct task_entry *e, enum task_event_kind kind,
+                 struct str agent, struct str text);
 void event_result(struct task_entry *e); /* e has just ended */
 void entry_deafen(struct task_entry *e); /* nobody listens any more */
 void events_on_end_of_turn(struct loop_job *job);

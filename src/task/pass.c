@@ -147,6 +147,7 @@ void entry_pass(struct task_entry *e, struct task_change *c)
     struct tasks *ts = e->ts;
     enum task_status to = c->pass.status;
 
+    inputs_asked_end(e);
     load_move(e, to, c->load);
     c->load = NULL;
     if (c->pass.agent.n)

@@ -91,12 +91,8 @@ static char *keep(struct str *const *strings, size_t n)
     all = at = FAULT("task.keep") ? NULL : malloc(bytes);
     if (!all)
         return NULL;
-    for (size_t i = 0; i < n; i++) {
-        if (strings[i]->n)
-            memcpy(at, strings[i]->p, strings[i]->n);
-        strings[i]->p = at;
-        at += strings[i]->n;
-    }
+    for (size_t i = 0; i < n; i++)
+        *strings[i] = str_pack(&at, *strings[i]);
     return all;
 }
 
@@ -213,14 +209,6 @@ void turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TURN_PRICE_MICROS, price_of(t));
 }
 
-static void put_member(struct json_out *o, struct str key, struct str value)
-{
-    if (!value.n)
-        return;
-    json_key(o, key);
-    json_put_str(o, value);
-}
-
 static void put_data(struct buf *out, const struct task *t, const struct msg *m,
                      const struct task_result *r)
 {
@@ -228,20 +216,18 @@ static void put_data(struct buf *out, const struct task *t, const struct msg *m,
 
     json_open(&o, '{');
     if (!r) {
-        put_member(&o, STR("status"), task_status_name(t->status));
-        put_member(&o, STR("priority"), task_priority_name(t->priority));
+        json_member_some(&o, "status", task_status_name(t->status));
+        json_member_some(&o, "priority", task_priority_name(t->priority));
     }
     if (m && m->choice.id.text[0]) {
-        put_member(&o, STR("layer"), layer_name(m->choice.layer));
-        put_member(&o, STR("decision_id"), str_of(m->choice.id.text));
+        json_member_some(&o, "layer", layer_name(m->choice.layer));
+        json_member_some(&o, "decision_id", str_of(m->choice.id.text));
     }
-    json_key(&o, STR("turn"));
-    json_put_int(&o, t->turn > 0 ? t->turn : 0);
+    json_member_int(&o, "turn", t->turn > 0 ? t->turn : 0);
     if (r) {
-        json_key(&o, STR("attempt"));
-        json_put_int(&o, t->attempt);
-        put_member(&o, STR("error_code"), r->error_code);
-        put_member(&o, STR("by"), r->by);
+        json_member_int(&o, "attempt", t->attempt);
+        json_member_some(&o, "error_code", r->error_code);
+        json_member_some(&o, "by", r->by);
     }
     json_close(&o, '}');
 }

@@ -31,6 +31,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "model/input.h"
 #include "model/msg.h"
 #include "model/query.h"
 #include "model/task.h"
@@ -56,6 +57,7 @@ struct tasks_limits {
     size_t max_per_user, max_bytes_per_user; /* of them one requester's; zero:
                                               * as many as there may be */
     int64_t timeout_ms;                      /* of a task that names none */
+    int64_t input_ms; /* that what an agent asks waits while nobody listens */
 };
 
 struct tasks_opts {
@@ -74,6 +76,10 @@ struct tasks_opts {
      * with for now, and is asked again a second later. Not called while an
      * answer of its agent is on the way to the disk (task_change_new). */
     bool (*on_deadline)(void *ctx, const struct task *t);
+
+    /* What was asked is over, as it says, and its words go after the call. No
+     * call into this room meanwhile. May be NULL. */
+    void (*on_input_over)(void *ctx, const struct input *in);
     void *ctx;
 };
 
@@ -341,11 +347,13 @@ enum {
 };
 
 enum task_event_kind {
-    TASK_EVENT_STATUS, /* task->status, as it was then */
-    TASK_EVENT_CHUNK,  /* words of the answer, or of another agent, as they
-                        * come */
-    TASK_EVENT_GAP,    /* some events are gone */
-    TASK_EVENT_RESULT, /* the result of task_heard(l); nothing follows */
+    TASK_EVENT_STATUS,     /* task->status, as it was then */
+    TASK_EVENT_CHUNK,      /* words of the answer, or of another agent, as they
+                            * come */
+    TASK_EVENT_INPUT,      /* an agent asks something: text is input_write's */
+    TASK_EVENT_INPUT_OVER, /* and it is over: likewise */
+    TASK_EVENT_GAP,        /* some events are gone */
+    TASK_EVENT_RESULT,     /* the result of task_heard(l); nothing follows */
 };
 
 struct task_event {
@@ -354,8 +362,8 @@ struct task_event {
     int64_t at_ms;
     int64_t turn;
     enum task_status status;
-    struct str text;  /* TASK_EVENT_CHUNK */
-    struct str agent; /* likewise: who said it; empty: the task's own agent */
+    struct str text;  /* TASK_EVENT_CHUNK, and of inputs */
+    struct str agent; /* who said it; of chunks, empty: the task's own agent */
 };
 
 /* Somebody who listens; inside the listener's own struct. */
@@ -364,7 +372,8 @@ struct task_listener {
     struct task_entry *entry;
     uint64_t at;
     struct id task_id;
-    int64_t next; /* the event it wants next */
+    int64_t next;      /* the event it wants next */
+    bool hears_inputs; /* it tells somebody of them, who may answer */
     void (*on_news)(struct task_listener *l);
 };
 
@@ -398,6 +407,35 @@ bool task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
  * False: it is not there or over, and nobody is told. */
 bool task_chunk_of(struct tasks *ts, struct str id, struct str agent,
                    struct str text);
+
+/* What agents ask while they work. It is told on the stream of the root of the
+ * asker's task, and is over when it was answered, when nobody has listened
+ * there (hears_inputs) for limits.input_ms, when the agent does not wait any
+ * more, or with the attempt, its task or the root's. In memory alone. A root
+ * has TASK_INPUTS_MAX that are open, and the last TASK_INPUTS_KEPT of those
+ * that are over are known. */
+enum { TASK_INPUTS_MAX = 8, TASK_INPUTS_KEPT = 16 };
+
+/* The attempt asks. ERR_NOT_FOUND: it does not go on, or nobody can be told;
+ * ERR_LIMIT, ERR_BAD_REQUEST, ERR_NOMEM: it is not asked. *out is borrowed as
+ * task_find's. */
+MUST_USE enum err task_ask(struct tasks *ts, struct str id, int64_t turn,
+                           int64_t attempt, const struct input_ask *q,
+                           const struct input **out);
+
+/* Those that are open: a root's, or what the task asks itself; the oldest
+ * first, borrowed as task_find's. */
+size_t task_inputs(const struct tasks *ts, struct str id,
+                   const struct input *out[TASK_INPUTS_MAX]);
+
+/* One of them, open or over, by the id of its root or of who asks. NULL: there
+ * is none. */
+const struct input *task_input_find(const struct tasks *ts, struct str id,
+                                    struct str input_id);
+
+/* One that is open is over; by: who said so. */
+void task_input_end(struct tasks *ts, const struct input *in,
+                    enum input_outcome outcome, struct str by);
 
 /* A result came for an attempt that nobody waits for: it is counted. */
 void task_late(struct tasks *ts);

@@ -78,6 +78,7 @@ static void entry_free(struct task_entry *e)
 
     assert(!e->lane);
     entry_deafen(e);
+    inputs_free(e);
     ring_fini(&e->ring, &total);
     ts->stats.ring_bytes = (int64_t)total;
     loop_timer_cancel(ts->opts.loop, &e->deadline);
@@ -206,6 +207,8 @@ struct task_entry *task_entry_new(struct tasks *ts, const struct task *t,
     list_init(&e->listeners);
     list_init(&e->idle);
     list_init(&e->answers);
+    list_init(&e->inputs);
+    list_init(&e->asks);
     e->strings = task_keep(&e->t);
     if (e->strings)
         e->lane = lane_get(ts, e->t.order_key);
@@ -275,6 +278,8 @@ void entry_end(struct task_entry *e, const struct task_result *r, char *strings)
     struct tasks *ts = e->ts;
 
     assert(e->state == GOING_ON && task_is_over(r->status));
+    inputs_asked_end(e);
+    inputs_told_end(e);
     let_go(e);
     e->t.status = r->status;
     e->t.result = *r;
@@ -315,6 +320,8 @@ static void entry_move(struct task_entry *e, enum task_status to)
     struct tasks *ts = e->ts;
 
     assert(task_may_move(e->t.status, to) && entry_is_first(e));
+    if (to != TASK_WORKING)
+        inputs_asked_end(e);
     ts->stats.by_status[e->t.status]--;
     e->t.status = to;
     load_work(e);

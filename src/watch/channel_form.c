@@ -98,29 +98,17 @@ bool channel_wants_context(struct str type)
 
 /* Lines. */
 
-static void put_text(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
 static void put_entry(struct json_out *o, const struct feed_entry *e)
 {
-    json_key(o, STR("seq"));
-    json_put_int(o, e->seq);
-    json_key(o, STR("at_ms"));
-    json_put_int(o, e->at_ms);
-    put_text(o, STR("type"), e->type);
-    put_text(o, STR("task_id"), e->task_id);
-    put_text(o, STR("conversation_id"), e->conversation_id);
-    put_text(o, STR("agent"), e->agent);
-    put_text(o, STR("requester"), e->requester);
-    put_text(o, STR("root_user"), e->root_user);
-    json_key(o, STR("data"));
-    json_put_raw(o, e->data.n ? e->data : STR("{}"));
+    json_member_int(o, "seq", e->seq);
+    json_member_int(o, "at_ms", e->at_ms);
+    json_member_str(o, "type", e->type);
+    json_member_str(o, "task_id", e->task_id);
+    json_member_str(o, "conversation_id", e->conversation_id);
+    json_member_str(o, "agent", e->agent);
+    json_member_str(o, "requester", e->requester);
+    json_member_str(o, "root_user", e->root_user);
+    json_member_raw(o, "data", e->data.n ? e->data : STR("{}"));
 }
 
 /* Data is JSON as somebody wrote it: a line end in it stands between tokens,
@@ -142,7 +130,7 @@ void channel_line(struct buf *out, const struct feed_entry *e,
     json_open(&o, '{');
     put_entry(&o, e);
     if (context.n)
-        put_text(&o, STR("context"), str_head(context, CHANNEL_CONTEXT_MAX));
+        json_member_str(&o, "context", str_head(context, CHANNEL_CONTEXT_MAX));
     json_close(&o, '}');
     end_line(out, from);
 }
@@ -151,15 +139,12 @@ static void put_missed(struct json_out *o, int64_t seq, int64_t at_ms,
                        int64_t missed)
 {
     json_open(o, '{');
-    json_key(o, STR("seq"));
-    json_put_int(o, seq);
-    json_key(o, STR("at_ms"));
-    json_put_int(o, at_ms);
-    put_text(o, STR("type"), STR("channel.missed"));
+    json_member_int(o, "seq", seq);
+    json_member_int(o, "at_ms", at_ms);
+    json_member_str(o, "type", STR("channel.missed"));
     json_key(o, STR("data"));
     json_open(o, '{');
-    json_key(o, STR("entries"));
-    json_put_int(o, missed);
+    json_member_int(o, "entries", missed);
     json_close(o, '}');
     json_close(o, '}');
 }
@@ -391,16 +376,13 @@ static void slack_block(struct json_out *o, const char *type, const char *kind,
     if (!text.n)
         return;
     json_open(o, '{');
-    put_text(o, STR("type"), str_of(type));
+    json_member_str(o, "type", str_of(type));
     json_key(o, STR("text"));
     json_open(o, '{');
-    put_text(o, STR("type"), str_of(kind));
-    json_key(o, STR("text"));
-    json_put_str(o, text);
-    if (strcmp(kind, "plain_text") == 0) {
-        json_key(o, STR("emoji"));
-        json_put_bool(o, false);
-    }
+    json_member_str(o, "type", str_of(kind));
+    json_member_text(o, "text", text);
+    if (strcmp(kind, "plain_text") == 0)
+        json_member_bool(o, "emoji", false);
     json_close(o, '}');
     json_close(o, '}');
 }
@@ -452,8 +434,7 @@ static void slack_text(struct json_out *o, struct text *t)
     }
     if (!p->n)
         put_missed_words(t);
-    json_key(o, STR("text"));
-    json_put_str(o, buf_str(&t->scratch));
+    json_member_text(o, "text", buf_str(&t->scratch));
 }
 
 static void slack_body(struct json_out *o, struct text *t)
@@ -512,17 +493,13 @@ static void discord_embed(struct json_out *o, struct text *t,
 
     json_open(o, '{');
     say_title(&w, e, data);
-    json_key(o, STR("title"));
-    json_put_str(o, buf_str(&t->scratch));
+    json_member_text(o, "title", buf_str(&t->scratch));
     discord_about(t, e, data, context,
                   about < DISCORD_DESCRIPTION_MAX ? about
                                                   : DISCORD_DESCRIPTION_MAX);
-    if (t->scratch.n) {
-        json_key(o, STR("description"));
-        json_put_str(o, buf_str(&t->scratch));
-    }
-    json_key(o, STR("color"));
-    json_put_int(o, k ? k->colour : 0);
+    if (t->scratch.n)
+        json_member_text(o, "description", buf_str(&t->scratch));
+    json_member_int(o, "color", k ? k->colour : 0);
     json_close(o, '}');
 }
 
@@ -537,8 +514,7 @@ static void discord_body(struct json_out *o, struct text *t)
     else
         buf_addf(&t->scratch, "Signalbox: %zu %s", p->n,
                  p->n == 1 ? "entry" : "entries");
-    json_key(o, STR("content"));
-    json_put_str(o, buf_str(&t->scratch));
+    json_member_text(o, "content", buf_str(&t->scratch));
     json_key(o, STR("embeds"));
     json_open(o, '[');
     for (size_t i = 0; i < p->n; i++)
@@ -546,8 +522,7 @@ static void discord_body(struct json_out *o, struct text *t)
                       i + 1 == p->n ? p->context : (struct str){NULL, 0},
                       DISCORD_ALL_MAX / p->n);
     json_close(o, ']');
-    json_key(o, STR("allowed_mentions"));
-    json_put_raw(o, STR("{\"parse\":[]}"));
+    json_member_raw(o, "allowed_mentions", STR("{\"parse\":[]}"));
     json_close(o, '}');
 }
 
@@ -558,17 +533,16 @@ static void json_body(struct json_out *o, struct text *t)
     const struct post *p = t->post;
 
     json_open(o, '{');
-    put_text(o, STR("channel"), p->channel);
-    json_key(o, STR("missed"));
-    json_put_int(o, p->missed);
+    json_member_str(o, "channel", p->channel);
+    json_member_int(o, "missed", p->missed);
     json_key(o, STR("entries"));
     json_open(o, '[');
     for (size_t i = 0; i < p->n; i++) {
         json_open(o, '{');
         put_entry(o, &p->entries[i]->e);
         if (i + 1 == p->n && p->context.n)
-            put_text(o, STR("context"),
-                     str_head(p->context, CHANNEL_CONTEXT_MAX));
+            json_member_str(o, "context",
+                            str_head(p->context, CHANNEL_CONTEXT_MAX));
         json_close(o, '}');
     }
     json_close(o, ']');

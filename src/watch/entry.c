@@ -17,6 +17,7 @@ static const struct column feed_columns[N_FEED_COLUMNS] = {
     [FEED_REQUESTER] = {.name = "requester", .type = COLUMN_TEXT},
     [FEED_ROOT_USER] = {.name = "root_user", .type = COLUMN_TEXT},
     [FEED_DATA] = {.name = "data", .type = COLUMN_TEXT},
+    [FEED_AUDIENCE] = {.name = "audience", .type = COLUMN_TEXT, .since = 3},
 };
 
 static const struct table_index feed_indexes[] = {
@@ -52,7 +53,7 @@ static const struct table *const watch_tables[] = {&feed_table, &cursor_table};
 
 const struct schema watch_schema = {
     .room = "watch",
-    .version = 2,
+    .version = 3,
     .tables = watch_tables,
     .n_tables = sizeof(watch_tables) / sizeof(*watch_tables),
 };
@@ -77,6 +78,8 @@ void feed_append(struct tx *tx, const struct feed_entry *e)
     tx_set(op, FEED_REQUESTER, value_text_or_null(e->requester));
     tx_set(op, FEED_ROOT_USER, value_text_or_null(e->root_user));
     tx_set(op, FEED_DATA, value_text_or_null(e->data));
+    if (e->is_for_seers)
+        tx_set(op, FEED_AUDIENCE, value_text(STR("*")));
 }
 
 void feed_from_row(struct feed_entry *e, const struct row *r)
@@ -91,6 +94,7 @@ void feed_from_row(struct feed_entry *e, const struct row *r)
         .requester = row_str(r, FEED_REQUESTER),
         .root_user = row_str(r, FEED_ROOT_USER),
         .data = row_str(r, FEED_DATA),
+        .is_for_seers = !row_is_null(r, FEED_AUDIENCE),
     };
     if (!e->data.n)
         e->data = STR("{}");
@@ -103,4 +107,13 @@ bool feed_is_for(const struct feed_entry *e, const struct caller *c)
     if (caller_is_admin(c))
         return true;
     return name.n && (str_eq(e->requester, name) || str_eq(e->root_user, name));
+}
+
+void feed_query_for(struct query *q, const struct caller *c)
+{
+    static const uint8_t whose[] = {FEED_REQUESTER, FEED_ROOT_USER,
+                                    FEED_AUDIENCE};
+
+    if (!caller_is_admin(c))
+        query_if_any(q, whose, 3, IS_OR_ALL, value_text(caller_name(c)));
 }

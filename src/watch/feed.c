@@ -69,7 +69,31 @@ struct feed {
     struct timer pause; /* set: the store could not be read just now */
     int64_t pause_ms;
     int64_t entries_total, pages_total;
+    feed_sees *sees; /* may be NULL */
+    void *sees_ctx;
 };
+
+/* Whom it shows what. */
+
+void feed_set_sees(struct feed *f, feed_sees *sees, void *ctx)
+{
+    f->sees = sees;
+    f->sees_ctx = ctx;
+}
+
+bool feed_shows(const struct feed *f, struct feed_entry *e,
+                const struct caller *c)
+{
+    if (feed_is_for(e, c))
+        return true;
+    if (!e->is_for_seers || !caller_name(c).n || !f->sees ||
+        !f->sees(f->sees_ctx, e, c))
+        return false;
+    if (!str_eq(e->type, STR("agent.state")))
+        e->data = STR("{}");
+    e->requester = e->root_user = STR("");
+    return true;
+}
 
 /* Readers. */
 
@@ -101,7 +125,7 @@ static bool page_next(struct feed_reader *r, struct feed_entry *out)
 
     for (; p->at; p->at = p->at->next) {
         feed_from_row(out, p->at);
-        if (out->seq > r->after && feed_is_for(out, &r->caller))
+        if (out->seq > r->after && feed_shows(p->feed, out, &r->caller))
             return true;
     }
     return false;
@@ -128,16 +152,13 @@ static enum sight look(struct feed *f, struct feed_reader *r,
     if (r->after + 1 < f->ring.from)
         return SEES_OLDER;
     for (size_t i = feed_ring_after(&f->ring, r->after); i < f->ring.n; i++) {
-        const struct feed_entry *e = feed_ring_at(&f->ring, i);
-
         if (*steps == 0)
             return IS_TIRED;
         --*steps;
-        if (feed_is_for(e, &r->caller)) {
-            *out = *e;
+        *out = *feed_ring_at(&f->ring, i);
+        if (feed_shows(f, out, &r->caller))
             return SEES_ONE;
-        }
-        r->after = e->seq;
+        r->after = out->seq;
     }
     r->after = f->newest;
     return SEES_ALL;
@@ -202,13 +223,10 @@ static void on_page(struct query *q, void *ctx)
 
 static void ask(struct feed_page *p, const struct caller *c, int64_t after)
 {
-    static const uint8_t whose[] = {FEED_REQUESTER, FEED_ROOT_USER};
-
     query_init(&p->q, &feed_table, FEED_PAGE);
     query_if(&p->q, FEED_SEQ, IS_MORE, value_int(after));
     query_if(&p->q, FEED_SEQ, IS_AT_MOST, value_int(p->upto));
-    if (!caller_is_admin(c))
-        query_if_any(&p->q, whose, 2, IS, value_text(caller_name(c)));
+    feed_query_for(&p->q, c);
     query_order(&p->q, FEED_SEQ, false);
 }
 

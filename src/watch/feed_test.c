@@ -37,6 +37,84 @@ TEST(an_entry_is_seen_by_admins_its_requester_and_its_root_user)
     }
 }
 
+static void hear_nothing(struct feed_reader *r)
+{
+    (void)r;
+}
+
+/* Who sees which agent. */
+static bool anna_sees_hers(void *ctx, const struct feed_entry *e,
+                           const struct caller *c)
+{
+    (void)ctx;
+    return str_eq(e->agent, STR("hers")) && str_eq(caller_name(c), STR("anna"));
+}
+
+TEST(who_sees_an_agent_is_shown_that_something_happened_to_it)
+{
+    static const struct {
+        const char *type, *agent, *by;
+        bool is_for_seers;
+        const char *anna, *bob, *admin; /* by and data; NULL: nothing */
+    } rows[] = {
+        {"agent.updated", "hers", "bob", true, " {}", "bob {\"x\":1}",
+         "bob {\"x\":1}"},
+        {"agent.state", "hers", "", true, " {\"x\":1}", NULL, " {\"x\":1}"},
+        {"agent.updated", "hers", "carl", true, " {}", NULL, "carl {\"x\":1}"},
+        {"agent.updated", "hers", "carl", false, NULL, NULL, "carl {\"x\":1}"},
+        {"agent.updated", "his", "carl", true, NULL, NULL, "carl {\"x\":1}"},
+        {"agent.updated", "his", "anna", true, "anna {\"x\":1}", NULL,
+         "anna {\"x\":1}"},
+        {"agent.updated", "", "", true, NULL, NULL, " {\"x\":1}"},
+    };
+    enum { N = sizeof(rows) / sizeof(*rows) };
+    struct stage s;
+    struct tx *tx = new_tx();
+
+    stage_open(&s);
+    for (size_t i = 0; i < N; i++)
+        feed_append(tx,
+                    &(struct feed_entry){.at_ms = 5,
+                                         .type = str_of(rows[i].type),
+                                         .agent = str_of(rows[i].agent),
+                                         .requester = str_of(rows[i].by),
+                                         .data = STR("{\"x\":1}"),
+                                         .is_for_seers = rows[i].is_for_seers});
+    CHECK_INT(submitted(&s, tx), TX_COMMITTED);
+    for (int from_store = 0; from_store <= 1; from_store++) {
+        struct caller who[] = {user("anna"), user("bob"), admin(), user("")};
+
+        feed_set_sees(s.feed, anna_sees_hers, NULL);
+        for (int w = 0; w < 4; w++) {
+            struct feed_reader r = {.on_news = hear_nothing};
+            struct feed_entry e;
+
+            feed_join(s.feed, &r, &who[w], 0);
+            turns(&s, 4);
+            for (size_t i = 0; i < N; i++) {
+                const char *want = w == 0   ? rows[i].anna
+                                   : w == 1 ? rows[i].bob
+                                   : w == 2 ? rows[i].admin
+                                            : NULL;
+                char got[64];
+
+                if (!want)
+                    continue;
+                CHECK(feed_next(s.feed, &r, &e));
+                CHECK_INT(e.seq, i + 1);
+                snprintf(got, sizeof(got), "%.*s %.*s", STR_ARG(e.requester),
+                         STR_ARG(e.data));
+                CHECK_STR(str_of(got), want);
+            }
+            CHECK(!feed_next(s.feed, &r, &e));
+            feed_leave(s.feed, &r);
+        }
+        CHECK(!from_store == !feed_stats(s.feed).pages_total);
+        stage_again(&s);
+    }
+    stage_close(&s);
+}
+
 static void check_whole(const struct feed_entry *e)
 {
     CHECK_INT(e->seq, 1);
@@ -48,11 +126,6 @@ static void check_whole(const struct feed_entry *e)
     CHECK_STR(e->requester, "anna");
     CHECK_STR(e->root_user, "bob");
     CHECK_STR(e->data, "{\"turn\":1}");
-}
-
-static void hear_nothing(struct feed_reader *r)
-{
-    (void)r;
 }
 
 TEST(an_entry_comes_back_whole_from_memory_and_from_the_store)

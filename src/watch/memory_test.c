@@ -4,16 +4,14 @@
 #include <sys/stat.h>
 
 #include "base/fault.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 
 static char root[64];
 
 static void remove_root(void)
 {
-    char command[96];
-
-    snprintf(command, sizeof(command), "rm -rf %s", root);
-    CHECK(system(command) == 0);
+    folder_remove(root);
 }
 
 static void make_root(void)

@@ -25,16 +25,6 @@ void feed_ring_fini(struct ring *r)
         drop_first(r);
 }
 
-static struct str keep(char **at, struct str s)
-{
-    struct str kept = {*at, s.n};
-
-    if (s.n)
-        memcpy(*at, s.p, s.n);
-    *at += s.n;
-    return kept;
-}
-
 struct held *feed_hold(const struct feed_entry *e)
 {
     size_t bytes = sizeof(struct held) + feed_entry_bytes(e);
@@ -48,13 +38,14 @@ struct held *feed_hold(const struct feed_entry *e)
     h->e = (struct feed_entry){
         .seq = e->seq,
         .at_ms = e->at_ms,
-        .type = keep(&at, e->type),
-        .task_id = keep(&at, e->task_id),
-        .conversation_id = keep(&at, e->conversation_id),
-        .agent = keep(&at, e->agent),
-        .requester = keep(&at, e->requester),
-        .root_user = keep(&at, e->root_user),
-        .data = keep(&at, e->data),
+        .type = str_pack(&at, e->type),
+        .task_id = str_pack(&at, e->task_id),
+        .conversation_id = str_pack(&at, e->conversation_id),
+        .agent = str_pack(&at, e->agent),
+        .requester = str_pack(&at, e->requester),
+        .root_user = str_pack(&at, e->root_user),
+        .data = str_pack(&at, e->data),
+        .is_for_seers = e->is_for_seers,
     };
     return h;
 }

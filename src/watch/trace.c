@@ -117,14 +117,6 @@ static void read_headers(struct traces *tr, char *text, size_t n)
     }
 }
 
-static char *keep(char *to, struct str *s)
-{
-    if (s->n)
-        memcpy(to, s->p, s->n);
-    s->p = to;
-    return to + s->n;
-}
-
 static void drop(struct list *from, size_t *n)
 {
     struct list_node *node = list_pop(from);
@@ -191,11 +183,11 @@ void traces_set(struct traces *tr, const struct traces_settings *s)
     if (strings) {
         struct traces_settings *mine = &tr->opts.settings;
 
-        at = keep(at, &mine->endpoint);
-        at = keep(at, &mine->service);
-        at = keep(at, &mine->node);
-        keep(at, &mine->headers);
-        read_headers(tr, at, mine->headers.n);
+        mine->endpoint = str_pack(&at, mine->endpoint);
+        mine->service = str_pack(&at, mine->service);
+        mine->node = str_pack(&at, mine->node);
+        mine->headers = str_pack(&at, mine->headers);
+        read_headers(tr, at - mine->headers.n, mine->headers.n);
     } else {
         log_error(tr->opts.log, "traces.off",
                   LOG_C("because", "out of memory"));

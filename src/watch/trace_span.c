@@ -63,18 +63,12 @@ static int64_t turn_then(const struct task *parent, int64_t at_ms)
     return turn > 1 && began_ms(parent) > at_ms ? turn - 1 : turn;
 }
 
-static void put_str(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    json_put_str(o, s);
-}
-
-static void put_nanos(struct json_out *o, struct str key, int64_t ms)
+static void put_nanos(struct json_out *o, const char *key, int64_t ms)
 {
     char text[32];
 
     snprintf(text, sizeof(text), "%" PRId64 "000000", ms > 0 ? ms : 0);
-    put_str(o, key, str_of(ms > 0 ? text : "0"));
+    json_member_text(o, key, str_of(ms > 0 ? text : "0"));
 }
 
 static void put_attribute(struct json_out *o, struct str key, struct str s)
@@ -82,10 +76,10 @@ static void put_attribute(struct json_out *o, struct str key, struct str s)
     if (!s.n)
         return;
     json_open(o, '{');
-    put_str(o, STR("key"), key);
+    json_member_text(o, "key", key);
     json_key(o, STR("value"));
     json_open(o, '{');
-    put_str(o, STR("stringValue"), s);
+    json_member_text(o, "stringValue", s);
     json_close(o, '}');
     json_close(o, '}');
 }
@@ -96,10 +90,10 @@ static void put_count(struct json_out *o, struct str key, int64_t v)
 
     snprintf(text, sizeof(text), "%" PRId64, v);
     json_open(o, '{');
-    put_str(o, STR("key"), key);
+    json_member_text(o, "key", key);
     json_key(o, STR("value"));
     json_open(o, '{');
-    put_str(o, STR("intValue"), str_of(text));
+    json_member_text(o, "intValue", str_of(text));
     json_close(o, '}');
     json_close(o, '}');
 }
@@ -135,13 +129,13 @@ static void put_ids(struct json_out *o, const struct task *t,
     struct str id = str_of(t->id.text);
 
     if (has_trace(t))
-        put_str(o, STR("traceId"), str_sub(t->trace, 0, TRACE_ID_HEX));
+        json_member_text(o, "traceId", str_sub(t->trace, 0, TRACE_ID_HEX));
     else {
         trace_id_of(task_root(t), trace);
-        put_str(o, STR("traceId"), str_of(trace));
+        json_member_text(o, "traceId", str_of(trace));
     }
     span_id_of(id, t->turn, span);
-    put_str(o, STR("spanId"), str_of(span));
+    json_member_text(o, "spanId", str_of(span));
     if (t->parent_id.n)
         span_id_of(t->parent_id, turn_then(parent, began_ms(t)), span);
     else if (t->turn > 1)
@@ -151,7 +145,7 @@ static void put_ids(struct json_out *o, const struct task *t,
                  t->trace.p + TRACE_ID_HEX + 1);
     else
         return;
-    put_str(o, STR("parentSpanId"), str_of(span));
+    json_member_text(o, "parentSpanId", str_of(span));
 }
 
 static void put_name(struct json_out *o, const struct task *t)
@@ -160,7 +154,7 @@ static void put_name(struct json_out *o, const struct task *t)
 
     snprintf(name, sizeof(name), "%.*s%s%.*s", STR_ARG(str_head(t->agent, 100)),
              t->skill.n ? " " : "", STR_ARG(str_head(t->skill, 100)));
-    put_str(o, STR("name"), str_of(name));
+    json_member_text(o, "name", str_of(name));
 }
 
 /* Somebody's wish to end it is no error. */
@@ -169,12 +163,10 @@ static void put_status(struct json_out *o, const struct task_result *r)
     json_key(o, STR("status"));
     json_open(o, '{');
     if (r->status == TASK_COMPLETED) {
-        json_key(o, STR("code"));
-        json_put_int(o, CODE_OK);
+        json_member_int(o, "code", CODE_OK);
     } else if (r->status == TASK_FAILED || r->status == TASK_EXPIRED) {
-        json_key(o, STR("code"));
-        json_put_int(o, CODE_ERROR);
-        put_str(o, STR("message"), r->error_code);
+        json_member_int(o, "code", CODE_ERROR);
+        json_member_text(o, "message", r->error_code);
     }
     json_close(o, '}');
 }
@@ -186,8 +178,8 @@ static void put_events(struct json_out *o, const struct task *t)
     json_open(o, '[');
     if (t->started_ms) {
         json_open(o, '{');
-        put_nanos(o, STR("timeUnixNano"), t->started_ms);
-        put_str(o, STR("name"), STR("dispatched"));
+        put_nanos(o, "timeUnixNano", t->started_ms);
+        json_member_text(o, "name", STR("dispatched"));
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -203,10 +195,9 @@ void trace_span(struct buf *out, const struct task *t,
     json_open(&o, '{');
     put_ids(&o, t, parent);
     put_name(&o, t);
-    json_key(&o, STR("kind"));
-    json_put_int(&o, t->by_agent.n ? KIND_INTERNAL : KIND_SERVER);
-    put_nanos(&o, STR("startTimeUnixNano"), from);
-    put_nanos(&o, STR("endTimeUnixNano"), at_ms > from ? at_ms : from);
+    json_member_int(&o, "kind", t->by_agent.n ? KIND_INTERNAL : KIND_SERVER);
+    put_nanos(&o, "startTimeUnixNano", from);
+    put_nanos(&o, "endTimeUnixNano", at_ms > from ? at_ms : from);
     put_attributes(&o, t, r);
     put_events(&o, t);
     put_status(&o, r);

@@ -40,6 +40,7 @@ enum feed_column {
     FEED_REQUESTER,
     FEED_ROOT_USER,
     FEED_DATA,
+    FEED_AUDIENCE, /* "*": whoever sees its agent; NULL: nobody else */
     N_FEED_COLUMNS,
 };
 
@@ -60,6 +61,7 @@ struct feed_entry {
     struct str task_id, conversation_id, agent;
     struct str requester, root_user; /* besides admins, these may see it */
     struct str data;                 /* a small JSON object; {} when empty */
+    bool is_for_seers; /* of its agent: they see that it happened */
 };
 
 enum {
@@ -75,8 +77,12 @@ void feed_append(struct tx *tx, const struct feed_entry *e);
 /* A row of feed_table as an entry, with the strings of the row. */
 void feed_from_row(struct feed_entry *e, const struct row *r);
 
-/* Whether c may see it. */
+/* Whether c may see all of it: admins, its requester and its root user. */
 bool feed_is_for(const struct feed_entry *e, const struct caller *c);
+
+/* The condition that leaves in a query what may be for c. What it finds is for
+ * feed_shows to judge: whether c sees an agent is not known to the store. */
+void feed_query_for(struct query *q, const struct caller *c);
 
 struct feed;
 
@@ -94,6 +100,17 @@ MUST_USE struct feed *feed_new(struct loop *loop, struct log *log,
 /* All readers have left, and did so before the store was closed, if it was.
  * What is still being read comes back to nobody. NULL is fine. */
 void feed_free(struct feed *f);
+
+/* Who says whether c sees the agent of an entry; NULL: nobody does. */
+typedef bool feed_sees(void *ctx, const struct feed_entry *e,
+                       const struct caller *c);
+void feed_set_sees(struct feed *f, feed_sees *sees, void *ctx);
+
+/* Whether c is shown e. Who only sees its agent is shown no names and no data:
+ * *e is then without. (How an agent is, agent.state, is on its card, and is
+ * shown with the data.) */
+MUST_USE bool feed_shows(const struct feed *f, struct feed_entry *e,
+                         const struct caller *c);
 
 /* Look for entries in a tx that was committed: for store_opts.on_committed. */
 void feed_committed(struct feed *f, const struct tx *tx);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "test/lib/folder.h"
 #include "test/t.h"
 
 TEST(every_packed_file_is_found_by_its_path_and_has_a_type)
@@ -191,11 +192,8 @@ static void begin(struct stage *s)
 
 static void end(struct stage *s)
 {
-    char command[128];
-
     buf_fini(&s->out);
-    snprintf(command, sizeof(command), "rm -rf '%s'", s->root);
-    CHECK(system(command) == 0);
+    folder_remove(s->root);
 }
 
 static enum err get(struct stage *s, const char *path)

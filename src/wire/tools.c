@@ -91,10 +91,8 @@ enum wire_tool wire_tool_of(struct str name)
 static void put_tool(struct json_out *o, size_t i, struct str schema_key)
 {
     json_open(o, '{');
-    json_key(o, STR("name"));
-    json_put_str(o, tools[i].name);
-    json_key(o, STR("description"));
-    json_put_str(o, tools[i].description);
+    json_member_text(o, "name", tools[i].name);
+    json_member_text(o, "description", tools[i].description);
     json_key(o, schema_key);
     json_put_raw(o, tools[i].schema);
     json_close(o, '}');
@@ -109,8 +107,7 @@ void wire_tools(struct json_out *o, enum wire_form form)
             continue;
         }
         json_open(o, '{');
-        json_key(o, STR("type"));
-        json_put_str(o, STR("function"));
+        json_member_text(o, "type", STR("function"));
         json_key(o, STR("function"));
         put_tool(o, i, STR("parameters"));
         json_close(o, '}');
@@ -185,9 +182,7 @@ void wire_tool_error(struct buf *out, struct str words)
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    json_key(&o, STR("status"));
-    json_put_str(&o, STR("error"));
-    json_key(&o, STR("error"));
-    json_put_str(&o, words);
+    json_member_text(&o, "status", STR("error"));
+    json_member_text(&o, "error", words);
     json_close(&o, '}');
 }

@@ -13,15 +13,6 @@ enum { ENVELOPE_ARENA = 256 * 1024 };
 
 /* Out. */
 
-static void put_or_null(struct json_out *o, struct str key, struct str s)
-{
-    json_key(o, key);
-    if (s.n)
-        json_put_str(o, s);
-    else
-        json_put_null(o);
-}
-
 /* A document as it stands, in one line: a line end can only be between its
  * tokens, where a space says the same. */
 static void put_document(struct json_out *o, struct str key, struct str s)
@@ -40,18 +31,13 @@ static void put_about(struct json_out *o, const struct task *t)
 {
     json_key(o, STR("metadata"));
     json_open(o, '{');
-    json_key(o, STR("requester"));
-    json_put_str(o, t->by_agent.n ? t->by_agent : t->requester);
-    json_key(o, STR("root_user"));
-    json_put_str(o, t->root_user);
-    json_key(o, STR("depth"));
-    json_put_int(o, t->depth);
-    json_key(o, STR("chain"));
-    json_put_raw(o, t->chain.n ? t->chain : STR("[]"));
-    if (t->parent_id.n)
-        put_or_null(o, STR("parent_task_id"), t->parent_id);
-    json_key(o, STR("priority"));
-    json_put_str(o, task_priority_name(t->priority));
+    json_member_text(o, "requester",
+                     t->by_agent.n ? t->by_agent : t->requester);
+    json_member_text(o, "root_user", t->root_user);
+    json_member_int(o, "depth", t->depth);
+    json_member_raw(o, "chain", t->chain.n ? t->chain : STR("[]"));
+    json_member_some(o, "parent_task_id", t->parent_id);
+    json_member_text(o, "priority", task_priority_name(t->priority));
     put_document(o, STR("user"), t->metadata);
     put_document(o, STR("source"), t->source);
     json_close(o, '}');
@@ -66,8 +52,7 @@ static void put_envelope(struct json_out *o, const struct task *t,
 
     buf_init(&words, ENVELOPE_CONTEXT_MAX);
     envelope_words(e, &words);
-    json_key(o, STR("message"));
-    json_put_str(o, buf_str(&words));
+    json_member_text(o, "message", buf_str(&words));
     o->out->over |= words.over;
     buf_fini(&words);
     put_document(o, STR("envelope"), t->text);
@@ -86,8 +71,7 @@ static void put_message(struct json_out *o, const struct task *t)
         put_envelope(o, t, &e);
     } else {
         o->out->over |= err == ERR_NOMEM;
-        json_key(o, STR("message"));
-        json_put_str(o, t->text);
+        json_member_text(o, "message", t->text);
     }
     arena_fini(&a);
 }
@@ -95,17 +79,13 @@ static void put_message(struct json_out *o, const struct task *t)
 void wire_execute(struct json_out *o, const struct task *t)
 {
     json_open(o, '{');
-    json_key(o, STR("task_id"));
-    json_put_str(o, str_of(t->id.text));
-    json_key(o, STR("turn"));
-    json_put_int(o, t->turn);
-    json_key(o, STR("attempt"));
-    json_put_int(o, t->attempt);
+    json_member_text(o, "task_id", str_of(t->id.text));
+    json_member_int(o, "turn", t->turn);
+    json_member_int(o, "attempt", t->attempt);
     put_message(o, t);
-    put_or_null(o, STR("skill_id"), t->skill);
-    put_or_null(o, STR("session_id"), task_session(t));
-    json_key(o, STR("deadline_ms"));
-    json_put_int(o, t->deadline_ms);
+    json_member_str(o, "skill_id", t->skill);
+    json_member_str(o, "session_id", task_session(t));
+    json_member_int(o, "deadline_ms", t->deadline_ms);
     put_about(o, t);
     json_close(o, '}');
 }

@@ -1,5 +1,6 @@
 #include "base/str.h"
 #include "test/crash/disk.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 
 #include <fcntl.h>
@@ -12,10 +13,7 @@ static char folder[64];
 
 static void remove_folder(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    CHECK(system(command) == 0);
+    folder_remove(folder);
 }
 
 static void did(enum record_kind kind, uint64_t file, uint64_t at,

@@ -23,8 +23,8 @@ RECORDER = os.environ["CRASH_RECORDER"]
 DRIVER = os.environ["CRASH_DRIVER"]
 IMAGES = os.environ["CRASH_IMAGES"]
 IS_FULL = os.environ.get("STRESS") == "full"
-N_TXS = 6000 if IS_FULL else 1500
-N_IMAGES = 50000 if IS_FULL else 3000
+N_TXS = 6000 if IS_FULL else 800
+N_IMAGES = 50000 if IS_FULL else 1200
 N_CONTROL = 500
 N_MESSAGES = 900 if IS_FULL else 300
 SENDERS = 8

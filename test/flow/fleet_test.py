@@ -24,6 +24,15 @@ def figures(server, name, **more):
     return server.call("GET", f"/api/agents/{name}/figures", **more)
 
 
+def paused(server):
+    """By name, and as the figures say it the same."""
+    said = {a["name"]: a["paused"]
+            for a in server.call("GET", "/api/agents").json()["items"]}
+    assert said == {name: figures(server, name).json()["paused"]
+                    for name in said}
+    return said
+
+
 class OfOne(unittest.TestCase):
     def test_who_has_done_nothing_has_no_hour(self):
         with Server(agents=[{"id": "Echo", "url": "echo:"}]) as server:
@@ -149,6 +158,26 @@ class OfOne(unittest.TestCase):
                 after = figures(again, "Jay").json()
         self.assertEqual(after["paused_by"], "admin")
         self.assertEqual(after, before)
+
+    def test_a_pause_goes_with_its_agent(self):
+        """Also over a start; the control is one that stays, under a name that
+        differs by its end alone."""
+        with tempfile.TemporaryDirectory() as data:
+            with Server(data=data) as server:
+                for name in "Baker", "Baker2":
+                    register(server, name)
+                    server.call("POST", f"/api/agents/{name}/pause")
+                self.assertEqual(server.call(
+                    "DELETE", "/api/agents/Baker").status, 204)
+                register(server, "baker")
+                self.assertEqual(paused(server), {"baker": False,
+                                                  "Baker2": True})
+                sent = server.send("hello", to="baker")
+                self.assertEqual(sent.json()["text"], "hello")
+                token = server.token
+            with Server(data=data, token=token) as again:
+                self.assertEqual(paused(again), {"baker": False,
+                                                 "Baker2": True})
 
 
 class Held(Client):

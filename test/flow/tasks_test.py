@@ -63,7 +63,7 @@ class One(Shared):
             "priority": "HIGH", "status": "completed", "turn": 1, "attempt": 1,
             "text": "hi", "metadata": {}, "source": {}, "depth": 0,
             "parent_task_id": None, "by_agent": None, "root_task_id": None,
-            "chain": [], "turns": [],
+            "chain": [], "inputs": [], "turns": [],
             "result": {"status": "completed", "text": "hi", "metadata": {},
                        "error": None}})
 

@@ -531,6 +531,36 @@ class Trees(unittest.TestCase):
         for bad in ("?limit=0", "?cursor=x", "?color=red"):
             self.trees(bad, status=400)
 
+    def test_narrowed(self):
+        house, whole = self.house, self.house.family()[0]
+        goes_on = self.small(is_done=False)
+        admin, otto = house.server.token, house.server.user("otto")
+        began = self.trees()["items"][0]["created_ms"]
+        for query, found in (
+                ("?status=completed", [whole]),
+                ("?status=working", [goes_on]),
+                ("?status=failed", []),
+                ("?agent=boss", [goes_on, whole]), ("?agent=LEFT&limit=1", 2),
+                ("?agent=deep", [whole]), ("?agent=nobody", []),
+                ("?agent=deep&status=working", []),
+                (f"?since={began}", [goes_on]), (f"?since={began + 1}", []),
+                ("?since=0", [goes_on, whole]),
+                ("?user=ANNA", [goes_on, whole]), ("?user=otto", [])):
+            for token in (house.anna, admin):
+                with self.subTest(query):
+                    items, cursor = [], ""
+                    while cursor is not None:
+                        page = self.trees(query + cursor, token)
+                        items += [t["root_task_id"] for t in page["items"]]
+                        cursor = page["next_cursor"] and \
+                            "&cursor=" + page["next_cursor"]
+                    self.assertEqual(items if found != 2 else len(items),
+                                     found)
+        self.assertEqual(self.trees("?user=anna", otto)["items"], [])
+        for bad in ("?status=fine", "?since=x", "?since=-1",
+                    "?agent=" + "x" * 200):
+            self.trees(bad, status=400)
+
     def test_for_whose_they_are_and_for_admins(self):
         root = self.small()
         otto = self.house.server.user("otto")

@@ -10,6 +10,7 @@
 #include "access/access.h"
 #include "base/fault.h"
 #include "test/lib/control.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 #include "watch/watch.h"
 
@@ -101,10 +102,7 @@ static inline void stage_folder(char out[64])
 
 static inline void stage_clear(const char *folder)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    CHECK(system(command) == 0);
+    folder_remove(folder);
 }
 
 /* Make the folder; nothing is open yet. */

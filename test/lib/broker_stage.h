@@ -8,6 +8,7 @@
  * stage says they are. */
 
 #include "broker/internal.h"
+#include "test/lib/folder.h"
 #include "test/lib/rules_stage.h"
 
 enum { STAGE_AGENTS_MAX = 8 };
@@ -36,10 +37,7 @@ static struct {
 
 static inline void stage_remove(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", stage.root);
-    CHECK(system(command) == 0);
+    folder_remove(stage.root);
 }
 
 static enum ready stage_on_ready(void *ctx, const struct task *t)

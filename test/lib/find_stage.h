@@ -11,6 +11,7 @@
 #include "registry/registry.h"
 #include "test/lib/control.h"
 #include "test/lib/embed_stage.h"
+#include "test/lib/folder.h"
 #include "watch/watch.h"
 
 enum { FIND_WALL_MS = 1700000000 };
@@ -153,10 +154,7 @@ static inline struct find *find_new(enum embed_kind kind)
 
 static inline void find_clear(const char *folder)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    CHECK(system(command) == 0);
+    folder_remove(folder);
 }
 
 static inline void find_free(struct find *f)

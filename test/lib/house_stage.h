@@ -16,6 +16,7 @@
 #include "calls/calls.h"
 #include "speak/speak.h"
 #include "test/lib/agents_stage.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 
 enum { HOUSE_TURNS = 2000, HOUSE_STEP_MS = 500, HOUSE_ANSWER_MAX = 1 << 20 };
@@ -337,12 +338,9 @@ static inline void house_close(struct house *h)
 
 static inline void house_fini(struct house *h)
 {
-    char command[96];
-
     house_close(h);
     store_folder_close(&h->held);
-    snprintf(command, sizeof(command), "rm -rf %s", h->folder);
-    CHECK(system(command) == 0);
+    folder_remove(h->folder);
 }
 
 /* Time goes on, on both clocks, and everything that follows from it happens. */

@@ -256,4 +256,39 @@ static inline void hub_client_close(struct hub_client *c)
     buf_fini(&c->in);
 }
 
+/* False when the connection is over: then there is no more to ask. */
+static inline bool hub_client_ask(struct hub_client *c, const char *text)
+{
+    hub_client_send(c, text);
+    return hub_client_next(c) != NULL;
+}
+
+/* A life on a hub of its own with the nth fault, of that step or (NULL) of any;
+ * then somebody comes and must be served. Whether the fault was met. */
+static inline bool hub_lives_with_fault(const struct hub_settings *settings,
+                                        void (*life)(struct hub_stage *s),
+                                        const char *where, long nth)
+{
+    struct hub_stage s;
+    struct hub_client c;
+    bool fired;
+
+    hub_stage_init(&s, settings);
+    if (where)
+        fault_arm_at(where, nth);
+    else
+        fault_arm(nth);
+    life(&s);
+    fired = fault_fired();
+    if (s.house.calls.is_ready) { /* else the store has failed */
+        fault_arm(0);
+        CHECK(hub_client_open(&c, &s));
+        CHECK(hub_client_ask(&c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":"
+                                 "\"ping\"}"));
+        hub_client_close(&c);
+    }
+    hub_stage_fini(&s);
+    return fired;
+}
+
 #endif

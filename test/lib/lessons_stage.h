@@ -14,6 +14,7 @@
 #include "lessons/judge.h"
 #include "lessons/lessons.h"
 #include "task/task.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 #include "watch/watch.h"
 
@@ -46,10 +47,7 @@ static struct {
 
 static inline void stage_remove(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", stage.root);
-    CHECK(system(command) == 0);
+    folder_remove(stage.root);
 }
 
 static void stage_on_committed(void *ctx, const struct tx *tx)

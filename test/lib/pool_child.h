@@ -288,6 +288,23 @@ static inline void pc_pi_end(const char *how)
         pc_say("{\"type\":\"agent_settled\"}");
 }
 
+/* It asks, and says what it was told but for quotes. The words are members of
+ * what it asks, with ' for ". */
+static inline void pc_pi_dialog(char *words)
+{
+    for (char *p = words; *p; p++)
+        if (*p == '\'')
+            *p = '"';
+    pc_say("{\"type\":\"extension_ui_request\",\"id\":\"d-1\",%s}", words);
+    if (!fgets(pc_line, sizeof(pc_line), stdin))
+        _exit(0);
+    pc_line[strcspn(pc_line, "\n")] = '\0';
+    for (char *p = pc_line; *p; p++)
+        if (*p == '"')
+            *p = '\'';
+    pc_pi_message(pc_line, "stop", NULL);
+}
+
 static inline void pc_pi_prompt(const char *how)
 {
     char message[4096], text[64];
@@ -309,15 +326,8 @@ static inline void pc_pi_prompt(const char *how)
     }
     if (strcmp(message, "die") == 0)
         _exit(3);
-    if (strcmp(message, "dialog") == 0) {
-        pc_say("{\"type\":\"extension_ui_request\",\"id\":\"d-1\",\"method\":"
-               "\"confirm\",\"title\":\"Sure?\"}");
-        if (!fgets(pc_line, sizeof(pc_line), stdin))
-            _exit(0);
-        pc_pi_message(strstr(pc_line, "\"id\":\"d-1\",\"cancelled\":true")
-                          ? "cancelled"
-                          : "not",
-                      "stop", NULL);
+    if (strncmp(message, "dialog ", 7) == 0) {
+        pc_pi_dialog(message + 7);
     } else if (strcmp(message, "error") == 0) {
         pc_pi_message("", "error", "400 no such luck");
     } else if (strcmp(message, "again") == 0) {

@@ -36,6 +36,9 @@ struct office {
     struct job jobs[JOBS_MAX];
     int n_jobs, n_strays, n_calls, n_stopped;
     char call[64];
+    char asked[256]; /* the last that was, in words */
+    char handle[64];
+    bool takes_asked;
     void (*then)(struct office *o, struct job *j, char word);
 };
 
@@ -155,6 +158,26 @@ static inline void office_call(void *ctx, uint64_t line, struct str agent,
     buf_fini(&out);
 }
 
+static inline bool office_ask(void *ctx, const struct delivery_id *d,
+                              const struct input_ask *q)
+{
+    struct office *o = ctx;
+    size_t n;
+
+    CHECK(job_of(o, d->task_id.text)->t.attempt == d->attempt);
+    put(o->handle, sizeof(o->handle), q->handle);
+    n = (size_t)snprintf(o->asked, sizeof(o->asked),
+                         "%.*s %.*s %.*s %.*s %.*s "
+                         "%d",
+                         STR_ARG(input_kind_name(q->kind)), STR_ARG(q->title),
+                         STR_ARG(q->message), STR_ARG(q->placeholder),
+                         STR_ARG(q->prefill), (int)q->timeout_ms);
+    for (size_t i = 0; i < q->n_options; i++)
+        n += (size_t)snprintf(o->asked + n, sizeof(o->asked) - n, " %.*s",
+                              STR_ARG(q->options[i]));
+    return o->takes_asked;
+}
+
 /* A definition of children of that kind. Settings come with office_set. */
 static inline struct process_def office_def(struct office *o, int i,
                                             const char *name, const char *how)
@@ -211,6 +234,7 @@ static inline struct deliver *office_make(struct office *o, int n_defs)
                                .on_result = office_result,
                                .on_stray = office_stray,
                                .on_call = office_call,
+                               .on_ask = office_ask,
                                .ctx = o});
 }
 

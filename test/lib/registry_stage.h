@@ -11,6 +11,7 @@
 
 #include "base/fault.h"
 #include "registry/registry.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 #include "watch/watch.h"
 
@@ -180,10 +181,7 @@ static inline void stage_open(struct stage *s)
 
 static inline void stage_clear(const char *folder)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    CHECK(system(command) == 0);
+    folder_remove(folder);
 }
 
 /* Nothing is open any more. */
@@ -440,28 +438,6 @@ static inline size_t stage_feed(struct stage *s, struct buf *out)
     n = q.n_rows;
     query_fini(&q);
     return n;
-}
-
-/* Run a test's body where a mistake is planted: it must fail there, or it
- * would not notice. */
-static inline void stage_control(const char *planted, void (*body)(void))
-{
-    int status = 0;
-    pid_t pid;
-
-    fflush(NULL);
-    pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        CHECK(freopen("/dev/null", "w", stderr));
-        fault_arm_at(planted, 1);
-        body();
-        _exit(fault_fired() ? 0 : 2);
-    }
-    CHECK(waitpid(pid, &status, 0) == pid);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 1)
-        T_FAIL("with %s the test ends with status %x, not red", planted,
-               status);
 }
 
 /* agent-0 and so on, of all visibilities, with two skills each. */

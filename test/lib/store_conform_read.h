@@ -42,6 +42,43 @@ TEST(comparisons_do_what_they_say_also_with_null)
     leave();
 }
 
+TEST(a_text_or_what_is_for_all)
+{
+    static const uint8_t either[] = {PART_THING, PART_CODE};
+    static const struct {
+        const char *name;
+        size_t n_code, n_either;
+    } rows[] = {
+        {"x", 2, 2}, {"y", 2, 2}, {"z", 1, 1}, {"a", 1, 4}, {"*", 1, 1}};
+    struct tx_op *op;
+
+    open_store();
+    make_thing("a", 1);
+    CHECK_INT(put_part(tx_insert, "a", 1, "x"), TX_COMMITTED);
+    CHECK_INT(put_part(tx_insert, "a", 2, "y"), TX_COMMITTED);
+    CHECK_INT(put_part(tx_insert, "a", 3, "*"), TX_COMMITTED);
+    op = begin(tx_insert, &part); /* its code is NULL */
+    tx_set(op, PART_THING, value_text(STR("a")));
+    tx_set(op, PART_NR, value_int(4));
+    CHECK_INT(end(), TX_COMMITTED);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct value v = value_text(str_of(rows[i].name));
+        struct query q;
+
+        query_init(&q, &part, 10);
+        query_if(&q, PART_CODE, IS_OR_ALL, v);
+        CHECK(find(&q) == OK);
+        CHECK_INT(q.n_rows, rows[i].n_code);
+        query_fini(&q);
+        query_init(&q, &part, 10);
+        query_if_any(&q, either, 2, IS_OR_ALL, v);
+        CHECK(find(&q) == OK);
+        CHECK_INT(q.n_rows, rows[i].n_either);
+        query_fini(&q);
+    }
+    leave();
+}
+
 TEST(any_of_several_columns_may_fit)
 {
     struct tx_op *op;

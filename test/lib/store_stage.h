@@ -12,6 +12,7 @@
 #include "base/fault.h"
 #include "base/loop.h"
 #include "store/store.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 
 static void stage_opts(struct store_opts *opts);
@@ -88,10 +89,7 @@ static const struct tx *last_committed;
 
 static void remove_root(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", stage_root);
-    CHECK(system(command) == 0);
+    folder_remove(stage_root);
 }
 
 static void on_committed(void *ctx, const struct tx *tx)

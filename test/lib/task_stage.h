@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "task/task.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 #include "watch/watch.h"
 
@@ -30,15 +31,13 @@ static struct {
     /* What on_ready and on_deadline were called for, in order. */
     struct id ready[STAGE_CALLS_MAX], due[STAGE_CALLS_MAX];
     int n_ready, n_due;
-    int n_ops; /* in txs that were committed */
+    char inputs[256]; /* what came of what was asked: "unheard " */
+    int n_ops;        /* in txs that were committed */
 } stage;
 
 static inline void stage_remove(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", stage.root);
-    CHECK(system(command) == 0);
+    folder_remove(stage.root);
 }
 
 static enum ready stage_on_ready(void *ctx, const struct task *t)
@@ -55,6 +54,15 @@ static bool stage_on_deadline(void *ctx, const struct task *t)
     CHECK(stage.n_due < STAGE_CALLS_MAX && !task_is_over(t->status));
     stage.due[stage.n_due++] = t->id;
     return !stage.is_deadline_refused;
+}
+
+static void stage_on_input_over(void *ctx, const struct input *in)
+{
+    size_t n = strlen(stage.inputs);
+
+    (void)ctx;
+    snprintf(stage.inputs + n, sizeof(stage.inputs) - n, "%.*s:%.*s ",
+             STR_ARG(input_outcome_name(in->outcome)), STR_ARG(in->ask.handle));
 }
 
 static void stage_on_committed(void *ctx, const struct tx *tx)
@@ -95,6 +103,7 @@ static inline struct tasks *stage_new_tasks(void)
         .limits = stage.limits,
         .on_ready = stage_on_ready,
         .on_deadline = stage_on_deadline,
+        .on_input_over = stage_on_input_over,
     });
 }
 
@@ -141,7 +150,8 @@ static inline void stage_ground(void)
     id_maker_init(&stage.ids, rand_seeded(&stage.seed));
     stage.limits = (struct tasks_limits){.max_unfinished = 100000,
                                          .max_unfinished_bytes = 256 << 20,
-                                         .timeout_ms = 600000};
+                                         .timeout_ms = 600000,
+                                         .input_ms = 30000};
 }
 
 static inline void stage_open(void)

@@ -11,6 +11,7 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
+#include "test/lib/folder.h"
 #include "test/lib/net_stage.h"
 
 enum { DAY_S = 24 * 3600 };
@@ -30,10 +31,7 @@ static inline void folder_init(struct tls_folder *f)
 
 static inline void folder_fini(struct tls_folder *f)
 {
-    char command[96];
-
-    snprintf(command, sizeof(command), "rm -rf %s", f->path);
-    CHECK(system(command) == 0);
+    folder_remove(f->path);
 }
 
 struct cert_wish {

@@ -10,6 +10,7 @@
 #include "base/fault.h"
 #include "store/internal.h"
 #include "test/lib/agents_stage.h"
+#include "test/lib/folder.h"
 #include "test/t.h"
 #include "walk.h"
 
@@ -37,10 +38,7 @@ static struct {
 
 static inline void stage_remove(void)
 {
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", stage.root);
-    CHECK(system(command) == 0);
+    folder_remove(stage.root);
 }
 
 static void stage_on_committed(void *ctx, const struct tx *tx)
@@ -412,6 +410,29 @@ static inline size_t told_in_feed(const char *type, const struct id *id)
     n = q.n_rows;
     query_fini(&q);
     return n;
+}
+
+static inline void stage_on_user(struct tx *tx, void *ctx)
+{
+    (void)tx;
+    *(bool *)ctx = true;
+}
+
+/* Somebody for whom agents work. */
+static inline void stage_make_anna(void)
+{
+    struct access_wish wish = {ROLE_USER, STR(""), STR("")};
+    struct access_change c;
+    struct why why;
+    bool is_back = false;
+
+    access_change_init(&c);
+    CHECK(access_user_create(stage.access, &c, STR("anna"), &wish, STR("admin"),
+                             1, &why) == OK);
+    store_submit(stage.store, &c.tx, stage_on_user, &is_back);
+    pass_ms(0);
+    CHECK(is_back && access_settle(stage.access, &c, NULL) == OK);
+    access_change_fini(&c);
 }
 
 #endif

@@ -56,10 +56,8 @@ static void say(const struct peer *p)
         json_put_str(&o, str_of(err_row(p->e)->code));
     else
         json_put_null(&o);
-    json_key(&o, STR("status"));
-    json_put_int(&o, p->status);
-    json_key(&o, STR("why"));
-    json_put_str(&o, str_of(p->why.text));
+    json_member_int(&o, "status", p->status);
+    json_member_text(&o, "why", str_of(p->why.text));
     json_close(&o, '}');
     printf("%.*s\n", STR_ARG(buf_str(&line)));
     fflush(stdout);

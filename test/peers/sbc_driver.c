@@ -66,20 +66,13 @@ static void put_str(struct json_out *o, const char *key, struct str value)
         json_put_null(o);
 }
 
-static void put_int(struct json_out *o, const char *key, int64_t value)
-{
-    json_key(o, str_of(key));
-    json_put_int(o, value);
-}
-
 static void ok(int64_t n, const char *json)
 {
     struct buf b;
     struct json_out o = out_open(&b);
 
-    put_int(&o, "n", n);
-    json_key(&o, STR("ok"));
-    json_put_raw(&o, str_of(json));
+    json_member_int(&o, "n", n);
+    json_member_raw(&o, "ok", str_of(json));
     out_close(&b, &o);
 }
 
@@ -88,13 +81,12 @@ static void no(int64_t n, const char *code, const char *words, const char *data)
     struct buf b;
     struct json_out o = out_open(&b);
 
-    put_int(&o, "n", n);
+    json_member_int(&o, "n", n);
     json_key(&o, STR("error"));
     json_open(&o, '{');
     put_str(&o, "code", str_of(code));
     put_str(&o, "message", str_of(words));
-    json_key(&o, STR("data"));
-    json_put_raw(&o, str_of(data));
+    json_member_raw(&o, "data", str_of(data));
     json_close(&o, '}');
     out_close(&b, &o);
 }
@@ -107,10 +99,8 @@ static void event(const char *kind, const char *key, const char *value)
     put_str(&o, "event", str_of(kind));
     if (key)
         put_str(&o, key, str_of(value));
-    if (strcmp(kind, "cancelled") == 0) {
-        json_key(&o, STR("is_set"));
-        json_put_bool(&o, true);
-    }
+    if (strcmp(kind, "cancelled") == 0)
+        json_member_bool(&o, "is_set", true);
     out_close(&b, &o);
 }
 
@@ -124,17 +114,15 @@ static void say_task(const struct sbc_task *t)
 
     put_str(&o, "event", STR("task"));
     put_str(&o, "id", str_of(t->id));
-    put_int(&o, "turn", t->turn);
-    put_int(&o, "attempt", t->attempt);
+    json_member_int(&o, "turn", t->turn);
+    json_member_int(&o, "attempt", t->attempt);
     put_str(&o, "message", str_head(text, 100));
-    put_int(&o, "n", (int64_t)text.n);
+    json_member_int(&o, "n", (int64_t)text.n);
     put_str(&o, "skill_id", str_of(t->skill));
     put_str(&o, "session_id", str_of(t->conversation));
-    put_int(&o, "deadline_ms", t->deadline_ms);
-    json_key(&o, STR("metadata"));
-    json_put_raw(&o, str_of(t->metadata));
-    json_key(&o, STR("envelope"));
-    json_put_raw(&o, str_of(t->envelope ? t->envelope : "null"));
+    json_member_int(&o, "deadline_ms", t->deadline_ms);
+    json_member_raw(&o, "metadata", str_of(t->metadata));
+    json_member_raw(&o, "envelope", str_of(t->envelope ? t->envelope : "null"));
     out_close(&b, &o);
 }
 
@@ -232,8 +220,7 @@ static void consult(struct sbc_task *t, struct str rest)
     sbc_chunk(t, "Let me ask. ");
     put_str(&o, "agentId", who);
     put_str(&o, "task", rest);
-    json_key(&o, STR("stream"));
-    json_put_bool(&o, true);
+    json_member_bool(&o, "stream", true);
     json_close(&o, '}');
     buf_add_char(&b, '\0');
     answer = sbc_delegate_to_agent(hub, b.p);

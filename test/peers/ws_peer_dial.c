@@ -36,15 +36,8 @@ static struct json_out begin_event(struct buf *b, const char *what)
     buf_init(b, EVENT_BYTES);
     o = json_out(b);
     json_open(&o, '{');
-    json_key(&o, STR("event"));
-    json_put_str(&o, str_of(what));
+    json_member_text(&o, "event", str_of(what));
     return o;
-}
-
-static void put_text(struct json_out *o, const char *name, struct str s)
-{
-    json_key(o, str_of(name));
-    json_put_str(o, s);
 }
 
 /* Lines of stdin. */
@@ -129,7 +122,7 @@ static void on_open(void *ctx, uint64_t id, struct str protocol)
     struct json_out o = begin_event(&b, "open");
 
     c->id = id;
-    put_text(&o, "protocol", protocol);
+    json_member_text(&o, "protocol", protocol);
     json_close(&o, '}');
     print_event(&b);
     if (!c->echoes)
@@ -143,7 +136,7 @@ static void put_hex(struct json_out *o, struct str bytes)
     buf_init(&hex, EVENT_BYTES);
     for (size_t i = 0; i < bytes.n; i++)
         buf_addf(&hex, "%02x", (unsigned char)bytes.p[i]);
-    put_text(o, "hex", buf_str(&hex));
+    json_member_text(o, "hex", buf_str(&hex));
     buf_fini(&hex);
 }
 
@@ -159,9 +152,9 @@ static void on_message(void *ctx, uint64_t id, enum ws_kind kind,
         return;
     }
     o = begin_event(&b, "message");
-    put_text(&o, "kind", kind == WS_TEXT ? STR("text") : STR("binary"));
+    json_member_text(&o, "kind", kind == WS_TEXT ? STR("text") : STR("binary"));
     if (kind == WS_TEXT)
-        put_text(&o, "text", bytes);
+        json_member_text(&o, "text", bytes);
     else
         put_hex(&o, bytes);
     json_close(&o, '}');
@@ -187,11 +180,9 @@ static void on_end(void *ctx, uint64_t id, const struct net_ws_end *end)
     struct json_out o = begin_event(&b, "end");
 
     (void)id;
-    json_key(&o, STR("code"));
-    json_put_int(&o, end->code);
-    put_text(&o, "reason", end->reason);
-    json_key(&o, STR("isOurs"));
-    json_put_bool(&o, end->is_ours);
+    json_member_int(&o, "code", end->code);
+    json_member_text(&o, "reason", end->reason);
+    json_member_bool(&o, "isOurs", end->is_ours);
     json_key(&o, STR("error"));
     if (end->e)
         json_put_str(&o, str_of(err_row(end->e)->code));

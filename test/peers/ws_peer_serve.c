@@ -228,12 +228,6 @@ static int64_t resident_bytes(void)
     return resident * sysconf(_SC_PAGESIZE);
 }
 
-static void put_int(struct json_out *o, const char *name, int64_t v)
-{
-    json_key(o, str_of(name));
-    json_put_int(o, v);
-}
-
 static void put_ends(struct json_out *o, const struct net_stats *s)
 {
     static const char *const names[N_NET_WS_CAUSES] = {
@@ -246,7 +240,7 @@ static void put_ends(struct json_out *o, const struct net_stats *s)
     json_key(o, STR("wsEnds"));
     json_open(o, '{');
     for (int i = 0; i < N_NET_WS_CAUSES; i++)
-        put_int(o, names[i], s->ws_ends_total[i]);
+        json_member_int(o, names[i], s->ws_ends_total[i]);
     json_close(o, '}');
 }
 
@@ -259,24 +253,24 @@ static void send_stats(struct peer *p, uint64_t id)
     buf_init(&body, BODY_BYTES);
     o = json_out(&body);
     json_open(&o, '{');
-    put_int(&o, "connections", s.connections);
-    put_int(&o, "connectionsTotal", s.connections_total);
-    put_int(&o, "refusedTotal", s.refused_total);
-    put_int(&o, "requestsTotal", s.requests_total);
-    put_int(&o, "badRequestsTotal", s.bad_requests_total);
-    put_int(&o, "overloadedTotal", s.overloaded_total);
-    put_int(&o, "timeoutsTotal", s.timeouts_total);
-    put_int(&o, "bytesInTotal", s.bytes_in_total);
-    put_int(&o, "bytesOutTotal", s.bytes_out_total);
-    put_int(&o, "unsentBytes", s.unsent_bytes);
-    put_int(&o, "bufferedBytes", s.buffered_bytes);
-    put_int(&o, "websockets", s.websockets);
-    put_int(&o, "websocketsTotal", s.websockets_total);
-    put_int(&o, "wsMessagesInTotal", s.ws_messages_in_total);
-    put_int(&o, "wsMessagesOutTotal", s.ws_messages_out_total);
-    put_int(&o, "wsPingsTotal", s.ws_pings_total);
+    json_member_int(&o, "connections", s.connections);
+    json_member_int(&o, "connectionsTotal", s.connections_total);
+    json_member_int(&o, "refusedTotal", s.refused_total);
+    json_member_int(&o, "requestsTotal", s.requests_total);
+    json_member_int(&o, "badRequestsTotal", s.bad_requests_total);
+    json_member_int(&o, "overloadedTotal", s.overloaded_total);
+    json_member_int(&o, "timeoutsTotal", s.timeouts_total);
+    json_member_int(&o, "bytesInTotal", s.bytes_in_total);
+    json_member_int(&o, "bytesOutTotal", s.bytes_out_total);
+    json_member_int(&o, "unsentBytes", s.unsent_bytes);
+    json_member_int(&o, "bufferedBytes", s.buffered_bytes);
+    json_member_int(&o, "websockets", s.websockets);
+    json_member_int(&o, "websocketsTotal", s.websockets_total);
+    json_member_int(&o, "wsMessagesInTotal", s.ws_messages_in_total);
+    json_member_int(&o, "wsMessagesOutTotal", s.ws_messages_out_total);
+    json_member_int(&o, "wsPingsTotal", s.ws_pings_total);
     put_ends(&o, &s);
-    put_int(&o, "residentBytes", resident_bytes());
+    json_member_int(&o, "residentBytes", resident_bytes());
     json_close(&o, '}');
     reply(p, id, 200, buf_str(&body));
     buf_fini(&body);

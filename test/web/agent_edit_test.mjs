@@ -10,7 +10,8 @@ const ROOT = path.join(import.meta.dirname, '../..');
 const server = await stage({ agents: 'demo' });
 const button = (page, name) => page.getByRole('button', { name, exact: true });
 const card = (name) => server.ask('GET', `/api/agents/${name}`);
-const register = (fields, options) => server.ask('POST', '/api/agents', { url: 'echo:', description: 'For a test', ...fields }, options);
+const register = (fields, options) => server.ask('POST', '/api/agents',
+  { url: 'echo:', description: 'For a test', ...fields }, options);
 const field = (page, label) => page.getByLabel(label, { exact: true });
 
 async function looks(at, name, check) {
@@ -18,7 +19,8 @@ async function looks(at, name, check) {
     const page = await server.newPage({ at, theme, width, height });
     await check(page);
     await axe(page);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} is wider than ${width}`);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+      `${name} is wider than ${width}`);
     await shot(page, `${name}-${width < 500 ? 'phone' : theme}`, { whole: true });
     await page.context().close();
   }
@@ -48,7 +50,8 @@ test('an agent is registered with the form, and works', async () => {
   assert.deepEqual(made.routing.keywords, ['bread', 'cake']);
   assert.deepEqual(made.pricing, { amount_micros: 1500 });
   assert.deepEqual(made.limits, { in_flight: 4 });
-  assert.deepEqual(made.skills, [{ id: 'bake', name: 'Baking', tags: ['bread', 'sweet'], examples: ['bake me a cake', 'how long does sourdough rise'] }]);
+  assert.deepEqual(made.skills, [{ id: 'bake', name: 'Baking', tags: ['bread', 'sweet'],
+    examples: ['bake me a cake', 'how long does sourdough rise'] }]);
 });
 
 test('what is wrong is said at its field, all at once, and nothing typed is lost', async () => {
@@ -59,8 +62,10 @@ test('what is wrong is said at its field, all at once, and nothing typed is lost
   await field(page, 'Tasks at once').fill('0');
   await button(page, 'Add a skill').click();
   await button(page, 'Register').click();
-  for (const [label, words] of [['Name', /must/], ['Description', /is missing|blank|must/], ['Address', /must/], ['Tasks at once', /must/]])
-    await page.locator('.field.has-error').filter({ has: page.locator('.field-label', { hasText: new RegExp(`^${label}$`) }) }).first().locator('.field-error', { hasText: words }).waitFor();
+  for (const [label, words] of [['Name', /must/], ['Description', /is missing|blank|must/], ['Address', /must/],
+    ['Tasks at once', /must/]])
+    await page.locator('.field.has-error').filter({ has: page.locator('.field-label',
+      { hasText: new RegExp(`^${label}$`) }) }).first().locator('.field-error', { hasText: words }).waitFor();
   await page.getByRole('group', { name: 'Skill 1' }).locator('.field-error').first().waitFor();
   assert.equal(await field(page, 'Address').inputValue(), 'ftp://x/');
   await shot(page, 'agent-register-wrong', { whole: true });
@@ -82,7 +87,8 @@ test('a name that is taken is refused in the server’s words', async () => {
 });
 
 test('one is changed by the form, and by its JSON', async () => {
-  const first = await register({ name: 'cook', title: 'Cook', metadata: { team: 'kitchen' }, skills: [{ id: 'a', name: 'A' }, { id: 'b', name: 'B' }] });
+  const first = await register({ name: 'cook', title: 'Cook', metadata: { team: 'kitchen' },
+    skills: [{ id: 'a', name: 'A' }, { id: 'b', name: 'B' }] });
   const page = await server.newPage({ at: '#/agents/cook' });
   await button(page, 'Edit').click();
   await field(page, 'Title').fill('Head cook');
@@ -90,7 +96,8 @@ test('one is changed by the form, and by its JSON', async () => {
   await button(page, 'Save').click();
   await page.getByText('cook is changed.').waitFor();
   let now = await card('cook');
-  assert.deepEqual([now.title, now.skills, now.metadata, now.revision], ['Head cook', [{ id: 'b', name: 'B' }], { team: 'kitchen' }, first.revision + 1]);
+  assert.deepEqual([now.title, now.skills, now.metadata, now.revision],
+    ['Head cook', [{ id: 'b', name: 'B' }], { team: 'kitchen' }, first.revision + 1]);
 
   await button(page, 'Edit').click();
   await field(page, 'Description').fill('Cooks dinner');
@@ -125,7 +132,8 @@ test('what was typed is there when one comes back, until it is saved or dropped'
   await page.goBack();
   await button(page, 'Register an agent').click();
   await page.getByText('what you had typed before').waitFor();
-  assert.deepEqual([await field(page, 'Name').first().inputValue(), await field(page, 'Title').inputValue()], ['halfway', 'Half way']);
+  assert.deepEqual([await field(page, 'Name').first().inputValue(), await field(page, 'Title').inputValue()],
+    ['halfway', 'Half way']);
   await page.goto(`${server.url}/#/agents/keeper/edit`);
   assert.equal(await field(page, 'Title').inputValue(), 'Keeper');
   assert.equal(await page.getByText('what you had typed before').count(), 0);
@@ -136,7 +144,8 @@ test('what was typed is there when one comes back, until it is saved or dropped'
   await page.goto(`${server.url}/#/agents/keeper/edit`);
   await eventually(async () => await field(page, 'The card').inputValue() === '{ half a card', 'the text of before');
   await page.reload();
-  await eventually(async () => await field(page, 'The card').inputValue() === '{ half a card', 'the text of before the reload');
+  await eventually(async () => await field(page, 'The card').inputValue() === '{ half a card',
+    'the text of before the reload');
   await button(page, 'Discard it').click();
   await eventually(async () => await field(page, 'Title').inputValue() === 'Keeper', 'the card as it is');
   await field(page, 'Title').fill('Goalkeeper');
@@ -155,10 +164,12 @@ test('what was typed is there when one comes back, until it is saved or dropped'
 });
 
 test('what is emptied is taken away, and what is wrong with a skill goes with it', async () => {
-  await register({ name: 'tidy', version: '1', wake: { url: 'https://wake.example/', timeout_ms: 5000 }, limits: { queue: 5 }, pricing: { amount_micros: 2000000 }, routing: { keywords: ['a'] } });
+  await register({ name: 'tidy', version: '1', wake: { url: 'https://wake.example/', timeout_ms: 5000 },
+    limits: { queue: 5 }, pricing: { amount_micros: 2000000 }, routing: { keywords: ['a'] } });
   const page = await server.newPage({ at: '#/agents/tidy/edit' });
   assert.equal(await field(page, 'Price of a call').inputValue(), '2.00');
-  for (const label of ['Version', 'Wake address', 'Tasks that may wait', 'Price of a call', 'Keywords']) await field(page, label).fill('');
+  for (const label of ['Version', 'Wake address', 'Tasks that may wait', 'Price of a call', 'Keywords'])
+    await field(page, label).fill('');
   await button(page, 'Add a skill').click();
   const skill = page.getByRole('group', { name: 'Skill 1' });
   await field(skill, 'Price of a call').fill('much');
@@ -222,7 +233,8 @@ test('its examples, what was asked last and what is typed: who wins, and by how 
   });
   const before = (await server.ask('GET', '/api/tasks')).items.length;
   const page = await server.newPage({ at: '#/agents/engineer/wins' });
-  await field(page, 'What would somebody ask? One on each line').fill('fix the crash in my parser\nremind me tomorrow at nine\n\nfix the crash in my parser');
+  await field(page, 'What would somebody ask? One on each line')
+    .fill('fix the crash in my parser\nremind me tomorrow at nine\n\nfix the crash in my parser');
   await button(page, 'See who gets it').click();
   await page.getByRole('heading', { name: 'Of yours it wins 1 of 2' }).waitFor();
   await outcome(page, 'remind me tomorrow').getByText('automation-operator').first().waitFor();
@@ -230,15 +242,18 @@ test('its examples, what was asked last and what is typed: who wins, and by how 
 });
 
 test('only what was asked of nobody in particular counts, and whole', async () => {
-  const own = await stage({ agents: [{ id: 'smith', url: 'echo:', description: 'Forges iron gates', skills: [{ id: 'forge', name: 'Forging', examples: ['forge an iron gate'] }] }, { id: 'Jay', url: 'echo:' }] });
+  const own = await stage({ agents: [{ id: 'smith', url: 'echo:', description: 'Forges iron gates',
+    skills: [{ id: 'forge', name: 'Forging', examples: ['forge an iron gate'] }] }, { id: 'Jay', url: 'echo:' }] });
   const say = (text, more) => own.ask('POST', '/api/messages', { text, ...more });
   // A decision keeps 1024 bytes of it.
-  const of = (bytes) => `forge me an iron gate of ${bytes} bytes `.padEnd(bytes, 'and an iron gate ').slice(0, bytes - 1).trimEnd().padEnd(bytes, '.');
+  const of = (bytes) => `forge me an iron gate of ${bytes} bytes `.padEnd(bytes, 'and an iron gate ')
+    .slice(0, bytes - 1).trimEnd().padEnd(bytes, '.');
   const whole = [of(1020), of(1024), of(1025), of(1500)];
   for (const text of whole) await say(text);
   await say('forge me a named gate', { executor: { name: 'smith' } });
   await say('/smith forge me a prefixed gate');
-  await own.ask('POST', '/api/envelopes', { from: 'Jay', to: 'smith', type: 'REQUEST', priority: 'NORMAL', reference: 'R-1', payload: {}, context: 'Please forge' });
+  await own.ask('POST', '/api/envelopes', { from: 'Jay', to: 'smith', type: 'REQUEST', priority: 'NORMAL',
+    reference: 'R-1', payload: {}, context: 'Please forge' });
   const page = await own.newPage();
   const judged = [];
   page.on('request', (r) => r.url().endsWith('/api/route') && judged.push(r.postDataJSON().text));
@@ -254,7 +269,8 @@ test('a few at a time and a bounded number, and more are not taken', async () =>
   page.on('request', (r) => { if (isTrial(r)) { n++; most = Math.max(most, ++open); } });
   page.on('requestfinished', (r) => { if (isTrial(r)) open--; });
   await page.getByRole('heading', { name: /^Of its examples it wins 6 of 6/ }).waitFor();
-  await field(page, 'What would somebody ask? One on each line').fill(Array.from({ length: 30 }, (_, i) => `text number ${i}`).join('\n'));
+  await field(page, 'What would somebody ask? One on each line')
+    .fill(Array.from({ length: 30 }, (_, i) => `text number ${i}`).join('\n'));
   await button(page, 'See who gets it').click();
   await page.getByRole('heading', { name: /^Of yours it wins \d+ of 20/ }).waitFor();
   assert.ok(most <= 3, `${most} at once`);
@@ -266,7 +282,8 @@ test('a few at a time and a bounded number, and more are not taken', async () =>
 
 test('an admin is told that a user’s agent looks otherwise to its user', async () => {
   const token = await server.user('carla');
-  await register({ name: 'carlas', visibility: 'public', skills: [{ id: 's', name: 'S', examples: ['knit me a scarf'] }] }, { token });
+  await register({ name: 'carlas', visibility: 'public', skills: [{ id: 's', name: 'S',
+    examples: ['knit me a scarf'] }] }, { token });
   const admin = await server.newPage({ at: '#/agents/carlas/wins' });
   await admin.getByText('You look as an admin').waitFor();
   const own = await server.newPage({ token, at: '#/agents/carlas/wins' });
@@ -275,7 +292,8 @@ test('an admin is told that a user’s agent looks otherwise to its user', async
 });
 
 test('where nobody is good enough, that is said, and how far it was', async () => {
-  const own = await stage({ agents: [{ id: 'smith', url: 'echo:', description: 'Forges iron gates', skills: [{ id: 'forge', name: 'Forging', description: 'Iron gates and fences', examples: ['forge a gate'] }] }] });
+  const own = await stage({ agents: [{ id: 'smith', url: 'echo:', description: 'Forges iron gates',
+    skills: [{ id: 'forge', name: 'Forging', description: 'Iron gates and fences', examples: ['forge a gate'] }] }] });
   const page = await own.newPage({ at: '#/agents/smith/wins' });
   allow(page, /422/);
   await page.getByRole('heading', { name: 'Of its examples it wins 1 of 1' }).waitFor();
@@ -294,7 +312,8 @@ const codeOf = async (page, language) => {
 };
 
 async function run(own, command, args, env) {
-  const child = spawn(command, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(command, args, { cwd: ROOT, env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'] });
   const end = new Promise((resolve) => { child.on('exit', resolve); });
   await new Promise((resolve) => { child.stdout.once('data', resolve); });
   const said = await own.ask('POST', '/api/messages', { text: 'polly', executor: { name: 'parrot' } });
@@ -320,10 +339,12 @@ test('where nobody is, the page says how to connect one, and its lines work', as
   await shot(page, 'agents-empty', { whole: true });
   await axe(page);
   // The lines are those of the file that the command runs. That of C is built and run with the C client's tests.
-  const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` };
+  const env = { SIGNALBOX_URL: url, SIGNALBOX_TOKEN: token,
+    PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` };
   for (const [language, file] of [['JavaScript', 'echo.js'], ['Python', 'echo.py'], ['C', 'echo.c']]) {
     const code = await codeOf(page, language);
-    const example = fs.readFileSync(path.join(ROOT, 'examples', file), 'utf8').replace("'../client/js/signalbox.js'", "'signalbox'");
+    const example = fs.readFileSync(path.join(ROOT, 'examples', file), 'utf8').replace("'../client/js/signalbox.js'",
+      "'signalbox'");
     assert.ok(example.endsWith(code), file);
     const command = await page.locator('.steps li').last().locator('.command code').first().textContent();
     if (language === 'C') break;

@@ -14,18 +14,21 @@ const server = await stage({ agents: 'demo' });
 const rows = (page) => page.getByRole('table', { name: 'Agents, by name' }).locator('.row');
 const row = (page, name) => rows(page).filter({ hasText: name });
 const isListed = (page, ...names) => eventually(async () =>
-  JSON.stringify(await rows(page).locator('.name').allTextContents()) === JSON.stringify(names), `${names} in the list`);
+  JSON.stringify(await rows(page).locator('.name').allTextContents()) === JSON.stringify(names),
+    `${names} in the list`);
 const button = (page, name) => page.getByRole('button', { name, exact: true });
 const dialog = (page) => page.getByRole('dialog');
 const figures = (page) => page.getByRole('region', { name: 'Now' });
-const send = (to, text = 'hello', more = {}) => server.ask('POST', '/api/messages', { text, executor: { name: to }, ...more });
+const send = (to, text = 'hello', more = {}) => server.ask('POST', '/api/messages',
+  { text, executor: { name: to }, ...more });
 
 async function pages(at, name, check) {
   for (const [theme, width, height] of [['light', 1280, 800], ['dark', 1280, 800], ['light', 360, 740]]) {
     const page = await server.newPage({ at, theme, width, height });
     await check(page);
     await axe(page);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} is wider than ${width}`);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+      `${name} is wider than ${width}`);
     await shot(page, `${name}-${width < 500 ? 'phone' : theme}`, { whole: true });
     await page.context().close();
   }
@@ -95,7 +98,8 @@ test('one agent: its card, figures, what it did, and who sees it', async () => {
     await figures(page).getByText('Median time to answer').waitFor();
     await page.getByRole('img', { name: /^Completed by the minute: \d+ in all/ }).waitFor();
     await page.getByRole('img', { name: /^Mean time to answer by the minute: \d/ }).waitFor();
-    assert.deepEqual(await page.locator('.hour-plot').evaluateAll((all) => all.map((plot) => plot.querySelector('.spark-bar, .spark-line:not(.is-faint), .spark-dot') !== null)),
+    assert.deepEqual(await page.locator('.hour-plot').evaluateAll((all) =>
+      all.map((plot) => plot.querySelector('.spark-bar, .spark-line:not(.is-faint), .spark-dot') !== null)),
       [true, false, true], 'completed and time have something to draw, failed has not');
     await page.getByRole('heading', { name: '3 skills' }).waitFor();
     await page.getByText('“why is my query slow”').waitFor();
@@ -147,17 +151,20 @@ test('an agent of the configuration is neither edited nor removed here', async (
 
 test('who does not own it is offered nothing, and is told no error of others', async () => {
   const anna = await server.user('anna');
-  await server.ask('POST', '/api/agents', { name: 'hers', description: 'Hers', url: 'echo:', visibility: 'public' }, { token: anna });
+  await server.ask('POST', '/api/agents', { name: 'hers', description: 'Hers', url: 'echo:', visibility: 'public' },
+    { token: anna });
   const bob = await server.newPage({ token: await server.user('bob'), at: '#/agents/hers' });
   await figures(bob).waitFor();
   await button(bob, 'What would it win?').waitFor();
-  for (const name of ['Edit', 'Remove', 'Pause', 'Restart', 'Wake']) assert.equal(await button(bob, name).count(), 0, name);
+  for (const name of ['Edit', 'Remove', 'Pause', 'Restart', 'Wake'])
+    assert.equal(await button(bob, name).count(), 0, name);
   const hers = await server.newPage({ token: anna, at: '#/agents/hers' });
   await button(hers, 'Edit').waitFor();
   const { token } = await server.ask('POST', '/api/tokens', { scopes: ['read'] }, { token: anna });
   const reader = await server.newPage({ token, at: '#/agents/hers' });
   await figures(reader).waitFor();
-  for (const name of ['Edit', 'Remove', 'Pause', 'What would it win?']) assert.equal(await button(reader, name).count(), 0, name);
+  for (const name of ['Edit', 'Remove', 'Pause', 'What would it win?'])
+    assert.equal(await button(reader, name).count(), 0, name);
 });
 
 test('removed once it was confirmed, by one of two', async () => {
@@ -236,17 +243,20 @@ test('an address that changes while the page is first drawn is gone to', async (
 
 // What is wrong with one, and with the server.
 
-const RULES = { agents: { Leroy: {}, Jay: {} }, dependencies: [{ rule: 'order', match: { to: 'Leroy', type: 'REQUEST' }, after: [{ type: 'SUBMITTED', from: 'Jay' }], hold_for: '1h' }] };
+const RULES = { agents: { Leroy: {}, Jay: {} }, dependencies: [{ rule: 'order', match: { to: 'Leroy', type: 'REQUEST' },
+  after: [{ type: 'SUBMITTED', from: 'Jay' }], hold_for: '1h' }] };
 
 test('what waits, what is held and what fails again and again: the same in the list and on its page', async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'signalbox-agents-'));
   fs.writeFileSync(path.join(folder, 'rules.json'), JSON.stringify(RULES));
-  const own = await stage({ agents: { rules: path.join(folder, 'rules.json'), deliver: { retryMs: 1000, breakerFailures: 1000 },
+  const own = await stage({ agents: { rules: path.join(folder, 'rules.json'),
+    deliver: { retryMs: 1000, breakerFailures: 1000 },
     agents: { list: [{ id: 'Leroy', url: 'echo:' }, { id: 'Jay', url: 'http://127.0.0.1:9/' }] } } });
   await own.ask('POST', '/api/agents/Leroy/pause');
   await own.ask('POST', '/api/messages', { text: 'wait', executor: { name: 'Leroy' }, wait_ms: 0 });
   for (const reference of ['R-1', 'R-2'])
-    await own.ask('POST', '/api/envelopes', { from: 'Jay', to: 'Leroy', type: 'REQUEST', priority: 'NORMAL', reference, payload: {}, context: 'Please do' });
+    await own.ask('POST', '/api/envelopes', { from: 'Jay', to: 'Leroy', type: 'REQUEST', priority: 'NORMAL', reference,
+      payload: {}, context: 'Please do' });
   await own.ask('POST', '/api/messages', { text: 'are you there?', executor: { name: 'Jay' }, wait_ms: 0 });
   const page = await own.newPage({ at: '#/agents' });
   await row(page, 'Leroy').getByText('+ 2 held').waitFor();
@@ -265,21 +275,24 @@ test('what waits, what is held and what fails again and again: the same in the l
 
 test('states and the like that there are not narrow nothing', async () => {
   const page = await server.newPage({ at: '#/agents?state=FOO&visibility=bar' });
-  for (const name of ['automation-operator', 'content-writer', 'engineer', 'researcher']) await row(page, name).first().waitFor();
+  for (const name of ['automation-operator', 'content-writer', 'engineer', 'researcher'])
+    await row(page, name).first().waitFor();
   assert.equal(await page.getByRole('alert').count(), 0);
   assert.equal(await page.getByRole('button', { name: /^all/ }).getAttribute('aria-pressed'), 'true');
 });
 
 test('a long name without a break fits a phone', async () => {
   const name = 'n'.repeat(128);
-  await server.ask('POST', '/api/agents', { name, title: 't'.repeat(128), description: 'd'.repeat(400), url: 'echo:', routing: { keywords: ['k'.repeat(64)] },
+  await server.ask('POST', '/api/agents', { name, title: 't'.repeat(128), description: 'd'.repeat(400), url: 'echo:',
+    routing: { keywords: ['k'.repeat(64)] },
     skills: [{ id: 's'.repeat(128), name: 'S'.repeat(128), tags: ['g'.repeat(64)], examples: ['x'.repeat(200)] }] });
   for (const at of ['', `/${name}`, `/${name}/edit`, `/${name}/wins`]) {
     const page = await server.newPage({ at: `#/agents${at}`, width: 360, height: 740 });
     await page.getByText(name.slice(0, 20)).first().waitFor();
     await page.waitForLoadState();
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360, at);
-    await shot(page, `agent-long${at.slice(130) ? at.slice(129).replace('/', '-') : at ? '-one' : ''}`, { whole: true });
+    await shot(page, `agent-long${at.slice(130) ? at.slice(129).replace('/', '-') : at ? '-one' : ''}`,
+      { whole: true });
   }
   await server.ask('DELETE', `/api/agents/${name}`);
 });
@@ -302,16 +315,14 @@ test('of a server that is away each page tells once', async () => {
   }
 });
 
-test('one agent’s page reads anew what is about that agent, and nothing for what others do', async () => {
+// A page whose time stands still but for what it is told: nothing is asked for by the clock alone.
+async function still(at) {
   const page = await server.newPage();
   await page.clock.install();
-  const asked = [];
-  page.on('request', (r) => r.url().includes('/api/tasks?agent=') && asked.push(r.url()));
-  await page.goto(`${server.url}/#/agents/engineer`);
-  const tasks = page.getByRole('region', { name: 'Recent tasks of engineer' });
-  await tasks.getByRole('row').first().waitFor();
+  await page.goto(`${server.url}/${at}`);
   const feed = () => page.evaluate(async () => {
-    const { feed: { state, newest } } = await import(document.querySelector('script[type=module]').src.replace('main.js', 'lib/live.js'));
+    const main = document.querySelector('script[type=module]').src;
+    const { feed: { state, newest } } = await import(main.replace('main.js', 'lib/live.js'));
     return { state, newest };
   });
   const isSeen = async () => {
@@ -320,6 +331,18 @@ test('one agent’s page reads anew what is about that agent, and nothing for wh
   };
   await eventually(async () => (await feed()).state === 'open', 'the feed is open');
   await page.clock.runFor(3000);
+  return { page, isSeen };
+}
+
+test('one agent’s page reads anew what is about that agent, and nothing for what others do', async () => {
+  await send('engineer', 'mend the old lathe');
+  const { page, isSeen } = await still('#/agents/engineer');
+  const asked = [];
+  page.on('request', (r) => r.url().includes('/api/tasks?agent=') && asked.push(r.url()));
+  const tasks = page.getByRole('region', { name: 'Recent tasks of engineer' });
+  await tasks.getByText('mend the old lathe').waitFor();
+  await page.clock.runFor(3000); // what it was told meanwhile is read
+  await tasks.getByText('mend the old lathe').waitFor();
   const before = asked.length;
   await send('researcher', 'compare two chairs');
   await isSeen();
@@ -330,6 +353,27 @@ test('one agent’s page reads anew what is about that agent, and nothing for wh
   await page.clock.runFor(3000);
   await tasks.getByText('mend the new lathe').waitFor();
   assert.ok(asked.length > before);
+});
+
+test('who comes and goes is seen because it is told, in the list and on its page', async () => {
+  const states = async () => (await server.ask('GET', '/api/feed?last=50')).items
+    .filter((e) => e.type === 'agent.state' && e.agent === 'guest').map((e) => e.data.to);
+  const hub = await connect(server.url, server.token);
+  await hub.register({ name: 'guest', description: 'Comes and goes' }, (task) => task.message);
+  await eventually(async () => (await states()).includes('IDLE'), 'it came');
+  const one = await still('#/agents/guest');
+  const all = await still('#/agents?q=guest');
+  const row = all.page.getByRole('row').filter({ hasText: 'guest' });
+  await one.page.locator('.agent-lead').getByText('IDLE').waitFor();
+  await row.getByText('IDLE').waitFor();
+  await hub.close();
+  await eventually(async () => (await states()).includes('DEAD'), 'it went');
+  for (const { page, isSeen } of [one, all]) {
+    await isSeen();
+    await page.clock.runFor(3000);
+  }
+  await one.page.locator('.agent-lead').getByText('DEAD').waitFor();
+  await row.getByText('DEAD').waitFor();
 });
 
 // Many.
@@ -352,7 +396,9 @@ test(`of ${MANY} agents only those in view are drawn and asked about`, async () 
   if (!listed) await fill(own, MANY);
   const page = await own.newPage();
   const asked = [];
-  page.on('request', (r) => r.url().includes('/api/fleet') && asked.push(new URL(r.url()).searchParams.get('names')?.split(',').length ?? 0));
+  page.on('request',
+    (r) => r.url().includes('/api/fleet') && asked.push(new URL(r.url()).searchParams.get('names')?.split(',').length
+      ?? 0));
   await page.goto(`${own.url}/#/agents`);
   await rows(page).first().waitFor();
   await page.getByRole('button', { name: `all ${MANY.toLocaleString('en')}` }).waitFor();

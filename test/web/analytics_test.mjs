@@ -6,14 +6,21 @@ import path from 'node:path';
 import { axe, eventually, shot, stage, test } from './stage.mjs';
 
 const AGENTS = [
-  { id: 'engineer', url: 'echo:', visibility: 'public', description: 'Builds and repairs software, finds bugs in programs and slow queries', routing: { keywords: ['bug', 'query'] } },
-  { id: 'content-writer', url: 'echo:', visibility: 'public', description: 'Writes articles, letters, blog posts and marketing text', routing: { keywords: ['write', 'blog post'] } },
-  { id: 'researcher', url: 'echo:', visibility: 'public', description: 'Finds facts, sources, studies and trends', routing: { keywords: ['data'] } },
+  { id: 'engineer', url: 'echo:', visibility: 'public',
+    description: 'Builds and repairs software, finds bugs in programs and slow queries',
+      routing: { keywords: ['bug', 'query'] } },
+  { id: 'content-writer', url: 'echo:', visibility: 'public',
+    description: 'Writes articles, letters, blog posts and marketing text',
+      routing: { keywords: ['write', 'blog post'] } },
+  { id: 'researcher', url: 'echo:', visibility: 'public', description: 'Finds facts, sources, studies and trends',
+    routing: { keywords: ['data'] } },
   { id: 'helper', url: 'echo:', visibility: 'public', routing: { routable: false } },
 ];
 const SAID = [
-  'find the bug in this program, it crashes', 'why is this query slow in the program?', 'repair the software that builds our programs', 'a bug in the slow query of the program',
-  'write a letter to the marketing people', 'write articles about marketing', 'draft a blog post with marketing text', 'write software that builds',
+  'find the bug in this program, it crashes', 'why is this query slow in the program?',
+    'repair the software that builds our programs', 'a bug in the slow query of the program',
+  'write a letter to the marketing people', 'write articles about marketing', 'draft a blog post with marketing text',
+    'write software that builds',
   'which studies have facts about trends?', 'find sources and facts for these trends', 'data about trends in studies',
   'zebra quagga okapi', 'what is the weather like?', 'sing me a song', 'program trends letter',
 ];
@@ -24,7 +31,8 @@ const server = await stage({ agents: CONFIG });
 const made = [];
 const say = async (round) => {
   for (const text of SAID)
-    made.push({ text, ...(await server.ask('POST', '/api/messages', { text: `${text}${'!'.repeat(round)}` })).decision });
+    made.push({ text, ...(await server.ask('POST', '/api/messages',
+      { text: `${text}${'!'.repeat(round)}` })).decision });
 };
 const of = (text) => made.find((d) => d.text === text);
 await say(0);
@@ -54,12 +62,14 @@ const open = async (tab = 'overview', wishes = {}) => {
   return page;
 };
 const table = (page, name) => page.getByRole('region', { name });
-const cells = async (where) => (await where.locator('tbody tr').allInnerTexts()).map((row) => row.split('\t').map((c) => c.trim()));
+const cells = async (where) => (await where.locator('tbody tr').allInnerTexts())
+  .map((row) => row.split('\t').map((c) => c.trim()));
 
 // What a screen reader is told of every line that is drawn.
 async function plotsAreRight(page) {
   const { hours } = await server.ask('GET', '/api/analytics/all?window=7d');
-  const LINES = { Confidence: [['mean confidence', 'confidence', (v) => v.toFixed(2)], ['mean margin', 'margin', (v) => v.toFixed(2)]],
+  const LINES = { Confidence: [['mean confidence', 'confidence', (v) => v.toFixed(2)],
+    ['mean margin', 'margin', (v) => v.toFixed(2)]],
     'Corrections and errors': [['corrected', 'override_rate', share], ['errors', 'error_rate', share]] };
   assert.notDeepEqual(hours.map((h) => h.override_rate), hours.map((h) => h.error_rate));
   for (const [plot, lines] of Object.entries(LINES)) {
@@ -67,7 +77,8 @@ async function plotsAreRight(page) {
     const said = await page.locator(`[id="${id}"]`).innerText();
     for (const [label, key, show] of lines) {
       const all = hours.map((h) => h[key]).filter((v) => v !== null);
-      const wanted = `${label}: between ${show(Math.min(...all))} and ${show(Math.max(...all))}, at last ${show(all.at(-1))}`;
+      const wanted = `${label}: between ${show(Math.min(...all))} and ${show(Math.max(...all))}, at last `
+        + `${show(all.at(-1))}`;
       assert.ok(said.includes(wanted), `${wanted} in ${said}`);
     }
   }
@@ -81,7 +92,8 @@ test('what is not known yet is said to be so, and when it will be', async () => 
   await page.getByRole('note').getByText('1 decision of 1 has not been looked at yet').waitFor();
   const boxes = await page.locator('.figure-box').allInnerTexts();
   for (const name of ['error rate', 'mean length of an answer', 'mean time to answer'])
-    assert.ok(boxes.some((b) => new RegExp(`^–\\s+${name}\\s+known 30 min after an answer$`).test(b.trim())), `${name} in ${boxes}`);
+    assert.ok(boxes.some((b) => new RegExp(`^–\\s+${name}\\s+known 30 min after an answer$`).test(b.trim())),
+      `${name} in ${boxes}`);
   assert.ok(boxes.some((b) => /^–\s+went well\s+0 badly, 0 neither, 1 open$/.test(b.trim())), boxes.join('\n'));
   await axe(page);
   await shot(page, 'analytics-young', { whole: true });
@@ -90,7 +102,8 @@ test('what is not known yet is said to be so, and when it will be', async () => 
   await page.getByRole('tab', { name: 'Gate' }).click();
   await page.getByText('messages routed in the last hour').waitFor();
   const gate = await page.locator('.figure-box').allInnerTexts();
-  assert.match(gate[0], /^1\s+messages routed[\s\S]*a quiet hour[\s\S]*target at least 100[\s\S]*0\.\d an hour over a day$/);
+  assert.match(gate[0],
+    /^1\s+messages routed[\s\S]*a quiet hour[\s\S]*target at least 100[\s\S]*0\.\d an hour over a day$/);
   assert.match(gate[1], /^–\s+mean hold[\s\S]*none yet[\s\S]*0 holds ended in 24 hours$/);
 });
 
@@ -98,7 +111,8 @@ test('the figures are those of the server, and every plot can be read', async ()
   const page = await open();
   const { items: [s] } = await server.ask('GET', '/api/analytics/summary?window=7d');
   const boxes = (await page.locator('.figure-box').allInnerTexts()).join('\n');
-  for (const part of ['45\ndecisions', `${s.confidence.toFixed(3)}\nmean confidence`, `${(s.override_rate * 100).toFixed(1)} %\ncorrected`, '2 of 45'])
+  for (const part of ['45\ndecisions', `${s.confidence.toFixed(3)}\nmean confidence`,
+    `${(s.override_rate * 100).toFixed(1)} %\ncorrected`, '2 of 45'])
     assert.ok(boxes.includes(part), `${part} in ${boxes}`);
   assert.deepEqual(await page.getByRole('slider').evaluateAll((all) => all.map((p) => p.getAttribute('aria-label'))),
     ['Decisions', 'Confidence', 'Corrections and errors', 'Time to answer']);
@@ -137,7 +151,8 @@ const percent = (x) => `${(x * 100).toFixed(0)} %`;
 const mostOf = (items) => Math.max(...items.map((r) => r.decisions));
 const LIGHTS = {
   decisions: { text: (r) => String(r.decisions), share: (r, most) => r.decisions / most },
-  well: { text: (r) => (judged(r) ? percent(r.positive / judged(r)) : '–'), share: (r) => (judged(r) ? r.positive / judged(r) : 0) },
+  well: { text: (r) => (judged(r) ? percent(r.positive / judged(r)) : '–'),
+    share: (r) => (judged(r) ? r.positive / judged(r) : 0) },
   confidence: { text: (r) => (r.confidence === null ? '–' : r.confidence.toFixed(2)), share: (r) => r.confidence ?? 0 },
   overridden: { text: (r) => percent(r.override_rate), share: (r) => r.override_rate },
 };
@@ -161,14 +176,16 @@ const cellsOf = (heat) => heat.locator('.heat-cell').evaluateAll((all) => {
 async function eachLight(page, heat, items) {
   for (const [way, light] of Object.entries(LIGHTS)) {
     await page.getByLabel('Colour and figure say').selectOption(way);
-    const rowOf = (cell) => items.find((r) => cell.to === `#/decisions?${new URLSearchParams({ type: r.type || 0, agent: r.agent })}`);
+    const rowOf = (cell) =>
+      items.find((r) => cell.to === `#/decisions?${new URLSearchParams({ type: r.type || 0, agent: r.agent })}`);
     const cells = (await cellsOf(heat)).map((cell) => ({ ...cell, row: rowOf(cell) }));
     assert.equal(cells.length, items.length);
     assert.deepEqual(cells.map((c) => c.text), cells.map((c) => light.text(c.row)), way);
     const shares = cells.map((c) => light.share(c.row, mostOf(items)));
     const full = Math.max(...cells.map((c, i) => c.colour / (shares[i] || 1)));
     assert.ok(new Set(shares).size > 1 && full > 20, `${way} has no colours: ${JSON.stringify(cells)}`);
-    cells.forEach((c, i) => assert.ok(Math.abs(c.colour - full * shares[i]) < full * 0.08, `${way} ${c.text}: ${c.colour} of ${full}`));
+    cells.forEach((c, i) => assert.ok(Math.abs(c.colour - full * shares[i]) < full * 0.08,
+      `${way} ${c.text}: ${c.colour} of ${full}`));
   }
 }
 
@@ -184,13 +201,17 @@ test('types of query by agents are a table, in any of four lights', async () => 
   assert.ok(items.some((r) => r.type), 'types were found');
   await shot(page, 'analytics-types-light', { whole: true });
   const whole = (v) => (v === null ? '–' : `${(v * 100).toFixed(0)} %`);
-  const WAYS = { well: (r) => whole(r.positive + r.negative ? r.positive / (r.positive + r.negative) : null), confidence: (r) => (r.confidence === null ? '–' : r.confidence.toFixed(2)), overridden: (r) => whole(r.override_rate) };
+  const WAYS = { well: (r) => whole(r.positive + r.negative ? r.positive / (r.positive + r.negative) : null),
+    confidence: (r) => (r.confidence === null ? '–' : r.confidence.toFixed(2)),
+      overridden: (r) => whole(r.override_rate) };
   for (const [way, figure] of Object.entries(WAYS)) {
     await page.getByLabel('Colour and figure say').selectOption(way);
     assert.deepEqual((await heat.locator('.heat-cell').allInnerTexts()).sort(), items.map(figure).sort(), way);
-    const colours = await heat.locator('.heat-cell').evaluateAll((all) => all.map((c) => [c.innerText, getComputedStyle(c).backgroundColor]));
+    const colours = await heat.locator('.heat-cell').evaluateAll((all) =>
+      all.map((c) => [c.innerText, getComputedStyle(c).backgroundColor]));
     const of = new Map(colours);
-    assert.ok(colours.every(([text, colour]) => of.get(text) === colour) || way === 'confidence', `${way}: the same figure has the same colour`);
+    assert.ok(colours.every(([text, colour]) => of.get(text) === colour) || way === 'confidence',
+      `${way}: the same figure has the same colour`);
     assert.equal(new Set(of.values()).size > 1, of.size > 1, `${way}: another figure has another colour`);
   }
   await axe(page);
@@ -220,10 +241,12 @@ test('signals and keywords say what they are worth', async () => {
   const { items: signals } = await server.ask('GET', '/api/analytics/signals?window=7d');
   const rows = await cells(table(page, 'Signals'));
   assert.deepEqual(rows.map((r) => r[0]), ['meaning', 'record', 'keyword', 'recent']);
-  rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped) && r[3] === String(signals[i].hurt), r));
+  rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped)
+    && r[3] === String(signals[i].hurt), r));
   const { items: keywords } = await server.ask('GET', '/api/analytics/keywords?window=7d');
   const shown = await cells(table(page, /^Keywords, those/));
-  assert.deepEqual(shown, keywords.map((k) => [k.keyword, k.agent, ...[k.fired, k.won, k.pulled, k.right, k.wrong].map(String)]));
+  assert.deepEqual(shown, keywords.map((k) => [k.keyword, k.agent,
+    ...[k.fired, k.won, k.pulled, k.right, k.wrong].map(String)]));
   assert.equal(shown[0][0], 'write');
   await axe(page);
   await shot(page, 'analytics-signals-light', { whole: true });
@@ -242,7 +265,8 @@ test('the slider shows what another threshold would change', async () => {
   assert.ok(row.changed > 0, JSON.stringify(row));
   await page.getByText(`${row.changed} of 45`).waitFor();
   const known = await page.getByRole('group', { name: /^What is known/ }).innerText();
-  assert.match(known.replace(/\n/g, ' '), new RegExp(`${row.better} better.*${row.worse} worse.*${row.unknown} not known`));
+  assert.match(known.replace(/\n/g, ' '),
+    new RegExp(`${row.better} better.*${row.worse} worse.*${row.unknown} not known`));
   const changes = await server.ask('GET', '/api/analytics/changes?window=7d&at=0.45');
   const shown = table(page, /^Decisions that a threshold of 0.45/);
   await shown.waitFor();
@@ -256,7 +280,8 @@ test('the slider shows what another threshold would change', async () => {
 });
 
 test('a table is saved as CSV, of the time that is looked at', async () => {
-  const fired = JSON.stringify((await server.ask('GET', '/api/analytics/keywords?window=24h')).items.map((k) => String(k.fired)));
+  const fired = JSON.stringify((await server.ask('GET', '/api/analytics/keywords?window=24h')).items.map((k) =>
+    String(k.fired)));
   const page = await open('signals');
   await page.getByLabel('of the last').selectOption('24h'); // not what a call without a window counts
   await page.getByRole('button', { name: 'keywords as CSV' }).waitFor();
@@ -275,7 +300,9 @@ test('the gate’s figures stand beside their targets', async () => {
   const { figures } = await server.ask('GET', '/api/gate');
   const boxes = await page.locator('.figure-box').allInnerTexts();
   assert.equal(boxes.length, 4);
-  assert.match(boxes[0], new RegExp(`${figures.routed_per_hour.value}\\s+messages routed[\\s\\S]*a quiet hour[\\s\\S]*target at least 100[\\s\\S]*no verdict: \\d+ messages came; \\d+\\.\\d an hour over a day`));
+  assert.match(boxes[0],
+    new RegExp(`${figures.routed_per_hour.value}\\s+messages routed[\\s\\S]*a quiet hour[\\s\\S]*target at least `
+      + `100[\\s\\S]*no verdict: \\d+ messages came; \\d+\\.\\d an hour over a day`));
   assert.match(boxes[1], /mean hold[\s\S]*target at most 30 min/);
   assert.match(boxes[2], /escalations[\s\S]*met[\s\S]*target fewer than 5/);
   assert.match(boxes[3], /messages lost[\s\S]*target\s+0/);
@@ -311,7 +338,8 @@ test('users count their own, without the names of types', async () => {
   assert.equal(await heat.locator('.heat-cell').innerText(), '1');
 });
 
-const TABS = { overview: 'Agents', types: 'Gaps: what nobody covers well', signals: 'Keywords', threshold: 'What would change at 0.30', gate: 'What the gate decided in 24 hours' };
+const TABS = { overview: 'Agents', types: 'Gaps: what nobody covers well', signals: 'Keywords',
+  threshold: 'What would change at 0.30', gate: 'What the gate decided in 24 hours' };
 for (const [name, wishes] of [['phone', { width: 360, height: 740 }], ['dark', { theme: 'dark' }]])
   test(`it looks right: ${name}`, async () => {
     const page = await open('overview', wishes);
@@ -320,6 +348,7 @@ for (const [name, wishes] of [['phone', { width: 360, height: 740 }], ['dark', {
       await page.getByRole('region', { name: last, exact: true }).waitFor();
       await shot(page, `analytics-${tab}-${name}`, { whole: true });
       await axe(page);
-      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${tab}: no sideways scrolling`);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+        `${tab}: no sideways scrolling`);
     }
   });

@@ -27,7 +27,8 @@ test('a patch leads from any card to any other', () => {
     if (kind === 2) return [chance(3), { x: chance(3) }];
     return object(depth + 1);
   };
-  const object = (depth) => Object.fromEntries(['a', 'b', 'c', 'd'].filter(() => chance(2)).map((k) => [k, value(depth)]));
+  const object = (depth) => Object.fromEntries(['a', 'b', 'c', 'd'].filter(() => chance(2))
+    .map((k) => [k, value(depth)]));
   for (let i = 0; i < 2000; i++) {
     const [before, after] = [object(0), object(0)];
     assert.deepEqual(applyPatch(before, mergePatch(before, after) || {}), after, JSON.stringify([before, after]));
@@ -53,5 +54,6 @@ test('a problem is told at its place, and below it where that is asked for', () 
 });
 
 test('what the server says of an agent is not the card’s', () => {
-  assert.deepEqual(ownFields({ name: 'a', title: null, state: 'IDLE', paused: false, revision: 3, creator_id: 'x', url: 'echo:' }), { name: 'a', url: 'echo:' });
+  assert.deepEqual(ownFields({ name: 'a', title: null, state: 'IDLE', paused: false, revision: 3, creator_id: 'x',
+    url: 'echo:' }), { name: 'a', url: 'echo:' });
 });

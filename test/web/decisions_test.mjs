@@ -3,9 +3,13 @@ import assert from 'node:assert/strict';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 
 const AGENTS = [
-  { id: 'engineer', url: 'echo:', visibility: 'public', description: 'Builds and repairs software, finds bugs in programs and slow queries',
-    routing: { keywords: ['bug', 'query'] }, skills: [{ id: 'debug', name: 'Debugging', description: 'finds out why a program crashes' }] },
-  { id: 'writer', url: 'echo:', visibility: 'public', description: 'Writes articles, letters, blog posts and marketing text', routing: { keywords: ['write', 'blog post'] } },
+  { id: 'engineer', url: 'echo:', visibility: 'public',
+    description: 'Builds and repairs software, finds bugs in programs and slow queries',
+    routing: { keywords: ['bug', 'query'] }, skills: [{ id: 'debug', name: 'Debugging',
+      description: 'finds out why a program crashes' }] },
+  { id: 'writer', url: 'echo:', visibility: 'public',
+    description: 'Writes articles, letters, blog posts and marketing text',
+      routing: { keywords: ['write', 'blog post'] } },
   { id: 'researcher', url: 'echo:', visibility: 'public', description: 'Finds facts, sources, studies and trends' },
   { id: 'helper', url: 'echo:', visibility: 'public', routing: { routable: false } },
 ];
@@ -28,7 +32,8 @@ const open = (name, wishes = {}) => server.newPage({ at: `#/decisions/${made[nam
 test('all are listed, the newest first, and lead to one whole', async () => {
   const page = await server.newPage({ at: '#/decisions' });
   await there(page, 5);
-  assert.match(await rows(page).first().innerText(), /which studies say[\s\S]*researcher[\s\S]*semantic[\s\S]*0\.\d{3}[\s\S]*open/);
+  assert.match(await rows(page).first().innerText(),
+    /which studies say[\s\S]*researcher[\s\S]*semantic[\s\S]*0\.\d{3}[\s\S]*open/);
   await axe(page);
   await shot(page, 'decisions-light');
   await page.getByRole('link', { name: TEXTS.letter }).click();
@@ -68,7 +73,8 @@ test('two filters at once do not undo each other, and a search is one step back'
   await eventually(() => /q=bug/.test(page.url()), 'the words are in the address');
   await page.getByLabel('Agent', { exact: true }).fill('engineer');
   await page.getByLabel('Decided by').selectOption('semantic');
-  await eventually(() => ['q=bug', 'agent=engineer', 'layer=semantic'].every((part) => page.url().includes(part)), 'all three are');
+  await eventually(() => ['q=bug', 'agent=engineer', 'layer=semantic'].every((part) => page.url().includes(part)),
+    'all three are');
   assert.ok(await page.evaluate(() => history.length) - before <= 3, 'one entry for each');
 });
 
@@ -96,7 +102,8 @@ test('one is shown whole', async () => {
   assert.match(await why.innerText(), /went to engineer[\s\S]*semantic[\s\S]*0\.\d{3} is the best of 3/);
   assert.equal(await why.locator('.candidate').count(), 3);
   assert.equal(await why.locator('.candidate').first().locator('.signal').count(), 4);
-  assert.match(await why.locator('.stack').first().getAttribute('aria-label'), /score 0\.\d{3}: meaning 0\.\d{3}, record .* threshold 0\.30/);
+  assert.match(await why.locator('.stack').first().getAttribute('aria-label'),
+    /score 0\.\d{3}: meaning 0\.\d{3}, record .* threshold 0\.30/);
   const from = await page.getByRole('region', { name: 'What it was made from' }).innerText();
   const whole = await server.ask('GET', `/api/decisions/${made.code.id}`);
   for (const part of [whole.versions.config, 'Registry', 'Learning', 'builtin', 'meaning 0.60', 'helper'])
@@ -104,7 +111,8 @@ test('one is shown whole', async () => {
   const message = page.getByRole('region', { name: 'The message' });
   assert.ok((await message.innerText()).includes(TEXTS.code));
   assert.equal(await message.getByRole('link', { name: /^task_/ }).getAttribute('href'), `#/tasks/${whole.task_id}`);
-  assert.equal(await message.getByRole('link', { name: 'c-code' }).getAttribute('href'), '#/decisions?conversation=c-code');
+  assert.equal(await message.getByRole('link', { name: 'c-code' }).getAttribute('href'),
+    '#/decisions?conversation=c-code');
   assert.equal(await why.getByRole('link', { name: 'engineer' }).first().getAttribute('href'), '#/agents/engineer');
   await axe(page);
   await shot(page, 'decision-light', { whole: true });
@@ -120,7 +128,8 @@ const drawn = (box, parts) => box.evaluate((el, what) => {
 }, parts);
 const isNear = (a, b, what) => assert.ok(Math.abs(a - b) < 0.01, `${what}: ${a} for ${b}`);
 
-test('every candidate is drawn with its own four signals, by their weights, and the line where the threshold is', async () => {
+test('every candidate is drawn with its own four signals, by their weights, and the line where the threshold is',
+  async () => {
   const page = await open('code');
   const boxes = page.getByRole('region', { name: 'Who got it, and why' }).locator('.candidate');
   await boxes.nth(2).waitFor();
@@ -129,7 +138,9 @@ test('every candidate is drawn with its own four signals, by their weights, and 
   assert.ok(new Set(Object.values(KEYS).map((key) => candidates[0][key])).size > 2, 'signals that can be told apart');
   for (const [i, c] of candidates.entries()) {
     const box = boxes.nth(i);
-    assert.deepEqual(await box.locator('.signal').evaluateAll((all) => all.map((s) => [s.querySelector('.signal-name').innerText, s.querySelector('[role=img]').ariaLabel, s.querySelector('.figure').innerText])),
+    assert.deepEqual(await box.locator('.signal').evaluateAll((all) =>
+      all.map((s) => [s.querySelector('.signal-name').innerText, s.querySelector('[role=img]').ariaLabel,
+        s.querySelector('.figure').innerText])),
       Object.entries(KEYS).map(([word, key]) => [word, `${word}: ${c[key].toFixed(3)}`, c[key].toFixed(2)]));
     const parts = await drawn(box.locator('.stack'), '.stack-part');
     let end = 0;
@@ -182,7 +193,8 @@ test('it is corrected to somebody who was not compared, with a comment', async (
   await judge.getByRole('button', { name: 'Correct', exact: true }).click();
   await judge.getByText(/is now an example for/).waitFor();
   const { items } = await server.ask('GET', '/api/feed?last=20');
-  assert.ok(items.some((e) => e.type === 'decision.overridden' && e.data.comment === 'nobody knows'), JSON.stringify(items.map((e) => e.type)));
+  assert.ok(items.some((e) => e.type === 'decision.overridden' && e.data.comment === 'nobody knows'),
+    JSON.stringify(items.map((e) => e.type)));
   allow(page, /404/);
   await judge.getByLabel('Another agent').fill('nobody-there');
   await judge.getByRole('button', { name: 'Correct', exact: true }).click();
@@ -195,11 +207,13 @@ test('it is decided again, side by side', async () => {
   const both = page.getByRole('region', { name: 'Then and now' });
   await both.getByText('would go to').waitFor();
   assert.match(await both.innerText(), /Then\s+went to engineer[\s\S]*Now\s+would go to engineer/);
-  const rows = (await both.getByRole('table').locator('tbody tr').allInnerTexts()).map((r) => r.split('\t').map((c) => c.trim()));
+  const rows = (await both.getByRole('table').locator('tbody tr').allInnerTexts())
+    .map((r) => r.split('\t').map((c) => c.trim()));
   const now = await server.ask('POST', '/api/route', { text: TEXTS.code });
   const then = await server.ask('GET', `/api/decisions/${made.code.id}`);
   const score = (d, agent) => d.candidates.find((c) => c.agent === agent).score.toFixed(3);
-  assert.deepEqual(rows.map((r) => [r[0], r[1].replace('➜ ', ''), r[2].replace('➜ ', '')]), now.candidates.map((c) => [c.agent, score(then, c.agent), c.score.toFixed(3)]));
+  assert.deepEqual(rows.map((r) => [r[0], r[1].replace('➜ ', ''), r[2].replace('➜ ', '')]),
+    now.candidates.map((c) => [c.agent, score(then, c.agent), c.score.toFixed(3)]));
   assert.match(rows[0][1], /^➜/);
   await both.getByText('The signals of now').click();
   assert.equal(await both.locator('.candidate').count(), 3);
@@ -209,30 +223,35 @@ test('it is decided again, side by side', async () => {
 test('a message longer than its record is decided again whole, or not at all', async () => {
   const rest = ' and then write articles, letters, blog posts and marketing text'.repeat(40);
   const sent = {};
-  for (const [name, text] of [['whole', `${TEXTS.code} ${'x'.repeat(1019 - TEXTS.code.length)}`], ['long', `${TEXTS.code}, please, ${'in the program '.repeat(65)}${rest}`]])
+  for (const [name, text] of [['whole', `${TEXTS.code} ${'x'.repeat(1019 - TEXTS.code.length)}`],
+    ['long', `${TEXTS.code}, please, ${'in the program '.repeat(65)}${rest}`]])
     sent[name] = (await server.ask('POST', '/api/messages', { text })).decision;
   const again = async (id) => {
     const page = await server.newPage({ at: `#/decisions/${id}` });
     await page.getByRole('button', { name: 'Decide again now' }).click();
     const both = page.getByRole('region', { name: 'Then and now' });
     await both.getByText('would go to').waitFor();
-    const changes = (await both.getByRole('table').locator('tbody tr').allInnerTexts()).map((r) => r.split('\t').at(-1).trim());
+    const changes = (await both.getByRole('table').locator('tbody tr').allInnerTexts())
+      .map((r) => r.split('\t').at(-1).trim());
     return { changes, isCut: await page.getByText('keeps the first 1024 bytes').count() };
   };
   const then = await server.ask('GET', `/api/decisions/${sent.long.id}`);
   const part = await server.ask('POST', '/api/route', { text: then.text });
-  assert.notEqual(part.candidates[0].score.toFixed(3), then.candidates[0].score.toFixed(3), 'a part of it has other scores');
+  assert.notEqual(part.candidates[0].score.toFixed(3), then.candidates[0].score.toFixed(3),
+    'a part of it has other scores');
   assert.deepEqual(await again(sent.whole.id), { changes: ['0.000', '0.000', '0.000'], isCut: 0 });
   assert.deepEqual(await again(sent.long.id), { changes: ['0.000', '0.000', '0.000'], isCut: 1 });
   const page = await server.newPage({ at: `#/decisions/${sent.long.id}` });
   allow(page, /404/);
-  await page.route('**/api/tasks/*', (route) => route.fulfill({ status: 404, contentType: 'application/json', body: '{"error":{"code":"not_found","message":"it is not kept any more"}}' }));
+  await page.route('**/api/tasks/*', (route) => route.fulfill({ status: 404, contentType: 'application/json',
+    body: '{"error":{"code":"not_found","message":"it is not kept any more"}}' }));
   await page.getByRole('button', { name: 'Decide again now' }).click();
   await page.getByText('by a part of it, it would be another decision').waitFor();
 });
 
 test('an envelope is shown by what it says, also where its record is a part of it', async () => {
-  const send = (more) => server.ask('POST', '/api/envelopes', { to: 'engineer', type: 'REQUEST', reference: 'SUBM-C042', context: 'please look at this', ...more });
+  const send = (more) => server.ask('POST', '/api/envelopes',
+    { to: 'engineer', type: 'REQUEST', reference: 'SUBM-C042', context: 'please look at this', ...more });
   await send({ payload: { confidence: 8.2 } });
   await send({ reference: 'SUBM-LONG', payload: { rest: 'x'.repeat(2000) } });
   await server.ask('POST', '/api/messages', { text: '{"type":"of a person"} is JSON', executor: { name: 'engineer' } });

@@ -12,7 +12,8 @@ const { connect } = await import(pathToFileURL(path.join(source, 'client/js/sign
 const DRAFT = 'draft a blog post about office trends, with facts';
 
 const demo = await stage({ agents: 'demo', args: webFolder() });
-const server = await stage({ agents: [{ id: 'never', url: 'echo:3600000' }, { id: 'echo', url: 'echo:' }], args: webFolder() });
+const server = await stage({ agents: [{ id: 'never', url: 'echo:3600000' }, { id: 'echo', url: 'echo:' }],
+  args: webFolder() });
 
 // boss has left and right do what it is told; each is paid. left says what it
 // is told to and goes on when it is let go.
@@ -32,11 +33,13 @@ await agent('quick', async (task) => task.message);
 await agent('stuck', () => new Promise(() => {}));
 await agent('boss', async (task) => {
   await task.write('let me ask. ');
-  const asked = await Promise.allSettled(task.message.split(' ').map((name) => task.delegate(name, 'work', `please, ${name}`, { onChunk: () => {} })));
+  const asked = await Promise.allSettled(task.message.split(' ')
+    .map((name) => task.delegate(name, 'work', `please, ${name}`, { onChunk: () => {} })));
   return asked.map((a) => a.value?.text ?? a.reason.message).join('; ');
 });
 await server.ask('POST', '/api/ledger/topup', { user: 'admin', amount_micros: 10_000_000 });
-const send = (on, text, to) => on.ask('POST', '/api/messages', { text, wait_ms: 0, ...(to && { executor: { name: to } }) });
+const send = (on, text, to) => on.ask('POST', '/api/messages',
+  { text, wait_ms: 0, ...(to && { executor: { name: to } }) });
 const statusOf = async (task, on = server) => (await on.ask('GET', `/api/tasks/${task}`)).status;
 const letGo = () => waiting.splice(0).forEach((next) => next());
 const treeOf = (task) => server.ask('GET', `/api/tasks/${task}/tree`);
@@ -48,6 +51,37 @@ test('where nobody gave anything to anybody, the page says how', async () => {
   await page.getByText(`build/signalbox send --url ${demo.url} "${DRAFT}"`, { exact: true }).waitFor();
   await page.getByText(`agents of this server (${new URL(demo.url).host})`).waitFor();
   await axe(page);
+});
+
+test('delegations are narrowed by who took part, how they stand and since when', async () => {
+  const { task_id: done } = await send(server, 'quick', 'boss');
+  await eventually(async () => await statusOf(done) === 'completed', 'one is over');
+  const { task_id: open } = await send(server, 'stuck', 'boss');
+  await hasKids(open, 1);
+  const page = await server.newPage({ at: '#/delegations' });
+  const row = (task) => page.locator(`a[href$="${task}"]`).first();
+  const narrow = page.getByRole('search', { name: 'Filter delegations' });
+  await row(done).waitFor();
+  await row(open).waitFor();
+  await narrow.getByLabel('An agent that took part').fill('STUCK');
+  await narrow.getByLabel('An agent that took part').press('Enter');
+  await row(done).waitFor({ state: 'detached' });
+  await row(open).waitFor();
+  await page.waitForURL('**agent=STUCK');
+  await narrow.getByLabel('Status').selectOption('completed');
+  await page.getByText('No delegation fits this').waitFor();
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await narrow.getByLabel('Status').selectOption('completed');
+  await row(done).waitFor();
+  await row(open).waitFor({ state: 'detached' });
+  await narrow.getByLabel('Began').selectOption('last hour');
+  await row(done).waitFor();
+  await narrow.getByLabel('For').fill('nobody-of-this-name');
+  await narrow.getByLabel('For').press('Enter');
+  await page.getByText('No delegation fits this').waitFor();
+  await shot(page, 'delegations-filter');
+  await axe(page);
+  await server.ask('POST', `/api/tasks/${open}/cancel`);
 });
 
 test('the demo delegates, and the tree is a timeline', async () => {
@@ -65,7 +99,8 @@ test('the demo delegates, and the tree is a timeline', async () => {
   const { tree } = await demo.ask('GET', `/api/tasks/${task}/tree`);
   const [kid] = tree.children, others = kid.finished_ms - kid.began_ms;
   const cells = await page.locator('.timeline tbody tr').first().locator('td.right').allInnerTexts();
-  assert.deepEqual(cells.slice(0, 3), [tree.started_ms - tree.began_ms, tree.finished_ms - tree.started_ms - others, others].map(duration));
+  assert.deepEqual(cells.slice(0, 3), [tree.started_ms - tree.began_ms, tree.finished_ms - tree.started_ms - others,
+    others].map(duration));
   await shot(page, 'delegation');
   await axe(page);
   await page.locator('.timeline tbody tr').last().getByTitle('The task in full').click();
@@ -100,10 +135,12 @@ test('one that goes on grows, is heard, and ends by itself', async () => {
   // Where bars lie, what each branch cost and how long all of it took are as the server says.
   const { tree } = await treeOf(task);
   const span = tree.finished_ms - tree.began_ms;
-  await page.locator('.figure-box').filter({ hasText: 'from beginning to end' }).getByText(duration(tree.duration_ms), { exact: true }).waitFor();
+  await page.locator('.figure-box').filter({ hasText: 'from beginning to end' })
+    .getByText(duration(tree.duration_ms), { exact: true }).waitFor();
   for (const kid of tree.children) {
     const style = await row(kid.agent).locator('.track-worked').getAttribute('style');
-    assert.ok(style.includes(`left: ${Number((((kid.started_ms - tree.began_ms) / span) * 100).toFixed(3))}%`), `${kid.agent}: ${style}`);
+    assert.ok(style.includes(`left: ${Number((((kid.started_ms - tree.began_ms) / span) * 100).toFixed(3))}%`),
+      `${kid.agent}: ${style}`);
     assert.deepEqual((await row(kid.agent).locator('td.right').allInnerTexts()).slice(3, 5), ['0.05', '–']);
   }
   assert.deepEqual((await row('boss').locator('td.right').allInnerTexts()).slice(3, 5), ['0.05', '0.15']);
@@ -116,28 +153,35 @@ test('every task is drawn where it was, with what it waited, worked and cost, an
   const whole = await treeOf(task);
   const top = whole.tree, [one, two] = top.children, from = top.began_ms;
   const tell = (t, began, started, finished, paid, branch) => Object.assign(t, {
-    began_ms: from + began, started_ms: from + started, finished_ms: from + finished, duration_ms: finished - began, captured_micros: paid, price_micros: paid,
+    began_ms: from + began, started_ms: from + started, finished_ms: from + finished, duration_ms: finished - began,
+      captured_micros: paid, price_micros: paid,
     branch: { ...t.branch, captured_micros: branch, price_micros: branch } });
   tell(top, 0, 1000, 20000, 1000000, 6000000);
   tell(one, 2000, 5000, 8000, 2000000, 2000000);
   tell(two, 10000, 12000, 18000, 3000000, 3000000);
   const page = await server.newPage();
-  await page.route(`**/api/tasks/${task}/tree`, (route) => route.fulfill({ json: { ...whole, captured_micros: 6000000, price_micros: 6000000 } }));
+  await page.route(`**/api/tasks/${task}/tree`, (route) => route.fulfill({ json: { ...whole, captured_micros: 6000000,
+    price_micros: 6000000 } }));
   await page.goto(`${server.url}/#/delegations/${task}`);
   await page.locator('.timeline tbody tr').nth(2).waitFor();
-  const cells = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(0, 5).map((c) => c.innerText.trim())));
-  assert.deepEqual(cells, [['1.0 s', '5.0 s', '14 s', '1.00', '6.00'], ['3.0 s', '3.0 s', '–', '2.00', '–'], ['2.0 s', '6.0 s', '–', '3.00', '–']]);
+  const cells = await page.locator('.timeline tbody tr').evaluateAll((all) =>
+    all.map((row) => [...row.querySelectorAll('td.right')].slice(0, 5).map((c) => c.innerText.trim())));
+  assert.deepEqual(cells, [['1.0 s', '5.0 s', '14 s', '1.00', '6.00'], ['3.0 s', '3.0 s', '–', '2.00', '–'],
+    ['2.0 s', '6.0 s', '–', '3.00', '–']]);
   const bars = await page.locator('.track').evaluateAll((all) => all.map((track) => {
     const box = track.getBoundingClientRect();
-    const of = (what) => [...track.querySelectorAll(what)].map((bar) => bar.getBoundingClientRect()).map((b) => [b.left, b.right].map((x) => Math.round((x - box.left) / box.width * 20)));
+    const of = (what) => [...track.querySelectorAll(what)].map((bar) => bar.getBoundingClientRect())
+      .map((b) => [b.left, b.right].map((x) => Math.round((x - box.left) / box.width * 20)));
     return { waited: of('.track-waited'), worked: of('.track-worked'), others: of('.track-for') };
   }));
   assert.deepEqual(bars, [
     { waited: [[0, 1]], worked: [[1, 20]], others: [[2, 8], [10, 18]] },
     { waited: [[2, 5]], worked: [[5, 8]], others: [] },
     { waited: [[10, 12]], worked: [[12, 18]], others: [] }]);
-  assert.equal(await page.locator('.track').first().getAttribute('aria-label'), 'waited 1.0 s, worked 5.0 s, waited 6.0 s for quick, waited 8.0 s for quick');
-  const figures = (await page.getByRole('group', { name: 'In figures' }).locator('.figure-box').allInnerTexts()).map((t) => t.split('\n').map((w) => w.trim()).filter(Boolean).sort().join(' '));
+  assert.equal(await page.locator('.track').first().getAttribute('aria-label'),
+    'waited 1.0 s, worked 5.0 s, waited 6.0 s for quick, waited 8.0 s for quick');
+  const figures = (await page.getByRole('group', { name: 'In figures' }).locator('.figure-box').allInnerTexts())
+    .map((t) => t.split('\n').map((w) => w.trim()).filter(Boolean).sort().join(' '));
   for (const [name, value] of [['tasks', '3'], ['open', '0'], ['from beginning to end', '20 s'], ['paid', '6.00']])
     assert.ok(figures.includes([name, value].sort().join(' ')), `${name} ${value} in ${figures}`);
 });
@@ -150,8 +194,10 @@ test('what the server says a task and its branch cost is what is shown', async (
   assert.ok(tree.children[0].captured_micros > 0);
   const page = await server.newPage({ at: `#/delegations/${task}` });
   await page.locator('.timeline tbody tr').nth(2).waitFor();
-  const shown = await page.locator('.timeline tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td.right')].slice(3, 5).map((c) => c.innerText.trim())));
-  assert.deepEqual(shown, [tree, ...tree.children].map((t) => [t.captured_micros ? money(t.captured_micros) : '–', t.branch.tasks > 1 ? money(t.branch.captured_micros) : '–']));
+  const shown = await page.locator('.timeline tbody tr').evaluateAll((all) =>
+    all.map((row) => [...row.querySelectorAll('td.right')].slice(3, 5).map((c) => c.innerText.trim())));
+  assert.deepEqual(shown, [tree, ...tree.children].map((t) =>
+    [t.captured_micros ? money(t.captured_micros) : '–', t.branch.tasks > 1 ? money(t.branch.captured_micros) : '–']));
 });
 
 test('a branch is cancelled, and what is beside it goes on', async () => {
@@ -191,12 +237,14 @@ test('in the dark and on a phone', async () => {
     await page.goto(`${server.url}/#/delegations/${task}`);
     await page.locator('.track-for').first().waitFor();
     await shot(page, `delegation-${name}`, { whole: true });
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing to scroll sideways');
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+      'nothing to scroll sideways');
     await axe(page);
     await page.goto(`${server.url}/#/tasks/${task}`);
     await page.getByText('let me ask.').waitFor();
     await shot(page, `task-${name}`, { whole: true });
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing to scroll sideways');
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+      'nothing to scroll sideways');
     await axe(page);
   }
   await server.ask('POST', `/api/tasks/${task}/cancel`);
@@ -225,7 +273,8 @@ test('one that ends while it is being cancelled is told as over', async () => {
 });
 
 test('the turns before, a failure and its words', async () => {
-  const first = await server.ask('POST', '/api/messages', { text: 'one <b>', executor: { name: 'echo' }, conversation_id: 'talk' });
+  const first = await server.ask('POST', '/api/messages', { text: 'one <b>', executor: { name: 'echo' },
+    conversation_id: 'talk' });
   await server.ask('POST', '/api/messages', { text: 'two', task_id: first.task_id, executor: { name: 'echo' } });
   const page = await server.newPage({ at: `#/tasks/${first.task_id}` });
   await page.getByRole('heading', { name: 'Turns before (1)' }).waitFor();
@@ -254,7 +303,8 @@ test('a long text is folded, and shown whole when that is asked for', async () =
 
 test('the server comes back, and the page goes on', async () => {
   const own = await stage({ agents: [{ id: 'never', url: 'echo:3600000' }], args: webFolder() });
-  const { task_id: task } = await own.ask('POST', '/api/messages', { text: 'for ever', wait_ms: 0, executor: { name: 'never' } });
+  const { task_id: task } = await own.ask('POST', '/api/messages',
+    { text: 'for ever', wait_ms: 0, executor: { name: 'never' } });
   const page = await own.newPage({ at: `#/tasks/${task}` });
   allow(page, /./); // it is away for a moment, and Chromium says so
   await page.getByRole('button', { name: 'Cancel' }).waitFor();

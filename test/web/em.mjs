@@ -18,9 +18,11 @@ process.on('exit', () => children.forEach((child) => child.kill('SIGKILL')));
 // isDemo: beside the agents of the demo.
 export async function em({ isDemo = false, pace = 0 } = {}) {
   const rules = path.join(EM, 'routing_rules.json');
-  const server = await stage(isDemo ? { agents: 'demo', pace, args: ['--set', `rules=${rules}`, ...webFolder()] } : { agents: { rules }, args: webFolder() });
+  const server = await stage(isDemo ? { agents: 'demo', pace, args: ['--set', `rules=${rules}`, ...webFolder()] }
+    : { agents: { rules }, args: webFolder() });
   const child = spawn('python3', [path.join(EM, 'agents.py')], {
-    stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, SIGNALBOX_URL: server.url, SIGNALBOX_TOKEN: server.token } });
+    stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, SIGNALBOX_URL: server.url,
+      SIGNALBOX_TOKEN: server.token } });
   children.add(child);
   readline.createInterface({ input: child.stdout }).on('line', () => {});
   const state = async (name) => (await server.api('GET', `/api/agents/${name}`)).body.state;
@@ -32,11 +34,14 @@ export async function em({ isDemo = false, pace = 0 } = {}) {
     await Promise.race([once(child, 'exit'), child.exitCode ?? child.signalCode ?? new Promise(() => {})]);
     await stop();
   };
-  await eventually(async () => (await Promise.all(NAMES.map(state))).every((s) => s === 'IDLE' || s === 'ACTIVE'), 'all four are here');
-  await eventually(async () => dataOf(await server.ask('GET', '/api/gate/graph'), 'Z'), 'Z has said how old its data is');
+  await eventually(async () => (await Promise.all(NAMES.map(state))).every((s) => s === 'IDLE' || s === 'ACTIVE'),
+    'all four are here');
+  await eventually(async () => dataOf(await server.ask('GET', '/api/gate/graph'), 'Z'),
+    'Z has said how old its data is');
   return Object.assign(server, {
     die: async (name) => { type(name); await eventually(async () => await state(name) === 'DEAD', `${name} is dead`); },
-    rise: async (name) => { type(name); await eventually(async () => await state(name) !== 'DEAD', `${name} is back`); },
+    rise: async (name) => { type(name); await eventually(async () => await state(name) !== 'DEAD',
+      `${name} is back`); },
     // One of the envelopes that are shipped, changed a little: what was decided.
     envelope: (name, more = {}) => server.ask('POST', '/api/envelopes', { ...shipped(name), ...more }),
   });

@@ -19,7 +19,8 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'signalbox-rules-'));
 const rules = path.join(folder, 'rules.json');
 fs.writeFileSync(rules, JSON.stringify(RULES));
 process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }));
-const server = await stage({ agents: { rules, agents: { list: [{ id: 'Bea', url: 'echo:' }, { id: 'slow', url: 'echo:3600000' }] } }, args: webFolder() });
+const server = await stage({ agents: { rules, agents: { list: [{ id: 'Bea', url: 'echo:' },
+  { id: 'slow', url: 'echo:3600000' }] } }, args: webFolder() });
 
 const statusOf = async (task) => (await server.ask('GET', `/api/tasks/${task}`)).status;
 const ada = () => connect({ url: server.url, token: server.token, log: () => {} }).then(async (hub) => {
@@ -27,7 +28,8 @@ const ada = () => connect({ url: server.url, token: server.token, log: () => {} 
   return hub;
 });
 let n = 0;
-const ask = async (to) => server.ask('POST', '/api/envelopes', { to, type: 'COUNT', reference: `C-${++n}`, context: 'how many are they?' });
+const ask = async (to) => server.ask('POST', '/api/envelopes',
+  { to, type: 'COUNT', reference: `C-${++n}`, context: 'how many are they?' });
 const one = (task) => server.ask('GET', `/api/escalations?task_id=${task}`).then(({ items }) => items[0]);
 
 async function dead() {

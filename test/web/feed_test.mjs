@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 
 const server = await stage({ agents: [{ id: 'echo', url: 'echo:' }, { id: 'parrot', url: 'echo:' }] });
-const rows = (page) => page.getByRole('table', { name: /^Feed/ }).getByRole('row').filter({ has: page.getByRole('cell') });
+const rows = (page) => page.getByRole('table', { name: /^Feed/ }).getByRole('row')
+  .filter({ has: page.getByRole('cell') });
 const send = (text, agent, conversation = undefined) => server.ask('POST', '/api/messages',
   { text, executor: { name: agent }, conversation_id: conversation });
 
@@ -22,7 +23,8 @@ test('what happens appears by itself, the newest first, and leads on', async () 
   await rows(page).first().getByText('task.completed').waitFor();
   await rows(page).nth(1).getByText('task.accepted').waitFor();
   assert.equal(await rows(page).first().getByRole('link').first().getAttribute('href'), `#/tasks/${task}`);
-  assert.equal(await rows(page).nth(1).getByRole('link', { name: /^dec_/ }).getAttribute('href'), `#/decisions/${decision.id}`);
+  assert.equal(await rows(page).nth(1).getByRole('link', { name: /^dec_/ }).getAttribute('href'),
+    `#/decisions/${decision.id}`);
   assert.equal(await rows(page).first().getByRole('link', { name: 'echo' }).getAttribute('href'), '#/agents/echo');
   await shot(page, 'feed');
   await axe(page);

@@ -4,10 +4,12 @@ import { age, bytes, count, cut, duration, marked, micros, money, num, visible, 
 import { stage, test } from './stage.mjs';
 
 test('money is exact, however much', () => {
-  for (const [given, shown] of [[0, '0.00'], [1, '0.000001'], [1500000, '1.50'], [1234567, '1.234567'], [-2500000, '−2.50'],
+  for (const [given, shown] of [[0, '0.00'], [1, '0.000001'], [1500000, '1.50'], [1234567, '1.234567'],
+    [-2500000, '−2.50'],
     ['9223372036854775807', '9,223,372,036,854.775807'], [999999, '0.999999'], [null, '–']])
     assert.equal(money(given), shown);
-  for (const [text, n] of [['1.5', 1500000n], ['0.000001', 1n], ['12', 12000000n], ['.5', null], ['1e3', null], ['-1', null], ['1.0000001', null], ['', null], ['1,5', null]])
+  for (const [text, n] of [['1.5', 1500000n], ['0.000001', 1n], ['12', 12000000n], ['.5', null], ['1e3', null],
+    ['-1', null], ['1.0000001', null], ['', null], ['1,5', null]])
     assert.equal(micros(text), n);
   for (let i = 0; i < 1000; i += 1) {
     const n = BigInt(Math.floor(Math.random() * 1e15));
@@ -16,7 +18,8 @@ test('money is exact, however much', () => {
 });
 
 test('times and counts', () => {
-  for (const [ms, shown] of [[0, '0 ms'], [999, '999 ms'], [4200, '4.2 s'], [59000, '59 s'], [60000, '1 min'], [65000, '1 min 5 s'], [3600e3 * 3 + 300e3, '3 h 5 min'], [86400e3 * 12, '12 d'], [null, '–']])
+  for (const [ms, shown] of [[0, '0 ms'], [999, '999 ms'], [4200, '4.2 s'], [59000, '59 s'], [60000, '1 min'],
+    [65000, '1 min 5 s'], [3600e3 * 3 + 300e3, '3 h 5 min'], [86400e3 * 12, '12 d'], [null, '–']])
     assert.equal(duration(ms), shown);
   for (const [ms, shown] of [[-5000, '1 s'], [59999, '59 s'], [60000, '1 min'], [7200e3, '2 h'], [200e6, '2 d']])
     assert.equal(age(ms), shown);
@@ -49,7 +52,8 @@ test('events are the same however the bytes are cut', async () => {
   const told = await page.evaluate(async () => {
     const folder = document.querySelector('script[src]').src.replace(/main\.js$/, '');
     const { sseParser } = await import(`${folder}lib/live.js`);
-    const text = ': a comment\r\nid: 1\nevent: x\ndata: {"a":1}\n\ndata: one\ndata: two\r\n\r\nid: 7\n\nevent: y\ndata:no space\n\n';
+    const text = ': a comment\r\nid: 1\nevent: x\ndata: {"a":1}\n\ndata: one\ndata: two\r\n\r\nid: 7\n\nevent: '
+      + 'y\ndata:no space\n\n';
     const read = (pieces) => {
       const found = [];
       const feed = sseParser((e) => e.data && found.push(e));
@@ -69,6 +73,7 @@ test('events are the same however the bytes are cut', async () => {
     }
     return { whole, others: [...others] };
   });
-  assert.deepEqual(JSON.parse(told.whole).map((e) => [e.id, e.type, e.data]), [['1', 'x', '{"a":1}'], ['1', 'message', 'one\ntwo'], ['7', 'y', 'no space']]);
+  assert.deepEqual(JSON.parse(told.whole).map((e) => [e.id, e.type, e.data]),
+    [['1', 'x', '{"a":1}'], ['1', 'message', 'one\ntwo'], ['7', 'y', 'no space']]);
   assert.deepEqual(told.others, [told.whole]);
 });

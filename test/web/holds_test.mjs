@@ -32,13 +32,16 @@ test('where nothing waits, the page says what will and how', async () => {
 
 test('without rules it says that nothing will wait here, and where it would', async () => {
   const plain = await stage({ args: webFolder() });
-  for (const [tab, title, file] of [['waiting', 'Nothing waits', '1-too-early'], ['decide', 'Nobody has to decide anything', '5-not-sure'], ['rules', 'No rules that wait for anything', '']]) {
+  for (const [tab, title, file] of [['waiting', 'Nothing waits', '1-too-early'],
+    ['decide', 'Nobody has to decide anything', '5-not-sure'], ['rules', 'No rules that wait for anything', '']]) {
     const page = await plain.newPage({ at: `#/holds?tab=${tab}`, height: 1000 });
     await page.getByText(title).waitFor();
     await page.getByText(`This server (${new URL(plain.url).host}) has no rules`).waitFor();
-    await page.getByText('build/signalbox serve --config examples/em/signalbox.jsonc --listen 127.0.0.1:8790', { exact: true }).waitFor();
+    await page.getByText('build/signalbox serve --config examples/em/signalbox.jsonc --listen 127.0.0.1:8790',
+      { exact: true }).waitFor();
     await page.getByText('export SIGNALBOX_URL=http://127.0.0.1:8790 SIGNALBOX_TOKEN=', { exact: false }).waitFor();
-    if (file) await page.getByText(`build/signalbox send --envelope examples/em/envelopes/${file}.json`, { exact: true }).waitFor();
+    if (file) await page.getByText(`build/signalbox send --envelope examples/em/envelopes/${file}.json`,
+      { exact: true }).waitFor();
     await shot(page, `holds-none-${tab}`);
     await axe(page);
   }
@@ -93,7 +96,8 @@ test('the gate’s figures stand beside their targets, in and off them', async (
   const real = await server.ask('GET', '/api/gate');
   const boxes = page.getByRole('group', { name: 'The gate in figures' }).locator('.figure-box');
   const told = (hold, escalations) => ({ ...real, now: { ...real.now, held: 7, escalations_open: 3 },
-    figures: { ...real.figures, hold_ms: { ...real.figures.hold_ms, ...hold }, escalations_per_day: { ...real.figures.escalations_per_day, ...escalations } } });
+    figures: { ...real.figures, hold_ms: { ...real.figures.hold_ms, ...hold },
+      escalations_per_day: { ...real.figures.escalations_per_day, ...escalations } } });
   const see = async (gate, words) => {
     await page.unroute('**/api/gate');
     await page.route('**/api/gate', (route) => route.fulfill({ json: gate }));
@@ -101,7 +105,8 @@ test('the gate’s figures stand beside their targets, in and off them', async (
     await boxes.first().waitFor({ state: 'detached' }); // those of before
     await page.goto(`${server.url}/#/holds`);
     await boxes.nth(3).waitFor();
-    assert.deepEqual((await boxes.allInnerTexts()).map((t) => t.replace(/\s+/g, ' ').trim()).map((t) => words.find((w) => w.test(t))?.source ?? t), words.map((w) => w.source));
+    assert.deepEqual((await boxes.allInnerTexts()).map((t) => t.replace(/\s+/g, ' ').trim())
+      .map((t) => words.find((w) => w.test(t))?.source ?? t), words.map((w) => w.source));
   };
   await see(told({ holds: 4, value: 60000, target: 1800000, is_met: true }, { value: 9, target: 5, is_met: false }),
     [/^7 wait now/, /^3 for people/, /^1 min held on average.* ✓ met .*30 min/, /^9 escalations.* ✗ missed .*5$/]);
@@ -117,16 +122,20 @@ test('how much of its time a hold has taken is drawn, also when that is over', a
   const hold = items.find((h) => h.task_id === held.task_id);
   const page = await server.newPage();
   const shares = { 'is-a': 0.5, 'is-b': 0.8, 'is-c': 1.5 };
-  const rows = Object.entries(shares).map(([task, share]) => ({ ...hold, task_id: task, reference: task, sla_ms: 4 * 3600e3, since_ms: Date.now() - share * 4 * 3600e3 }));
+  const rows = Object.entries(shares).map(([task, share]) =>
+    ({ ...hold, task_id: task, reference: task, sla_ms: 4 * 3600e3, since_ms: Date.now() - share * 4 * 3600e3 }));
   await page.route('**/api/holds?*', (route) => route.fulfill({ json: { items: rows, next_cursor: null } }));
   await page.route('**/api/holds', (route) => route.fulfill({ json: { items: rows, next_cursor: null } }));
   await page.goto(`${server.url}/#/holds`);
-  for (const [name, words, share, tone] of [['is-a', '2 h of 4 h', 0.5, 'accent'], ['is-b', '3 h of 4 h', 0.8, 'warn'], ['is-c', '6 h of 4 h, late', 1, 'bad']]) {
+  for (const [name, words, share, tone] of [['is-a', '2 h of 4 h', 0.5, 'accent'], ['is-b', '3 h of 4 h', 0.8, 'warn'],
+    ['is-c', '6 h of 4 h, late', 1, 'bad']]) {
     const waited = page.getByRole('row').filter({ hasText: name }).locator('.waited');
     await waited.getByText(words, { exact: true }).waitFor();
-    const [whole, part] = await waited.getByRole('img', { name: 'Waited' }).evaluate((bar) => [bar, bar.firstElementChild].map((e) => e.getBoundingClientRect().width));
+    const [whole, part] = await waited.getByRole('img', { name: 'Waited' }).evaluate((bar) =>
+      [bar, bar.firstElementChild].map((e) => e.getBoundingClientRect().width));
     assert.ok(Math.abs(part / whole - share) < 0.02, `${name}: ${part} of ${whole}`);
-    assert.match(await waited.getByRole('img', { name: 'Waited' }).evaluate((bar) => bar.outerHTML), new RegExp(`\\b(tone-)?${tone}\\b`));
+    assert.match(await waited.getByRole('img', { name: 'Waited' }).evaluate((bar) => bar.outerHTML),
+      new RegExp(`\\b(tone-)?${tone}\\b`));
   }
 });
 
@@ -140,7 +149,8 @@ test('a hold in the dark and on a phone', async () => {
     await page.goto(`${server.url}/#/holds/${task}`);
     await page.getByText('blocks it').first().waitFor();
     await shot(page, `hold-${name}`, { whole: true });
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing to scroll sideways');
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+      'nothing to scroll sideways');
     await axe(page);
   }
 });
@@ -150,7 +160,8 @@ test('what is held waits in the list of agents too', async () => {
   const { items: [{ queued, held }] } = await server.ask('GET', '/api/fleet?names=Rick');
   assert.ok(held > 0);
   const page = await server.newPage({ at: '#/agents' });
-  const row = page.getByRole('table', { name: 'Agents, by name' }).locator('.row').filter({ has: page.getByText('Rick', { exact: true }) });
+  const row = page.getByRole('table', { name: 'Agents, by name' }).locator('.row')
+    .filter({ has: page.getByText('Rick', { exact: true }) });
   await row.getByText(`${queued} + ${held} held`).waitFor();
 });
 
@@ -308,12 +319,14 @@ test('in the dark, on a phone, and who may not decide', async () => {
     const page = await server.newPage({ ...wishes, at: `#/escalations/${id}` });
     await page.getByRole('heading', { name: 'What it depends on' }).waitFor();
     await shot(page, `escalation-${name}`, { whole: true });
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing to scroll sideways');
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+      'nothing to scroll sideways');
     await axe(page);
   }
   const bob = await server.user('bob');
   await server.ask('PATCH', '/api/agents/Z', { visibility: 'public' });
-  const his = await server.ask('POST', '/api/envelopes', { to: 'Z', type: 'REQUEST', payload: { confidence_score: 1 } }, { token: bob });
+  const his = await server.ask('POST', '/api/envelopes', { to: 'Z', type: 'REQUEST', payload: { confidence_score: 1 } },
+    { token: bob });
   const page = await server.newPage({ token: bob, at: `#/escalations/${his.escalation_id}` });
   await page.getByText('this token does not have it').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
@@ -327,7 +340,8 @@ test('the rules are drawn, and what has happened for a reference', async () => {
   await page.keyboard.press('/');
   await page.keyboard.type(reference);
   await page.keyboard.press('Enter');
-  await page.getByRole('listitem').filter({ hasText: 'RESULT from Z that approves' }).getByText('met').first().waitFor();
+  await page.getByRole('listitem').filter({ hasText: 'RESULT from Z that approves' }).getByText('met').first()
+    .waitFor();
   await page.getByRole('listitem').filter({ hasText: 'SUBMISSION from Jay' }).getByText('not yet').waitFor();
   await shot(page, 'rules', { whole: true });
   await axe(page);
@@ -335,7 +349,8 @@ test('the rules are drawn, and what has happened for a reference', async () => {
 
 test('an escalation, a hold and a task that are not there say so', async () => {
   const none = 'task_01m7h2gvrnbb2f0vjkyep5dzn3';
-  for (const [at, others] of [['#/escalations/esc_01m7h2gxmh5j0pmev5ah436hft', 'All that is to decide'], [`#/holds/${none}`, 'All that waits'], ['#/tasks/x', 'What happens now: the feed'],
+  for (const [at, others] of [['#/escalations/esc_01m7h2gxmh5j0pmev5ah436hft', 'All that is to decide'],
+    [`#/holds/${none}`, 'All that waits'], ['#/tasks/x', 'What happens now: the feed'],
     [`#/delegations/${none}`, 'All delegations']]) {
     const page = await server.newPage();
     allow(page, /404/);
@@ -348,12 +363,15 @@ test('an escalation, a hold and a task that are not there say so', async () => {
 
 test('a target that is missed is said so, and one of nothing is not judged', async () => {
   const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'rules-')), 'rules.json');
-  fs.writeFileSync(file, JSON.stringify({ agents: { echo: {} }, targets: { escalations_per_day: 1 }, escalations: [{ rule: 'ask', match: { to: 'echo' } }] }));
-  const own = await stage({ agents: { rules: file, agents: { list: [{ id: 'echo', url: 'echo:' }] } }, args: webFolder() });
+  fs.writeFileSync(file, JSON.stringify({ agents: { echo: {} }, targets: { escalations_per_day: 1 },
+    escalations: [{ rule: 'ask', match: { to: 'echo' } }] }));
+  const own = await stage({ agents: { rules: file, agents: { list: [{ id: 'echo', url: 'echo:' }] } },
+    args: webFolder() });
   const page = await own.newPage({ at: '#/holds' });
   const box = (name) => page.locator('.figure-box').filter({ hasText: name });
   await box('escalations').getByText('✓ met').waitFor();
-  assert.match(await box('held on average').innerText(), /^–\s+held on average, 24 h\s+none yet target at most 30 min$/);
+  assert.match(await box('held on average').innerText(),
+    /^–\s+held on average, 24 h\s+none yet target at most 30 min$/);
   await own.ask('POST', '/api/envelopes', { to: 'echo', type: 'NOTE' });
   await box('escalations').getByText('✗ missed').waitFor();
   assert.match(await box('escalations').innerText(), /target fewer than 1/);

@@ -22,12 +22,16 @@ const CHANNELS = STRINGS.map((text) => `#${text}`).filter((name) => bytes(name) 
 const MODELS = STRINGS.filter((text) => bytes(text) <= 127 && !hasControl(text));
 fs.writeFileSync(rules, JSON.stringify({
   agents: { parrot: {} },
-  channels: Object.fromEntries(CHANNELS.map((name, i) => [name, { takes: ['alerts'], file: { path: `channel-${i}.jsonl` } }])),
+  channels: Object.fromEntries(CHANNELS.map((name, i) => [name,
+    { takes: ['alerts'], file: { path: `channel-${i}.jsonl` } }])),
   escalations: [{ rule: 'a person looks', match: { to: 'parrot', type: 'ASK' } }],
-  dependencies: [{ rule: 'order', match: { to: 'parrot', type: 'LATER' }, after: [{ type: 'BEFORE' }], hold_for: '1d', on_expiry: 'expire' }],
+  dependencies: [{ rule: 'order', match: { to: 'parrot', type: 'LATER' }, after: [{ type: 'BEFORE' }], hold_for: '1d',
+    on_expiry: 'expire' }],
 }));
-const server = await stage({ agents: { rules, agents: { default: 'echo', list: [{ id: 'echo', url: 'echo:', routing: { routable: false } }] },
-  models: Object.fromEntries(MODELS.map((model, i) => [`m${i}`, { baseUrl: 'http://127.0.0.1:1/v1', model }])), rate: { perUser: 100000, perAddress: 100000 } }, args: webFolder() });
+const server = await stage({ agents: { rules, agents: { default: 'echo',
+  list: [{ id: 'echo', url: 'echo:', routing: { routable: false } }] },
+  models: Object.fromEntries(MODELS.map((model, i) => [`m${i}`, { baseUrl: 'http://127.0.0.1:1/v1', model }])),
+    rate: { perUser: 100000, perAddress: 100000 } }, args: webFolder() });
 const join = () => connect({ url: server.url, token: server.token, log: () => {} });
 const hub = await join();
 const card = (name) => ({ name, description: `${name} says what it is told`, skills: [] });
@@ -36,7 +40,8 @@ await hub.register(card('parrot'), async (task) => {
   return { text: task.message, metadata: { said: task.message, [task.message.slice(0, 60)]: 1 } };
 });
 const other = await join();
-await other.register({ ...card('grumbler'), skills: [{ id: 'work', name: 'work', description: 'grumbles' }] }, async (task) => { throw new Error(task.message); });
+await other.register({ ...card('grumbler'), skills: [{ id: 'work', name: 'work', description: 'grumbles' }] },
+  async (task) => { throw new Error(task.message); });
 let given = []; // what the giver has the grumbler do
 const third = await join();
 await third.register(card('giver'), async (task) => {
@@ -70,14 +75,17 @@ async function shows(page, texts) {
     return list.filter((one) => !text.includes(one));
   };
   let gone = await page.evaluate(missing, wanted);
-  await eventually(async () => (gone = await page.evaluate(missing, wanted)).length === 0, 'all are shown').catch(async () => {
+  await eventually(async () => (gone = await page.evaluate(missing, wanted)).length === 0,
+    'all are shown').catch(async () => {
     assert.deepEqual(gone, [], `not shown at ${page.url()}: ${(await page.textContent('main')).slice(0, 3000)}`);
   });
   await harmless(page);
 }
 
-const FORBIDDEN = ['script', 'iframe', 'object', 'embed', 'base', 'meta', 'link', 'style', 'template', 'img', 'form[action]', 'animate',
-  'math', '[onerror]', '[onload]', '[onfocus]', '[onclick]', '[ontoggle]', '[srcdoc]'].map((what) => `body ${what}:not(body > script)`).join(',');
+const FORBIDDEN = ['script', 'iframe', 'object', 'embed', 'base', 'meta', 'link', 'style', 'template', 'img',
+  'form[action]', 'animate',
+  'math', '[onerror]', '[onload]', '[onfocus]', '[onclick]', '[ontoggle]',
+    '[srcdoc]'].map((what) => `body ${what}:not(body > script)`).join(',');
 
 // What is read beside the text: the window's title, and what the pointer and screen readers are told.
 const SAID = ['title', 'aria-label', 'aria-valuetext', 'aria-description', 'placeholder', 'alt', 'label'];
@@ -86,14 +94,18 @@ async function harmless(page) {
   const { words, ...found } = await page.evaluate(([forbidden, said]) => ({
     pwned: window.__pwned,
     elements: [...document.querySelectorAll(forbidden)].map((e) => e.outerHTML.slice(0, 200)),
-    links: [...document.querySelectorAll('a[href]')].map((a) => a.getAttribute('href')).filter((href) => !/^(#\/|#content$|https?:\/\/)/.test(href)),
+    links: [...document.querySelectorAll('a[href]')].map((a) => a.getAttribute('href'))
+      .filter((href) => !/^(#\/|#content$|https?:\/\/)/.test(href)),
     polluted: Object.keys(Object.prototype).concat(Object.keys(Array.prototype)),
-    words: [document.body.textContent, document.title, ...[...document.querySelectorAll(said.map((a) => `[${a}]`).join())].flatMap((e) => said.map((a) => e.getAttribute(a) ?? ''))],
+    words: [document.body.textContent, document.title, ...[...document.querySelectorAll(said.map((a) => `[${a}]`)
+      .join())].flatMap((e) => said.map((a) => e.getAttribute(a) ?? ''))],
   }), [FORBIDDEN, SAID]);
   assert.deepEqual(found, { pwned: undefined, elements: [], links: [], polluted: [] }, page.url());
   for (const text of words) {
     const bare = BARE.exec(text);
-    assert.equal(bare, null, `at ${page.url()} hides U+${bare?.[0].codePointAt(0).toString(16)}: ${text.slice(Math.max(0, bare?.index - 40), bare?.index + 40)}`);
+    assert.equal(bare, null,
+      `at ${page.url()} hides U+${bare?.[0].codePointAt(0).toString(16)}: ${text.slice(Math.max(0, bare?.index - 40),
+        bare?.index + 40)}`);
   }
 }
 
@@ -134,7 +146,8 @@ test('on cards: the agent, and the list of agents', async () => {
   await goBackFromList(page);
   for (const [name, text] of taken) {
     await goTo(page, `#/agents/${name}`);
-    await page.getByRole('heading', { level: 1 }).filter({ hasText: name }).or(page.getByText(name, { exact: true })).first().waitFor();
+    await page.getByRole('heading', { level: 1 }).filter({ hasText: name }).or(page.getByText(name, { exact: true }))
+      .first().waitFor();
     await shows(page, [text]);
   }
 });
@@ -206,7 +219,8 @@ test('in what agents give to agents, and what comes of it', async () => {
 test('in every part of the analytics', async () => {
   for (const [i, ten] of TENS.entries()) {
     const keywords = ten.filter((text) => bytes(text) <= 64 && !/[\p{Cc}\p{Cf}]/u.test(text));
-    const { status, body } = await server.api('POST', '/api/agents', { name: `keys-${i}`, url: 'echo:', description: 'knows words', visibility: 'public', routing: { keywords } });
+    const { status, body } = await server.api('POST', '/api/agents',
+      { name: `keys-${i}`, url: 'echo:', description: 'knows words', visibility: 'public', routing: { keywords } });
     assert.equal(status, 201, JSON.stringify(body));
   }
   for (const text of STRINGS)
@@ -215,7 +229,8 @@ test('in every part of the analytics', async () => {
   const page = await openPage('#/analytics');
   const all = await server.ask('GET', '/api/analytics/all?window=7d');
   const samples = all.gaps.slice(0, 30).flatMap((gap) => gap.samples);
-  assert.ok(samples.length > 2 && all.keywords.length > 10, `${samples.length} samples, ${all.keywords.length} keywords`);
+  assert.ok(samples.length > 2 && all.keywords.length > 10,
+    `${samples.length} samples, ${all.keywords.length} keywords`);
   await page.getByRole('region', { name: 'Agents, the most' }).waitFor();
   await harmless(page);
   await goTo(page, '#/analytics?tab=types');
@@ -239,13 +254,16 @@ test('as what an agent would win', async () => {
   for (const [i, ten] of TENS.entries()) {
     const taken = [];
     for (const text of ten) {
-      const { status } = await server.api('POST', '/api/agents', { name: `wins-${i}`, url: 'echo:', description: 'x', skills: [{ id: 's', name: 's', description: 'd', examples: [...taken, text] }] });
+      const { status } = await server.api('POST', '/api/agents',
+        { name: `wins-${i}`, url: 'echo:', description: 'x',
+          skills: [{ id: 's', name: 's', description: 'd', examples: [...taken, text] }] });
       if (status === 201) {
         taken.push(text);
         await server.ask('DELETE', `/api/agents/wins-${i}`);
       }
     }
-    await server.ask('POST', '/api/agents', { name: `wins-${i}`, url: 'echo:', description: 'x', skills: [{ id: 's', name: 's', description: 'd', examples: taken }] });
+    await server.ask('POST', '/api/agents', { name: `wins-${i}`, url: 'echo:', description: 'x',
+      skills: [{ id: 's', name: 's', description: 'd', examples: taken }] });
     await goTo(page, `#/agents/wins-${i}/wins`);
     await shows(page, taken);
   }
@@ -262,7 +280,8 @@ test('in envelopes that wait, and those that a person must see', async () => {
   const page = await openPage('#/holds');
   for (const [i, ten] of TENS.entries()) {
     const payload = Object.fromEntries(ten.map((text) => [text, text]));
-    const envelope = { to: 'parrot', reference: `about-${i}`, context: ten.join('\n'), payload: { ...payload, nested: { list: ten } } };
+    const envelope = { to: 'parrot', reference: `about-${i}`, context: ten.join('\n'),
+      payload: { ...payload, nested: { list: ten } } };
     const held = await server.ask('POST', '/api/envelopes', { ...envelope, type: 'LATER' });
     assert.equal(held.status, 'held');
     await goTo(page, `#/holds/${held.task_id}`);
@@ -288,7 +307,8 @@ test('in notes of the ledger', async () => {
   await server.user('anna');
   const taken = [];
   for (const [i, text] of STRINGS.entries()) {
-    const { status } = await server.api('POST', '/api/ledger/topup', { user: 'anna', amount_micros: 1, note: text, idempotency_key: `key-${i}` });
+    const { status } = await server.api('POST', '/api/ledger/topup',
+      { user: 'anna', amount_micros: 1, note: text, idempotency_key: `key-${i}` });
     assert.ok([200, 201, 400].includes(status), `${status} for ${text}`);
     if (status !== 400)
       taken.push(text);
@@ -301,7 +321,8 @@ test('in notes of the ledger', async () => {
 
 test('as labels of tokens, and orgs of users and grants', async () => {
   const taken = { label: [], org: [], grant: [] };
-  await server.ask('POST', '/api/agents', { name: 'lent', description: 'lent to many', url: 'echo:', visibility: 'shared' });
+  await server.ask('POST', '/api/agents', { name: 'lent', description: 'lent to many', url: 'echo:',
+    visibility: 'shared' });
   for (const [i, text] of STRINGS.entries()) {
     const tries = {
       label: ['/api/tokens', { label: text }],
@@ -329,12 +350,14 @@ test('as labels of tokens, and orgs of users and grants', async () => {
 test('in addresses', async () => {
   const page = await openPage('#/playground');
   allow(page, /status of 4\d\d/);
-  const places = ['agents', 'decisions', 'tasks', 'holds', 'escalations', 'delegations', 'settings', 'analytics', 'ledger', 'feed', ''];
+  const places = ['agents', 'decisions', 'tasks', 'holds', 'escalations', 'delegations', 'settings', 'analytics',
+    'ledger', 'feed', ''];
   for (const [i, text] of [...STRINGS, '..', '.', '%2e%2e/%2E', '%', '%ff', '%00'].entries()) {
     const place = places[i % places.length];
     const word = encodeURIComponent(text);
     const isOther = /[/?#%&]/.test(text); // than its encoded form, once an address is taken apart
-    for (const at of [`#/${place}?q=${word}&agent=${word}&user=${word}&account=user:${word}&conversation=${word}`, `#/${place}/${word}`, ...(isOther ? [`#/${place}/${text}`] : [])]) {
+    for (const at of [`#/${place}?q=${word}&agent=${word}&user=${word}&account=user:${word}&conversation=${word}`,
+      `#/${place}/${word}`, ...(isOther ? [`#/${place}/${text}`] : [])]) {
       await page.evaluate((to) => { location.hash = to; }, at);
       await page.getByRole('main').getByRole('heading', { level: 1 }).first().waitFor();
       await harmless(page);

@@ -9,7 +9,8 @@ const server = await stage({ agents: {
 } });
 const anna = await server.user('anna');
 const zoe = await server.user('zoe');
-await server.ask('POST', '/api/agents', { name: 'translator', description: 'Translates', url: 'echo:', visibility: 'public', pricing: { amount_micros: 250000 } });
+await server.ask('POST', '/api/agents', { name: 'translator', description: 'Translates', url: 'echo:',
+  visibility: 'public', pricing: { amount_micros: 250000 } });
 // An admin's agent: what it earns is theirs to be paid out.
 
 const at = (where, more) => server.newPage({ at: `#/ledger${where}`, ...more });
@@ -51,10 +52,21 @@ test('a top-up is exact to the last digit, and a double click pays once', async 
   assert.equal(await lines(page).count(), 2); // with the head
 });
 
+test('what somebody else pays in is there by itself', async () => {
+  const page = await at('', { token: zoe });
+  await page.getByText('Nothing was paid yet').waitFor();
+  await server.ask('POST', '/api/ledger/topup', { user: 'zoe', amount_micros: 1230000 });
+  await figure(page, 'Balance').getByText('1.23').waitFor();
+  await lines(page).filter({ hasText: '+1.23' }).waitFor();
+  await server.ask('POST', '/api/ledger/refund', { user: 'zoe', amount_micros: 1230000 });
+  await figure(page, 'Balance').getByText('0.00').waitFor();
+});
+
 test('what is no amount moves nothing', async () => {
   const page = await at('?user=zoe');
   const dialog = await open(page, 'Top up');
-  for (const [text, words] of [['0', 'from 0.000001'], ['1.0000001', 'six digits'], ['1e3', 'six digits'], ['-5', 'six digits'],
+  for (const [text, words] of [['0', 'from 0.000001'], ['1.0000001', 'six digits'], ['1e3', 'six digits'],
+    ['-5', 'six digits'],
     ['1,5', 'six digits'], ['1000000000000.000001', 'to 1,000,000,000,000.00'], ['12345678901234', 'six digits']]) {
     await fill(dialog, { Amount: text });
     await submit(dialog, 'Top up');
@@ -178,7 +190,8 @@ test('accounts lead to their lines, lines to a file, and the books add up', asyn
   await accounts.getByRole('link', { name: 'user:anna' }).click();
   await page.waitForURL(/statement\?user=anna/);
   await lines(page).filter({ hasText: 'invoice 4711' }).waitFor();
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download CSV' }).click()]);
+  const [download] = await Promise.all([page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download CSV' }).click()]);
   assert.equal(download.suggestedFilename(), 'signalbox-statement-anna.csv');
   const csv = fs.readFileSync(await download.path(), 'utf8').trimEnd().split('\r\n');
   assert.match(csv[0], /^seq,at_ms/);
@@ -191,7 +204,8 @@ test('accounts lead to their lines, lines to a file, and the books add up', asyn
   await lines(page).filter({ hasText: 'invoice 4711' }).waitFor();
   allow(page, /400/); // of nobody's account
   await page.goto(`${server.url}/#/ledger?account=${encodeURIComponent('user:\u202egro.live')}`);
-  await eventually(async () => (await page.getByLabel('Account').innerText()).includes('user:⟨U+202E⟩gro.live'), 'the account is named, with what hides in it');
+  await eventually(async () => (await page.getByLabel('Account').innerText()).includes('user:⟨U+202E⟩gro.live'),
+    'the account is named, with what hides in it');
   await page.goto(`${server.url}/#/ledger?user=anna`);
   await page.getByLabel('Account').selectOption('all');
   await lines(page).filter({ hasText: 'outside' }).first().waitFor();
@@ -231,7 +245,8 @@ test('who is not there is said once, and what hides in an account’s name is sh
   assert.equal(await page.getByRole('alert').count(), 1);
   const other = await server.newPage({ at: '#/ledger?account=user:%E2%80%AEgro.live' });
   allow(other, /404|403|400/);
-  await eventually(async () => (await other.getByLabel('Account').locator('option').allTextContents()).includes('user:⟨U+202E⟩gro.live'), 'the account, as it is');
+  await eventually(async () => (await other.getByLabel('Account')
+    .locator('option').allTextContents()).includes('user:⟨U+202E⟩gro.live'), 'the account, as it is');
 });
 
 const VIEWS = { statement: '?user=anna', accounts: '/accounts', check: '/check' };

@@ -31,7 +31,8 @@ async function visit(site) {
   return { own, page };
 }
 /** What comes of a WebSocket without a token, and of one with it. */
-const webSockets = (page, url) => page.evaluate(([to, token]) => Promise.all([['signalbox'], ['signalbox', `bearer.${token}`]].map((protocols) => new Promise((end) => {
+const webSockets = (page, url) => page.evaluate(([to, token]) =>
+  Promise.all([['signalbox'], ['signalbox', `bearer.${token}`]].map((protocols) => new Promise((end) => {
   const ws = new WebSocket(`${to.replace('http', 'ws')}/hub`, protocols);
   ws.onopen = () => end('open');
   ws.onerror = () => end('refused');
@@ -46,7 +47,8 @@ for (const site of sites) {
     const read = await page.evaluate(async ([url, token]) => {
       const found = {};
       const attempt = async (name, options, where = '/api/agents') => {
-        found[name] = await fetch(url + where, options).then((r) => (r.type === 'opaque' ? 'opaque' : r.text()), () => 'refused');
+        found[name] = await fetch(url + where, options).then((r) => (r.type === 'opaque' ? 'opaque' : r.text()),
+          () => 'refused');
       };
       await attempt('plain');
       await attempt('with cookies', { credentials: 'include' });
@@ -65,9 +67,11 @@ for (const site of sites) {
     const before = await tasks();
     await page.evaluate(async ([url, token]) => {
       const body = JSON.stringify({ text: 'from evil', executor: { name: 'echo' } });
-      for (const headers of [{}, { 'Content-Type': 'text/plain' }, { Authorization: `Bearer ${token}` }, { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` }])
+      for (const headers of [{}, { 'Content-Type': 'text/plain' }, { Authorization: `Bearer ${token}` },
+        { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` }])
         for (const mode of ['cors', 'no-cors'])
-          await fetch(`${url}/api/messages`, { method: 'POST', mode, headers, body, credentials: 'include' }).catch(() => {});
+          await fetch(`${url}/api/messages`, { method: 'POST', mode, headers, body,
+            credentials: 'include' }).catch(() => {});
       navigator.sendBeacon(`${url}/api/messages`, body);
       const form = document.createElement('form');
       form.method = 'POST';
@@ -106,7 +110,8 @@ for (const site of sites) {
       await shown;
       let framed;
       try {
-        framed = frame.contentWindow.document.body.innerText; // an error page of the browser's own is another origin too
+        // an error page of the browser's own is another origin too
+        framed = frame.contentWindow.document.body.innerText;
       } catch {
         framed = 'not readable';
       }
@@ -142,17 +147,23 @@ for (const site of sites) {
 }
 
 test('control: a site that the server was told to trust gets through', async () => {
-  const trusting = await stage({ agents: { http: { allowedOrigins: [sites[0]] }, agents: { list: [{ id: 'echo', url: 'echo:' }] } } });
+  const trusting = await stage({ agents: { http: { allowedOrigins: [sites[0]] },
+    agents: { list: [{ id: 'echo', url: 'echo:' }] } } });
   const { page } = await visit(sites[0]);
   assert.deepEqual(await webSockets(page, trusting), ['refused', 'open']);
 });
 
 const LINKS = [
-  '#token=sbx_bogus&to=//EVIL/', '#token=sbx_bogus&to=/..//EVIL', '#//EVIL/agents', '#/http:%2F%2FEVIL', '#/agents/..%2F..%2F..%2F%2FEVIL',
-  '#/agents/%2e%2e%2f%2e%2e', '#/agents/http:%2F%2FEVIL%2Fx', '#/agents/@EVIL', '#/agents/%5c%5cEVIL%5cx', '#/tasks/..%2F..%2Fapi%2Fusers',
-  '#/tasks/%00', '#/tasks/?token=x', '#/decisions/..%2f..%2fapi%2ftokens', '#/decisions/%0d%0aHost:EVIL', '#/escalations/..%2Fapprove',
-  '#/delegations/task_x%2F..%2F..%2Ftokens', '#/feed?agent=http:%2F%2FEVIL&q=%3Cimg src=http:%2F%2FEVIL%3E', '#/settings/..%2f..%2f',
-  '#/ledger?user=..%2F..%2FEVIL', '#javascript:fetch("http://EVIL")', '#/playground?text=<img src=http://EVIL>', '#/__proto__', '#/constructor/prototype', '#/%E0%A4%A',
+  '#token=sbx_bogus&to=//EVIL/', '#token=sbx_bogus&to=/..//EVIL', '#//EVIL/agents', '#/http:%2F%2FEVIL',
+    '#/agents/..%2F..%2F..%2F%2FEVIL',
+  '#/agents/%2e%2e%2f%2e%2e', '#/agents/http:%2F%2FEVIL%2Fx', '#/agents/@EVIL', '#/agents/%5c%5cEVIL%5cx',
+    '#/tasks/..%2F..%2Fapi%2Fusers',
+  '#/tasks/%00', '#/tasks/?token=x', '#/decisions/..%2f..%2fapi%2ftokens', '#/decisions/%0d%0aHost:EVIL',
+    '#/escalations/..%2Fapprove',
+  '#/delegations/task_x%2F..%2F..%2Ftokens', '#/feed?agent=http:%2F%2FEVIL&q=%3Cimg src=http:%2F%2FEVIL%3E',
+    '#/settings/..%2f..%2f',
+  '#/ledger?user=..%2F..%2FEVIL', '#javascript:fetch("http://EVIL")', '#/playground?text=<img src=http://EVIL>',
+    '#/__proto__', '#/constructor/prototype', '#/%E0%A4%A',
 ];
 
 test('a hostile link leads nowhere, sends the token to nobody, and changes nothing', async () => {

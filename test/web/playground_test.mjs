@@ -29,7 +29,8 @@ test('the decision forms while a message is typed, and nothing is sent', async (
 });
 
 test('three messages are suggested, and each of them is answered', async () => {
-  for (const [text, agent] of [['why is my query slow?', 'engineer'], ['draft a blog post', 'content-writer'], ['remind me', 'automation-operator']]) {
+  for (const [text, agent] of [['why is my query slow?', 'engineer'], ['draft a blog post', 'content-writer'],
+    ['remind me', 'automation-operator']]) {
     const page = await server.newPage();
     await page.getByRole('button', { name: text }).click();
     await message(page).press('Enter');
@@ -89,7 +90,8 @@ test('every message is decided anew, unless it goes on with the last one', async
 
 test('the three suggestions, one after the other, go to three agents', async () => {
   const page = await server.newPage();
-  for (const [n, [text, agent]] of [['why is my query slow?', 'engineer'], ['draft a blog post about office trends, with facts', 'content-writer'],
+  for (const [n, [text, agent]] of [['why is my query slow?', 'engineer'],
+    ['draft a blog post about office trends, with facts', 'content-writer'],
     ['remind me tomorrow at nine to call the plumber', 'automation-operator']].entries()) {
     await page.getByRole('button', { name: text }).click();
     await message(page).press('Enter');
@@ -117,7 +119,8 @@ test('where nobody was compared, any agent can be named as the right one', async
   await turns(page).getByText('completed').waitFor();
   await page.getByRole('button', { name: 'Wrong agent?' }).click();
   await page.getByLabel('Agent', { exact: true }).fill('operator');
-  await page.getByRole('group', { name: 'Agents that could have it' }).getByRole('button', { name: 'automation-operator' }).click();
+  await page.getByRole('group', { name: 'Agents that could have it' })
+    .getByRole('button', { name: 'automation-operator' }).click();
   await page.getByRole('button', { name: 'Correct', exact: true }).click();
   await page.getByText('corrected to automation-operator').waitFor();
 });
@@ -130,7 +133,8 @@ test('by keyboard, a correction leaves nobody lost', async () => {
   const focused = () => page.evaluate(() => document.activeElement?.textContent);
   await page.getByRole('button', { name: 'Wrong agent?' }).focus();
   await page.keyboard.press('Enter');
-  await eventually(async () => (await server.ask('GET', '/api/agents')).items.some((a) => a.name === 'engineer') && /^(engineer|content-writer|automation-operator)$/.test(await focused()), 'the first choice has the focus');
+  await eventually(async () => (await server.ask('GET', '/api/agents')).items.some((a) => a.name === 'engineer')
+    && /^(engineer|content-writer|automation-operator)$/.test(await focused()), 'the first choice has the focus');
   const chosen = await focused();
   await page.keyboard.press('Enter');
   await eventually(async () => await focused() === `corrected to ${chosen}`, 'what was done has it');

@@ -21,7 +21,8 @@ const server = await town({ pace: 10 });
 // that is of one of them.
 for (const [i, { decision }] of server.sent.entries())
   if (i !== 10 && i !== 7)
-    await server.ask('POST', `/api/decisions/${decision.id}/feedback`, { verdict: 'right' }, { token: tokenOf(server.people, i) });
+    await server.ask('POST', `/api/decisions/${decision.id}/feedback`, { verdict: 'right' },
+      { token: tokenOf(server.people, i) });
 for (const round of [2, 3])
   await talk(server, server.people, round);
 
@@ -37,12 +38,16 @@ await agent('lawyer', 'Checks contracts', 400_000, takes(500, 'Clause 7 is unusu
 await agent('proofreader', 'Reads translations again', 60_000, takes(350, 'Two commas.'));
 await agent('concierge', 'Has things done by others', 50_000, async (task) => {
   const ask = (to, what) => task.delegate(to, 'work', what);
-  const [text] = await Promise.all([ask('translator', 'translate the contract into German'), ask('lawyer', 'is there anything unusual in it?')]);
+  const [text] = await Promise.all([ask('translator', 'translate the contract into German'),
+    ask('lawyer', 'is there anything unusual in it?')]);
   await ask('proofreader', 'read this once more');
   return text.text;
 });
-await server.ask('POST', '/api/ledger/topup', { user: 'admin', amount_micros: 50_000_000, note: 'invoice 4700', idempotency_key: 'screens' });
-const contract = await server.ask('POST', '/api/messages', { text: 'Translate this contract into German, and tell me if anything in it is unusual', executor: { name: 'concierge' }, wait_ms: 60_000 });
+await server.ask('POST', '/api/ledger/topup', { user: 'admin', amount_micros: 50_000_000, note: 'invoice 4700',
+  idempotency_key: 'screens' });
+const contract = await server.ask('POST', '/api/messages',
+  { text: 'Translate this contract into German, and tell me if anything in it is unusual',
+    executor: { name: 'concierge' }, wait_ms: 60_000 });
 
 async function picture(page, name) {
   const file = path.join(folder, `${name}.png`);

@@ -198,7 +198,8 @@ test('keys lead everywhere, and their help tells them', async () => {
   await page.keyboard.press('f');
   await page.getByRole('heading', { name: 'Feed' }).waitFor();
   await page.keyboard.press('/');
-  await eventually(() => page.evaluate(() => document.activeElement?.matches('input[type=search]')), 'the search has the focus');
+  await eventually(() => page.evaluate(() => document.activeElement?.matches('input[type=search]')),
+    'the search has the focus');
   await page.getByRole('heading', { name: 'Feed' }).click();
   await page.keyboard.press('?');
   await page.getByRole('heading', { name: 'Keys' }).waitFor();

@@ -32,10 +32,12 @@ fs.symlinkSync(path.join(folder, 'real.jsonc'), path.join(folder, 'here/test.jso
 const args = ['--config', path.join(folder, 'here/test.jsonc'), '--set', 'stopGraceMs=500'];
 const server = await stage({ args });
 const anna = await server.user('anna', { org: 'acme' });
-await server.ask('POST', '/api/agents', { name: 'drafts', description: 'Writes drafts', url: 'echo:', visibility: 'shared' });
+await server.ask('POST', '/api/agents', { name: 'drafts', description: 'Writes drafts', url: 'echo:',
+  visibility: 'shared' });
 
 const at = (tab, more) => server.newPage({ at: `#/settings/${tab}`, ...more });
-const row = (page, table, words) => page.getByRole('table', { name: table }).getByRole('row').filter({ hasText: words });
+const row = (page, table, words) => page.getByRole('table', { name: table }).getByRole('row')
+  .filter({ hasText: words });
 const me = (token) => server.api('GET', '/api/me', undefined, { token });
 
 // Tokens.
@@ -86,7 +88,8 @@ test('a token without a scope is none, and what the server refuses is said', asy
   const page = await at('tokens');
   allow(page, /404|400/);
   await makeToken(page, async (dialog) => {
-    for (const scope of ['send', 'read', 'agents', 'escalations']) await dialog.getByLabel(new RegExp(`^${scope}`)).uncheck();
+    for (const scope of ['send', 'read', 'agents', 'escalations'])
+      await dialog.getByLabel(new RegExp(`^${scope}`)).uncheck();
   });
   const dialog = page.getByRole('dialog', { name: 'Make a token' });
   await dialog.getByRole('alert').filter({ hasText: 'at least one scope' }).waitFor();
@@ -100,7 +103,8 @@ test('a token without a scope is none, and what the server refuses is said', asy
   await page.getByRole('searchbox', { name: 'User' }).fill('anna');
   await page.getByRole('searchbox', { name: 'User' }).press('Enter');
   await page.waitForURL(/user=anna/);
-  await eventually(async () => (await row(page, 'Tokens', 'anna').count()) === 2 && (await row(page, 'Tokens', 'admin').count()) === 0, 'both of hers, and nobody else’s');
+  await eventually(async () => (await row(page, 'Tokens', 'anna').count()) === 2
+    && (await row(page, 'Tokens', 'admin').count()) === 0, 'both of hers, and nobody else’s');
 });
 
 test('what is being typed stays while the list is read again', async () => {
@@ -247,7 +251,8 @@ const setting = (page, name) => page.locator('.setting').filter({ has: page.getB
 test('each value says where it is from, and is found by its name', async () => {
   const page = await at('configuration');
   const days = setting(page, 'retention.days');
-  await days.filter({ hasText: '7 days' }).filter({ hasText: 'default 30' }).filter({ hasText: 'test.jsonc:1:' }).waitFor();
+  await days.filter({ hasText: '7 days' }).filter({ hasText: 'default 30' }).filter({ hasText: 'test.jsonc:1:' })
+    .waitFor();
   await setting(page, 'stopGraceMs').filter({ hasText: '--set stopGraceMs' }).waitFor();
   const all = await page.locator('.setting').count();
   assert.ok(all > 100);
@@ -281,11 +286,13 @@ test('it is read again: what changed, what waits, and what is wrong, whole or no
   const note = page.getByRole('status').filter({ hasText: 'Read again' });
   await note.filter({ hasText: 'node, retention.days' }).filter({ hasText: 'Waiting for a restart: node' }).waitFor();
   await setting(page, 'retention.days').filter({ hasText: '8 days' }).waitFor();
-  await setting(page, 'node').filter({ hasText: 'main' }).filter({ hasText: 'after a restart' }).filter({ hasText: 'other' }).waitFor();
+  await setting(page, 'node').filter({ hasText: 'main' }).filter({ hasText: 'after a restart' })
+    .filter({ hasText: 'other' }).waitFor();
 
   write('real.jsonc', '{\n  "retention": { "days": 0 }, "node": "third"\n}');
   await again.click();
-  await page.getByRole('alert').filter({ hasText: 'the one before stays' }).filter({ hasText: 'test.jsonc:2:26' }).filter({ hasText: 'retention.days must be' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'the one before stays' }).filter({ hasText: 'test.jsonc:2:26' })
+    .filter({ hasText: 'retention.days must be' }).waitFor();
   await setting(page, 'retention.days').filter({ hasText: '8 days' }).waitFor();
   await shot(page, 'settings-configuration-refused');
   // Whoever comes later is told too.
@@ -295,6 +302,7 @@ test('it is read again: what changed, what waits, and what is wrong, whole or no
   write('real.jsonc', config);
   await again.click();
   await note.filter({ hasText: 'Changed: node, retention.days' }).waitFor();
+  await later.getByRole('alert').waitFor({ state: 'detached' }); // by itself
   assert.equal(await page.getByRole('alert').count(), 0);
 });
 
@@ -346,7 +354,8 @@ test('on a phone a user has a role, gets a token and goes', async () => {
   await row(page, 'Users', 'fay').getByRole('button', { name: 'Change fay' }).click();
   await shot(page, 'settings-users-phone-change');
   await page.getByRole('dialog').getByRole('button', { name: 'Remove them' }).click();
-  await page.getByRole('dialog', { name: 'Remove this user?' }).getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByRole('dialog', { name: 'Remove this user?' }).getByRole('button', { name: 'Remove', exact: true })
+    .click();
   await row(page, 'Users', 'fay').waitFor({ state: 'detached' });
 });
 

@@ -146,7 +146,8 @@ export async function shot(page, name, { whole = false, always = false } = {}) {
   if (!always && !process.env.WEB_SHOTS)
     return;
   fs.mkdirSync(screens, { recursive: true });
-  await page.screenshot({ path: path.join(screens, `${name}.png`), fullPage: whole, animations: 'disabled', caret: 'hide' });
+  await page.screenshot({ path: path.join(screens, `${name}.png`), fullPage: whole, animations: 'disabled',
+    caret: 'hide' });
 }
 
 // axe-core finds nothing serious. The debugger puts it in: the product's policy
@@ -157,7 +158,8 @@ export async function axe(page, { except = [], only, contrast = false } = {}) {
   if (!(await page.evaluate(() => typeof window.axe === 'object')))
     await page.evaluate(fs.readFileSync(peers.resolve('axe-core/axe.min.js'), 'utf8'));
   const how = only ? { runOnly: only } : { rules: { 'color-contrast': { enabled: contrast } } };
-  const found = await page.evaluate((options) => window.axe.run(document, { resultTypes: ['violations'], ...options }), how);
+  const found = await page.evaluate((options) => window.axe.run(document, { resultTypes: ['violations'], ...options }),
+    how);
   const bad = found.violations.filter((v) => ['serious', 'critical'].includes(v.impact) && !except.includes(v.id));
   const said = bad.flatMap((v) => v.nodes.map((n) => `${v.id} (${v.impact}): ${n.html}\n  ${n.failureSummary}`));
   if (said.length)

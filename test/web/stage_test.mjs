@@ -28,9 +28,11 @@ test('a server comes back at its address with its data', async () => {
 const mischief = {
   'an error in the console': ['/', () => console.error('oops'), /^console: oops/],
   'an error of a script': ['/', () => setTimeout(() => { throw new Error('oops'); }), /^script: Error: oops/],
-  'a request elsewhere': ['/healthz', () => fetch('http://localhost:1/').catch(() => {}), /^elsewhere: http:\/\/localhost:1\//],
+  'a request elsewhere': ['/healthz', () => fetch('http://localhost:1/').catch(() => {}),
+    /^elsewhere: http:\/\/localhost:1\//],
   'a request that fails': ['/healthz', () => fetch('http://localhost:1/').catch(() => {}), /^request: GET .*net::ERR_/],
-  'what the policy refuses': ['/', () => fetch('http://localhost:1/').catch(() => {}), /^policy: connect-src http:\/\/localhost:1\//],
+  'what the policy refuses': ['/', () => fetch('http://localhost:1/').catch(() => {}),
+    /^policy: connect-src http:\/\/localhost:1\//],
   'a dialog': ['/', () => alert('oops'), /^dialog: oops/],
 };
 for (const [name, [at, act, pattern]] of Object.entries(mischief)) {

@@ -31,7 +31,8 @@ export async function talk(server, people, round = 1) {
   for (const [i, [who, text]] of SAID.entries()) {
     if (i % 4 !== 3 || !lately[who])
       lately[who] = `${who}-${round}-${i}`;
-    sent.push(await server.ask('POST', '/api/messages', { text, conversation_id: lately[who], wait_ms: 60_000 }, { token: people[who] }));
+    sent.push(await server.ask('POST', '/api/messages', { text, conversation_id: lately[who], wait_ms: 60_000 },
+      { token: people[who] }));
   }
   return sent;
 }
@@ -39,7 +40,8 @@ export async function talk(server, people, round = 1) {
 export const tokenOf = (people, i) => people[SAID[i][0]];
 
 async function judge(server, people, sent) {
-  const say = (i, how, body) => server.ask('POST', `/api/decisions/${sent[i].decision.id}/${how}`, body, { token: tokenOf(people, i) });
+  const say = (i, how, body) => server.ask('POST', `/api/decisions/${sent[i].decision.id}/${how}`, body,
+    { token: tokenOf(people, i) });
   await say(0, 'feedback', { verdict: 'right' });
   await say(5, 'feedback', { verdict: 'right', comment: 'just what I needed' });
   await say(7, 'feedback', { verdict: 'wrong', comment: 'that was no answer' });
@@ -49,7 +51,8 @@ async function judge(server, people, sent) {
 
 // Envelopes of examples/em: what goes, what waits, and what a person must see.
 async function gate(server) {
-  const about = (reference, more) => ({ reference, payload: { consultant_id: reference, end_client: 'Contoso', vendor: 'TrueBlue', ...more } });
+  const about = (reference, more) => ({ reference, payload: { consultant_id: reference, end_client: 'Contoso',
+    vendor: 'TrueBlue', ...more } });
   await server.envelope('2-request', about('SUBM-C001', { confidence_score: 8.2 }));
   await server.envelope('3-submission', about('SUBM-C001'));
   const held = await server.envelope('1-too-early', about('SUBM-C042'));
@@ -61,7 +64,8 @@ async function gate(server) {
 }
 
 async function pay(server) {
-  for (const [i, [user, amount, note]] of [['anna', 25_000_000, 'invoice 4711'], ['ben', 10_500_000, 'invoice 4712'], ['anna', 5_000_000, 'invoice 4720']].entries())
+  for (const [i, [user, amount, note]] of [['anna', 25_000_000, 'invoice 4711'], ['ben', 10_500_000, 'invoice 4712'],
+    ['anna', 5_000_000, 'invoice 4720']].entries())
     await server.ask('POST', '/api/ledger/topup', { user, amount_micros: amount, note, idempotency_key: `town-${i}` });
 }
 
@@ -118,4 +122,5 @@ export async function see(page, server, [, at, sign]) {
   await drawn(page);
 }
 
-export const drawn = (page) => page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+export const drawn = (page) =>
+  page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));

@@ -12,6 +12,7 @@
  * STRESS=full it is a week, else a day. */
 #include <sys/mman.h>
 
+#include "test/lib/folder.h"
 #include "test/week/audit.h"
 #include "test/week/kill.h"
 
@@ -110,10 +111,7 @@ static void begin(int hours, uint64_t seed)
 
 static void remove_folder(const char *root)
 {
-    char command[96];
-
-    snprintf(command, sizeof(command), "rm -rf %s", root);
-    CHECK(system(command) == 0);
+    folder_remove(root);
 }
 
 /* One life: whether the server was killed; else it has seen the end. */

@@ -17,7 +17,7 @@ FOREIGN = {"--build-only", "--all", "--any-texts"}
 MADE = {"examples/em/data/agent-feed.jsonl"}
 # Fields of cards, of what eval prints, of a client; written with a point.
 FIELDS = {"routing.routable", "routing.learning", "routing.capture",
-          "hub.closed"}
+          "hub.closed", "ledger.topup", "ledger.refund", "ledger.payout"}
 SECTIONS = ("priorities", "duplicates", "superseding", "safety_gates",
             "escalations", "dependencies", "freshness", "capacity")
 
@@ -87,7 +87,7 @@ class Docs(unittest.TestCase):
     def test_the_first_messages_are_those_that_the_playground_suggests(self):
         with open(os.path.join(doc_pages.SOURCE, "web/pages/playground.js"),
                   encoding="utf-8") as f:
-            said = re.search(r"SUGGESTED = \[(.*)\];", f.read())[1]
+            said = re.search(r"SUGGESTED = \[(.*?)\];", f.read(), re.S)[1]
         self.assertEqual(re.findall(r"'([^']+)'", said),
                          re.findall(r"(?m)^- \*(.+?)\*",
                                     PAGES["README.md"].text))

@@ -7,15 +7,15 @@ import unittest
 LINT = os.path.join(os.environ["SIGNALBOX_SOURCE"], "tools", "web_lint.py")
 
 
-def lint(files):
+def lint(files, folder="."):
     with tempfile.TemporaryDirectory() as root:
         for name, text in files.items():
             path = os.path.join(root, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as f:
                 f.write(text)
-        run = subprocess.run([LINT, root], stdout=subprocess.PIPE, text=True,
-                             check=False)
+        run = subprocess.run([LINT, os.path.join(root, folder)],
+                             stdout=subprocess.PIPE, text=True, check=False)
     return run.stdout, run.returncode
 
 
@@ -63,6 +63,22 @@ class WebLint(unittest.TestCase):
         self.assertEqual(lint(files), ("", 0))
         files["pages/b.js"] += "\n"
         self.assertEqual(lint(files)[1], 1)
+
+    def test_a_line_ends_where_a_window_does(self):
+        """By characters and not by bytes; also of tests; not of a pattern."""
+        words = "const words = '" + "ü" * 103
+        for name in "web/pages/a.js", "test/web/a_test.mjs":
+            for line, is_right in ((words + "';", True),
+                                   (words + "x';", False),
+                                   ("// " + "x" * 118, False),
+                                   ("const A = /" + "x" * 200 + "/u;", True),
+                                   ("f(/" + "x" * 200 + "/u);", False)):
+                with self.subTest(name=name, line=line):
+                    out, status = lint({"web/main.js": "\n",
+                                        name: "\n" + line + "\n"}, "web")
+                    self.assertEqual(status, 0 if is_right else 1, out)
+                    self.assertEqual(f"{name}:2: has 1" in out or
+                                     f"{name}:2: has 2" in out, not is_right)
 
     def test_an_empty_folder_is_no_dashboard(self):
         self.assertEqual(lint({"readme": ""})[1], 1)

@@ -126,7 +126,8 @@ export const exact = (text) => JSON.parse(text.replace(LARGE, '$1"$2"'));
 function jsonOf(body) {
   const parts = Object.entries(body);
   if (!parts.some(([, value]) => typeof value === 'bigint')) return JSON.stringify(body);
-  return `{${parts.map(([key, value]) => `${JSON.stringify(key)}:${typeof value === 'bigint' ? value : JSON.stringify(value)}`).join()}}`;
+  return `{${parts.map(([key, value]) => `${JSON.stringify(key)}:${typeof value === 'bigint' ? value
+    : JSON.stringify(value)}`).join()}}`;
 }
 
 export const get = (where, params, options) => json('GET', where, { ...options, params });
@@ -146,12 +147,14 @@ function randomHex() { // plain HTTP from another machine has no randomUUID
 async function whoIs(token) {
   let reply;
   try {
-    reply = await fetch('/api/me', { headers: { Authorization: `Bearer ${token}` }, cache: 'no-store', credentials: 'omit', redirect: 'error' });
+    reply = await fetch('/api/me', { headers: { Authorization: `Bearer ${token}` }, cache: 'no-store',
+      credentials: 'omit', redirect: 'error' });
   } catch {
     throw new ApiError(0, 'unreachable', UNREACHABLE);
   }
   noteClock(reply);
-  if (reply.status === 401) throw new ApiError(401, 'unauthenticated', 'This token is not known here, or is good no more.');
+  if (reply.status === 401) throw new ApiError(401, 'unauthenticated',
+    'This token is not known here, or is good no more.');
   if (!reply.ok) throw await refusal(reply);
   return reply.json();
 }
@@ -159,7 +162,8 @@ async function whoIs(token) {
 /** Throws an ApiError. Who was somebody else before starts afresh. */
 export async function signIn(token, { stay = true } = {}) {
   const text = token.trim();
-  if (!/^[\x21-\x7e]{8,256}$/.test(text)) throw new ApiError(0, 'bad_request', 'A token begins with sbx_ and has no spaces.');
+  if (!/^[\x21-\x7e]{8,256}$/.test(text)) throw new ApiError(0, 'bad_request',
+    'A token begins with sbx_ and has no spaces.');
   const found = await whoIs(text);
   const isAnother = session.me && session.me.user !== found.user;
   keep(text, stay);

@@ -15,7 +15,8 @@ function useAgents(text, except) {
   const [found, setFound] = useState(null);
   useEffect(() => {
     const stop = new AbortController();
-    const timer = setTimeout(() => get('/api/agents', { q: text.trim(), brief: true, limit: ASKED }, { signal: stop.signal })
+    const timer = setTimeout(() => get('/api/agents', { q: text.trim(), brief: true, limit: ASKED },
+      { signal: stop.signal })
       .then(({ items }) => setFound(items), () => {}), PAUSE_MS);
     return () => {
       clearTimeout(timer);
@@ -30,9 +31,12 @@ export function AgentChoice({ value, onChange, except = [], sign, error, label =
   const found = useAgents(value, except);
   return html`<div class="stack-of agent-choice">
     <${Field} label=${label} error=${error} hint="a part of its name finds it">
-      <input value=${value} onInput=${(e) => onChange(e.target.value)} spellcheck=${false} autocomplete="off" maxlength="128"/><//>
-    <div class="choices" role="group" aria-label="Agents that could have it">${(found || []).slice(0, OFFERED).map((a) => html`
-      <button type="button" class="chip" key=${a.name} aria-pressed=${a.name === value} onClick=${() => onChange(a.name)}><${Text} text=${a.name} max=${40} line=${true}/> ${
+      <input value=${value} onInput=${(e) => onChange(e.target.value)} spellcheck=${false} autocomplete="off"
+        maxlength="128"/><//>
+    <div class="choices" role="group" aria-label="Agents that could have it">
+      ${(found || []).slice(0, OFFERED).map((a) => html`
+      <button type="button" class="chip" key=${a.name} aria-pressed=${a.name === value}
+        onClick=${() => onChange(a.name)}><${Text} text=${a.name} max=${40} line=${true}/> ${
         sign?.(a) || html`<span class="faint">${a.state}</span>`}</button>`)}
       ${found?.length === 0 && html`<span class="faint" role="status">no agent’s name has this in it</span>`}</div>
   </div>`;

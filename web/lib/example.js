@@ -19,10 +19,14 @@ export function EmExample({ title, envelope, children }) {
   const send = envelope && `build/signalbox send --envelope examples/em/envelopes/${envelope}.json`;
   if (!data) return html`<${Empty} title=${title}>${children}<${Loading}/><//>`;
   if (data.rules.state !== 'none')
-    return html`<${Empty} title=${title} command=${send && [AGENTS, send]}>${children} ${send && html`Where the rules of this server (<code>${location.host}</code>) are those of examples/em, these make one:`}<//>`;
+    return html`<${Empty} title=${title} command=${send && [AGENTS, send]}>
+      ${children} ${send && html`Where the rules of this server (<code>
+        ${location.host}</code>) are those of examples/em, these make one:`}<//>`;
   const { listen, url } = beside();
   return html`<${Empty} title=${title}>${children}
-    <p>This server (<code>${location.host}</code>) has no rules: what is sent goes at once, unless its agent has too much to do or is dead. The four agents of examples/em have some, on a server of their own beside this one.
+    <p>This server (<code>
+      ${location.host}</code>) has no rules: what is sent goes at once, unless its agent has too much to do or is dead.
+        The four agents of examples/em have some, on a server of their own beside this one.
       Its dashboard shows what waits there, with the link that it prints:</p>
     <${Command} text=${`build/signalbox serve --config examples/em/signalbox.jsonc --listen ${listen}`}/>
     <p>In a second terminal, with the token that it prints:</p>

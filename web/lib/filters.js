@@ -1,6 +1,7 @@
 // What narrows a list stands in the address, so that a reload, a bookmark and
 // Back find it again; and the one field to search with.
 import { Field, html, useEffect, useRef, useState } from './ui.js';
+import { now } from './api.js';
 
 const PAUSE_MS = 300;
 
@@ -60,7 +61,8 @@ export function Search({ label, hint, value = '', onSearch, type = 'search', ...
     if (s.timer) tell(e.target.value);
     s.isOn = false;
   };
-  return html`<${Field} label=${label} hint=${hint}><input type=${type} value=${text} spellcheck=${false} autocomplete="off" onInput=${input} onBlur=${leave}
+  return html`<${Field} label=${label} hint=${hint}><input type=${type} value=${text} spellcheck=${false}
+    autocomplete="off" onInput=${input} onBlur=${leave}
     onKeyDown=${(e) => e.key === 'Enter' && tell(e.target.value)} ...${more}/><//>`;
 }
 
@@ -68,6 +70,29 @@ export function Search({ label, hint, value = '', onSearch, type = 'search', ...
 export function Exact({ label, hint, value = '', onChoose, ...more }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
-  return html`<${Field} label=${label} hint=${hint}><input type="search" value=${text} spellcheck=${false} autocomplete="off"
+  return html`<${Field} label=${label} hint=${hint}><input type="search" value=${text} spellcheck=${false}
+    autocomplete="off"
     onInput=${(e) => setText(e.target.value)} onChange=${(e) => onChoose(e.target.value.trim())} ...${more}/><//>`;
+}
+
+/** One of a few, or any: options are [id, word]. */
+export function Choice({ label, name, filter, set, options }) {
+  const choose = (e) => set({ [name]: e.target.value });
+  return html`<${Field} label=${label}><select value=${filter[name] || ''} onChange=${choose}>
+    <option value="">any</option>
+    ${options.map(([id, word]) => html`<option key=${id} value=${id}>${word}</option>`)}</select><//>`;
+}
+
+// Times: a span before now, or a moment as a field for it has it.
+
+const DAY_MS = 86400e3;
+export const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', DAY_MS],
+  ['7d', 'last 7 days', 7 * DAY_MS], ['30d', 'last 30 days', 30 * DAY_MS]];
+
+export const timeOf = (text) => (text && !Number.isNaN(Date.parse(text)) ? Date.parse(text) : undefined);
+
+/** As the server has it. Counted from now: kept by who asks, else every drawing would ask anew. */
+export function sinceOf(value) {
+  const span = SPANS.find(([id]) => id === value);
+  return span ? Math.floor(now() - span[2]) : timeOf(value);
 }

@@ -31,5 +31,6 @@ export function FormDialog({ title, action, send, onClose, kind = 'main', childr
 
 /** One line of input with its name. */
 export function Line({ label, hint, value, onInput, ...more }) {
-  return html`<${Field} label=${label} hint=${hint}><input value=${value} onInput=${(e) => onInput(e.target.value)} spellcheck=${false} autocomplete="off" ...${more}/><//>`;
+  return html`<${Field} label=${label} hint=${hint}><input value=${value} onInput=${(e) => onInput(e.target.value)}
+    spellcheck=${false} autocomplete="off" ...${more}/><//>`;
 }

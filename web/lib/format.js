@@ -106,7 +106,10 @@ export function visible(text) {
 /** How long a text is where bytes are counted. */
 export const bytesOf = (text) => new TextEncoder().encode(text).length;
 
-/** The same as one string, for titles, labels and options, where a mark cannot be an element of its own: "safe⟨U+202E⟩gnp". */
+/**
+ * The same as one string, for titles, labels and options, where a mark cannot be an element of its own:
+ * "safe⟨U+202E⟩gnp".
+ */
 export function marked(text) {
   return visible(String(text)).map((p) => (typeof p === 'string' ? p : `⟨${p.code}⟩`)).join('');
 }

@@ -33,7 +33,8 @@ function sources(edge, task) {
 
 /** What waits: the message itself for all of its rules, else one for each rule. */
 function boxOf(edge, task) {
-  if (edge.is_for_it && task) return { key: IT, isIt: true, title: task.type, below: `from ${task.from}`, to: [task.to] };
+  if (edge.is_for_it && task) return { key: IT, isIt: true, title: task.type, below: `from ${task.from}`,
+    to: [task.to] };
   return { key: edge.rule, title: edge.held_words, below: edge.rule, to: edge.to };
 }
 
@@ -63,7 +64,8 @@ function layout(edges, task) {
     for (const name of box.to) found(right, name.toLowerCase(), () => ({ name, boxes: [] })).boxes.push(box);
   spread([...right.values()], (node) => node.boxes.map(centre), () => LOW);
   const all = [...left.values(), ...boxes.values(), ...right.values()];
-  return { left: [...left.values()], boxes: [...boxes.values()], right: [...right.values()], lines, height: Math.max(0, ...all.map((n) => n.y + n.height)) };
+  return { left: [...left.values()], boxes: [...boxes.values()], right: [...right.values()], lines,
+    height: Math.max(0, ...all.map((n) => n.y + n.height)) };
 }
 
 const centre = (node) => node.y + node.height / 2;
@@ -97,7 +99,8 @@ function Agent({ node, x, nodes }) {
   const y = node.height / 2;
   return html`<g class="graph-agent state-${known?.state || 'none'}" transform=${`translate(${x} ${node.y})`}>
     <rect width=${SIDE} height=${node.height} rx="8"/>
-    <text x="11" y=${isSomebody ? y + 4 : y - 3} class="graph-name">${isSomebody ? node.name.slice(1) : fit(node.name, SIDE - 16, 12.5)}</text>
+    <text x="11" y=${isSomebody ? y + 4 : y - 3} class="graph-name">
+      ${isSomebody ? node.name.slice(1) : fit(node.name, SIDE - 16, 12.5)}</text>
     ${!isSomebody && html`<text x="11" y=${y + 13} class="graph-state">${known?.state || 'not here'}</text>`}
   </g>`;
 }
@@ -109,7 +112,8 @@ function Line({ line }) {
   const end = box.y + box.height * ((box.lines.indexOf(line) + 0.5) / n);
   const below = state === 'blocking' ? `blocks it: ${edge.rule}` : box.isIt ? edge.rule : '';
   return html`<g class="graph-line is-${state}">
-    <path d=${`M${SIDE} ${y} H${X.middle - 34} L${X.middle - 10} ${end} H${X.middle - 2}`} marker-end=${`url(#arrow-${state})`}/>
+    <path d=${`M${SIDE} ${y} H${X.middle - 34} L${X.middle - 10} ${end} H${X.middle - 2}`}
+      marker-end=${`url(#arrow-${state})`}/>
     <text x=${SIDE + 9} y=${y - 5}>${SIGNS[state]}${fit(edge.words, GAP - 36, 11.5)}</text>
     ${below && html`<text x=${SIDE + 9} y=${y + 13} class="graph-below">${fit(below, GAP - 40, 10.5)}</text>`}
   </g>`;
@@ -125,18 +129,24 @@ function Box({ box }) {
     </g></g>`;
 }
 
-const Out = ({ box, node }) => html`<path class="graph-out" marker-end="url(#arrow-unasked)" d=${`M${X.middle + MIDDLE} ${centre(box)} L${X.right - 2} ${centre(node)}`}/>`;
+const Out = ({ box, node }) => html`<path class="graph-out" marker-end="url(#arrow-unasked)"
+  d=${`M${X.middle + MIDDLE} ${centre(box)} L${X.right - 2} ${centre(node)}`}/>`;
 
-const Arrow = ({ state }) => html`<marker id=${`arrow-${state}`} class="graph-arrow is-${state}" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path d="M0 0L8 4L0 8z"/></marker>`;
+const Arrow = ({ state }) => html`<marker id=${`arrow-${state}`} class="graph-arrow is-${state}" viewBox="0 0 8 8"
+  refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9"
+    orient="auto"><path d="M0 0L8 4L0 8z"/></marker>`;
 
 function Picture({ graph, edges }) {
   const { task, nodes } = graph;
   const at = layout(edges, task);
   const width = (at.right.length ? X.right + SIDE : X.middle + MIDDLE) + 4;
-  return html`<div class="graph-scroll" tabindex="0" role="group" aria-label="The rules as a picture; the list below says the same">
-    <svg class="graph" viewBox=${`-2 -2 ${width} ${at.height + 4}`} style=${{ maxWidth: `${width}px` }} aria-hidden="true" focusable="false">
+  return html`<div class="graph-scroll" tabindex="0" role="group"
+    aria-label="The rules as a picture; the list below says the same">
+    <svg class="graph" viewBox=${`-2 -2 ${width} ${at.height + 4}`} style=${{ maxWidth: `${width}px` }}
+      aria-hidden="true" focusable="false">
       <defs>${['blocking', 'met', 'unmet', 'unasked'].map((s) => html`<${Arrow} key=${s} state=${s}/>`)}</defs>
-      ${at.right.map((node) => node.boxes.map((box) => html`<${Out} key=${`${node.name} ${box.key}`} box=${box} node=${node}/>`))}
+      ${at.right.map((node) => node.boxes.map((box) => html`<${Out} key=${`${node.name} ${box.key}`} box=${box}
+        node=${node}/>`))}
       ${at.boxes.map((box) => html`<${Box} key=${box.key} box=${box}/>`)}
       ${at.lines.map((line, i) => html`<${Line} key=${i} line=${line}/>`)}
       ${at.left.map((node) => html`<${Agent} key=${node.name} node=${node} x=${X.left} nodes=${nodes}/>`)}
@@ -148,13 +158,16 @@ function Picture({ graph, edges }) {
 // The same as a list.
 
 const KINDS = { dependency: 'must have been said', safety_gate: 'must be so', freshness: 'must be so' };
-const BADGES = { blocking: ['bad', 'blocks it'], met: ['good', 'met'], unmet: ['warn', 'not yet'], unasked: ['calm', ''] };
+const BADGES = { blocking: ['bad', 'blocks it'], met: ['good', 'met'], unmet: ['warn', 'not yet'],
+  unasked: ['calm', ''] };
 
 function Met({ edge }) {
   const { event } = edge;
   if (!event) return null;
-  return html`<span> · ${edge.state === 'met' ? '' : 'so far: '}<${Text} text=${`${event.from} ${event.type}`} max=${80} line=${true}/>${
-    event.approved === true ? ', approved' : event.approved === false ? ', disapproved' : ''}, <${Age} ms=${event.at_ms}/>${
+  return html`<span> · ${edge.state === 'met' ? '' : 'so far: '}
+    <${Text} text=${`${event.from} ${event.type}`} max=${80} line=${true}/>${
+    event.approved === true ? ', approved' : event.approved === false ? ', disapproved' : ''}, <${Age}
+      ms=${event.at_ms}/>${
     event.task_id && html` · <${Id} id=${event.task_id} to=${`/tasks/${event.task_id}`}/>`}</span>`;
 }
 
@@ -163,10 +176,15 @@ function Entry({ edge, nodes }) {
   const agents = nodes.filter((n) => edge.from.some((name) => name.toLowerCase() === n.agent.toLowerCase()));
   return html`<li class="graph-entry is-${stateOf(edge)}">
     <span>${word && html`<${Badge} tone=${tone}>${word}<//>`}</span>
-    <span><strong><${Text} text=${edge.words} max=${200}/></strong> ${KINDS[edge.kind]} before <${Text} text=${edge.held_words} max=${200}/> goes${
-      edge.within_ms && edge.kind === 'dependency' ? `, within ${duration(edge.within_ms)}` : ''}${edge.has_condition ? ', where its condition holds' : ''}
+    <span><strong><${Text} text=${edge.words} max=${200}/></strong> ${KINDS[edge.kind]} before <${Text}
+      text=${edge.held_words} max=${200}/> goes${
+      edge.within_ms && edge.kind === 'dependency' ? `, within ${duration(edge.within_ms)}` : ''}
+        ${edge.has_condition ? ', where its condition holds' : ''}
       <span class="graph-why">rule <${Text} text=${edge.rule} max=${100}/><${Met} edge=${edge}/></span></span>
-    <span class="graph-agents">${agents.map((n) => html`<span key=${n.agent}><${Name} agent=${n.agent}/> ${n.state ? html`<${State} state=${n.state}/>` : html`<span class="faint">not here</span>`}</span>`)}</span>
+    <span class="graph-agents">
+      ${agents.map((n) => html`<span key=${n.agent}><${Name}
+        agent=${n.agent}/> ${n.state ? html`<${State} state=${n.state}/>`
+          : html`<span class="faint">not here</span>`}</span>`)}</span>
   </li>`;
 }
 
@@ -175,11 +193,16 @@ const MOST = 40; // edges drawn; the list has all of them
 /** A graph as GET /api/gate/graph gives it. `only`: edges of the task's own rules alone. */
 export function Graph({ graph, only }) {
   const edges = only && graph.task ? graph.edges.filter((e) => e.is_for_it) : graph.edges;
-  const rest = !graph.is_whole && html`<p class="faint">There is more that is not shown: rules about agents that you do not see, or more than fit.</p>`;
-  if (!edges.length) return rest || html`<p class="faint">${only ? 'No rule of the file waits for anything before this goes.' : 'The rules wait for nothing.'}</p>`;
+  const rest = !graph.is_whole
+    && html`<p class="faint">There is more that is not shown: rules about agents that you do not see, or more than
+      fit.</p>`;
+  if (!edges.length)
+    return rest || html`<p class="faint">${only ? 'No rule of the file waits for anything before this goes.'
+      : 'The rules wait for nothing.'}</p>`;
   return html`<div class="graph-all">
     <${Picture} graph=${graph} edges=${edges.slice(0, MOST)}/>
-    <ul class="graph-list" aria-label="What must be so before it goes">${edges.map((e, i) => html`<${Entry} key=${i} edge=${e} nodes=${graph.nodes}/>`)}</ul>
+    <ul class="graph-list" aria-label="What must be so before it goes">
+      ${edges.map((e, i) => html`<${Entry} key=${i} edge=${e} nodes=${graph.nodes}/>`)}</ul>
     ${rest}
   </div>`;
 }

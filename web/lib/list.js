@@ -47,7 +47,8 @@ export function usePages(where, params = {}, limit = PAGE) {
 
   useEffect(() => { more(); }, [key]);
   useEffect(() => () => { state.current = fresh(''); }, []); // who left reads no further
-  return { rows: s.rows, done: s.done, error: s.error, loading: s.isLoading || (!s.done && !s.rows.length), more, reload };
+  return { rows: s.rows, done: s.done, error: s.error, loading: s.isLoading || (!s.done && !s.rows.length), more,
+    reload };
 }
 
 const fresh = (key) => ({ key, rows: [], cursor: null, done: false, error: null, isLoading: false });
@@ -69,7 +70,8 @@ async function readOn(s, where, params, limit, isWanted = () => true) {
  * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view,
  * onView({from, to}) which rows are drawn: a setter of a state.
  */
-export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40, height, onTop, onView }) {
+export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40,
+  height, onTop, onView }) {
   const box = useRef(null);
   const [view, setView] = useState({ from: 0, to: 40 });
   const look = useCallback(() => {
@@ -100,15 +102,21 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     '--columns-phone': columns.filter((c) => c.phone !== false).map((c) => c.phone || 'minmax(0, 1fr)').join(' '),
   };
   const shown = rows.slice(view.from, view.to);
-  return html`<div class="list" style=${tracks}><div role="table" aria-label=${label} aria-rowcount=${pages && !pages.done ? -1 : rows.length + 1}>
-    <div class="list-head" role="row" aria-rowindex="1">${columns.map((c) => html`<span role="columnheader" key=${c.key} class="cell ${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</span>`)}</div>
-    <div class="list-body" ref=${box} onScroll=${look} tabindex="0" role="rowgroup" aria-label=${`${label}, rows`} style=${height && { maxHeight: height }}>
+  return html`<div class="list" style=${tracks}><div role="table" aria-label=${label}
+    aria-rowcount=${pages && !pages.done ? -1 : rows.length + 1}>
+    <div class="list-head" role="row" aria-rowindex="1">${columns.map((c) =>
+      html`<span role="columnheader" key=${c.key} class="cell ${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">
+        ${c.title}</span>`)}</div>
+    <div class="list-body" ref=${box} onScroll=${look} tabindex="0" role="rowgroup" aria-label=${`${label}, rows`}
+      style=${height && { maxHeight: height }}>
       <div class="list-space" role="presentation" style=${{ height: `${rows.length * rowHeight}px` }}>
-        ${shown.map((row, i) => html`<${Row} key=${rowKey(row)} row=${row} at=${view.from + i} columns=${columns} href=${href} height=${rowHeight}/>`)}
+        ${shown.map((row, i) => html`<${Row} key=${rowKey(row)} row=${row} at=${view.from + i} columns=${columns}
+          href=${href} height=${rowHeight}/>`)}
       </div>
     </div></div>
     ${pages?.error && html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`}
-    <p class="list-foot" role="status">${pages && !pages.done ? `${rows.length.toLocaleString('en')} shown, more below` : `${rows.length.toLocaleString('en')} in all`}</p>
+    <p class="list-foot" role="status">${pages && !pages.done ? `${rows.length.toLocaleString('en')} shown, more below`
+      : `${rows.length.toLocaleString('en')} in all`}</p>
   </div>`;
 }
 
@@ -145,8 +153,10 @@ function useReturn(box, pages, height, label) {
 // the keyboard has one stop.
 function Row({ row, at, columns, href, height }) {
   const to = href?.(row);
-  return html`<div class="row ${to ? 'opens' : ''}" role="row" aria-rowindex=${at + 2} style=${{ top: `${at * height}px`, height: `${height}px` }}>
-    ${columns.map((c, i) => html`<span role="cell" key=${c.key} class="cell ${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${
+  return html`<div class="row ${to ? 'opens' : ''}" role="row" aria-rowindex=${at + 2}
+    style=${{ top: `${at * height}px`, height: `${height}px` }}>
+    ${columns.map((c, i) => html`<span role="cell" key=${c.key}
+      class="cell ${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${
       i === 0 && to ? html`<a class="cover" href=${to}>${c.render(row)}</a>` : c.render(row)}</span>`)}
   </div>`;
 }
@@ -156,7 +166,11 @@ export function Table({ columns, rows, rowKey = (r, i) => i, label, empty }) {
   if (!rows.length) return empty || null;
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${label}><table>
     <caption class="off-screen">${label}</caption>
-    <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col" class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</th>`)}</tr></thead>
-    <tbody>${rows.map((row, i) => html`<tr key=${rowKey(row, i)} class=${row.className || ''}>${columns.map((c) => html`<td key=${c.key} class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.render(row)}</td>`)}</tr>`)}</tbody>
+    <thead><tr>${columns.map((c) => html`<th key=${c.key} scope="col"
+      class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">${c.title}</th>`)}</tr></thead>
+    <tbody>${rows.map((row, i) => html`<tr key=${rowKey(row, i)}
+      class=${row.className || ''}>
+        ${columns.map((c) => html`<td key=${c.key} class="${c.align || ''} ${c.phone === false ? 'not-phone' : ''}">
+          ${c.render(row)}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 }

@@ -41,7 +41,8 @@ async function readEvents(reply, onEvent) {
   }
 }
 
-const isForGood = (e) => e instanceof ApiError && e.status >= 400 && e.status < 500 && e.status !== 429 && e.status !== 408;
+const isForGood = (e) => e instanceof ApiError && e.status >= 400 && e.status < 500 && e.status !== 429
+  && e.status !== 408;
 
 /**
  * Follow a stream until `close` is called or an event's type is in `ends`.
@@ -51,7 +52,8 @@ const isForGood = (e) => e instanceof ApiError && e.status >= 400 && e.status < 
  *   onEvent({id,type,data}) data is parsed
  *   onState(state, error)   'open', 'lost' (coming back), 'refused' (not coming back), 'over'
  */
-export function stream(where, { method = 'GET', body, headers, after = '', ends = [], resume, onEvent, onState = () => {} }) {
+export function stream(where, { method = 'GET', body, headers, after = '', ends = [], resume, onEvent,
+  onState = () => {} }) {
   const stop = new AbortController();
   let last = after, isOver = false, tries = 0;
   const take = (e) => {
@@ -102,6 +104,13 @@ function pause(ms, signal) {
     addEventListener('online', done);
     signal.addEventListener('abort', done, { once: true });
   });
+}
+
+/** The questions of a stream after one more `input` or `input_over`. */
+export function heardInput(list, type, { input }) {
+  const at = list.findIndex((i) => i.input_id === input.input_id);
+  if (at < 0) return type === 'input' ? [...list, input] : list;
+  return list.map((i, n) => (n === at ? { ...i, ...input } : i));
 }
 
 // The feed.
@@ -163,14 +172,18 @@ export function useFeedState() {
   return state;
 }
 
-/** Reload when the feed tells of types that begin so, of entries that are about it; at most once in so many ms, and after a break. */
+/**
+ * Reload when the feed tells of types that begin so, of entries that are about it; at most once in so many ms, and
+ * after a break.
+ */
 export function useRefresh(types, reload, ms = 1000, isAbout = () => true) {
   const latest = useRef(reload);
   const timer = useRef(0);
   latest.current = reload;
   useEffect(() => () => clearTimeout(timer.current), []);
   useFeed((entry) => {
-    const concerns = entry ? (types.some((t) => entry.type.startsWith(t)) && isAbout(entry)) || entry.type === 'gap' : feed.state === 'open';
+    const concerns = entry ? (types.some((t) => entry.type.startsWith(t)) && isAbout(entry)) || entry.type === 'gap'
+      : feed.state === 'open';
     if (concerns && !timer.current)
       timer.current = setTimeout(() => { timer.current = 0; latest.current(); }, ms);
   });

@@ -25,7 +25,8 @@ function field(text, name) {
 /** For one line of a list: of an envelope its kind, what it is about and what it says. */
 export function brief(text) {
   if (!text?.startsWith('{')) return text;
-  const { to, type, reference, context } = envelopeOf(text) || Object.fromEntries(['to', 'type', 'reference', 'context'].map((name) => [name, field(text, name)]));
+  const { to, type, reference, context } = envelopeOf(text) || Object.fromEntries(['to', 'type', 'reference',
+    'context'].map((name) => [name, field(text, name)]));
   return to && type ? [[type, reference].filter(Boolean).join(' / '), context].filter(Boolean).join(' · ') : text;
 }
 
@@ -35,9 +36,12 @@ export function Envelope({ envelope, from }) {
   const { payload } = envelope;
   return html`<div class="stack-of">
     <${Facts} facts=${[
-      ['From', html`<${Text} text=${envelope.from || from}/>`], ['To', html`<${Name} agent=${envelope.to}/>`], ['Kind', html`<${Text} text=${envelope.type}/>`],
-      ['Reference', envelope.reference && html`<${Text} text=${envelope.reference}/>`], ['Priority', String(envelope.priority || 'NORMAL').toLowerCase()],
-      ['Sent', envelope.timestamp && html`<${Time} ms=${when(envelope.timestamp)}/>`], ['Its own id', envelope.message_id && html`<${Text} text=${envelope.message_id}/>`],
+      ['From', html`<${Text} text=${envelope.from || from}/>`], ['To', html`<${Name} agent=${envelope.to}/>`],
+        ['Kind', html`<${Text} text=${envelope.type}/>`],
+      ['Reference', envelope.reference && html`<${Text} text=${envelope.reference}/>`],
+        ['Priority', String(envelope.priority || 'NORMAL').toLowerCase()],
+      ['Sent', envelope.timestamp && html`<${Time} ms=${when(envelope.timestamp)}/>`],
+        ['Its own id', envelope.message_id && html`<${Text} text=${envelope.message_id}/>`],
       ['Says', envelope.context && html`<${Text} text=${envelope.context}/>`]]}/>
     ${payload && Object.keys(payload).length > 0 && html`<div><h3>Payload</h3><${Payload} payload=${payload}/></div>`}
   </div>`;
@@ -47,11 +51,14 @@ export function Envelope({ envelope, from }) {
 function Payload({ payload }) {
   const entries = Object.entries(payload);
   if (entries.length > 24) return html`<pre><${Text} text=${JSON.stringify(payload, null, 2)}/></pre>`;
-  return html`<dl class="facts">${entries.map(([key, value]) => html`<div key=${key}><dt><${Text} text=${key} max=${80}/></dt><dd>${
-    value !== null && typeof value === 'object' ? html`<pre><${Text} text=${JSON.stringify(value, null, 2)}/></pre>` : html`<${Text} text=${typeof value === 'string' ? value : JSON.stringify(value)}/>`}</dd></div>`)}</dl>`;
+  return html`<dl class="facts">${entries.map(([key, value]) =>
+    html`<div key=${key}><dt><${Text} text=${key} max=${80}/></dt><dd>${
+    value !== null && typeof value === 'object' ? html`<pre><${Text} text=${JSON.stringify(value, null, 2)}/></pre>`
+      : html`<${Text} text=${typeof value === 'string' ? value : JSON.stringify(value)}/>`}</dd></div>`)}</dl>`;
 }
 
 export function Message({ text, from }) {
   const envelope = envelopeOf(text);
-  return envelope ? html`<${Envelope} envelope=${envelope} from=${from}/>` : html`<p class="said-whole"><${Text} text=${text}/></p>`;
+  return envelope ? html`<${Envelope} envelope=${envelope} from=${from}/>`
+    : html`<p class="said-whole"><${Text} text=${text}/></p>`;
 }

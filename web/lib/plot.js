@@ -4,7 +4,8 @@
 import uPlot from '../vendor/uplot.js';
 import { html, useEffect, useId, useLayoutEffect, useReducer, useRef, useState } from './ui.js';
 
-const link = Object.assign(document.createElement('link'), { rel: 'stylesheet', href: new URL('../vendor/uplot.css', import.meta.url).href });
+const link = Object.assign(document.createElement('link'), { rel: 'stylesheet',
+  href: new URL('../vendor/uplot.css', import.meta.url).href });
 document.head.append(link);
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -33,14 +34,17 @@ function axes(plot) {
   const nothing = isEmpty(plot);
   const common = { stroke: colour('--faint'), font: FONT, ticks: { stroke: colour('--line'), size: 4 } };
   return [{ ...common, size: 28, grid: { show: false }, values: plot.xFormat && ((u, all) => all.map(plot.xFormat)) },
-    { ...common, size: 54, space: 28, grid: { show: !nothing, stroke: colour('--line'), width: 1 }, values: (u, all) => all.map((v) => (nothing ? '' : plot.series[0].format(v))) }];
+    { ...common, size: 54, space: 28, grid: { show: !nothing, stroke: colour('--line'), width: 1 },
+      values: (u, all) => all.map((v) => (nothing ? '' : plot.series[0].format(v))) }];
 }
 
 function line(s, n) {
   const stroke = colour(s.tone);
-  if (s.isBars) return { stroke, fill: stroke, width: 0, paths: uPlot.paths.bars({ size: [0.8, 36] }), points: { show: false } };
+  if (s.isBars) return { stroke, fill: stroke, width: 0, paths: uPlot.paths.bars({ size: [0.8, 36] }),
+    points: { show: false } };
   const there = s.values.filter(isThere).length;
-  return { stroke, width: 2, dash: s.dash, points: { show: there <= 80 && there < n, size: 5, fill: stroke, stroke }, spanGaps: true };
+  return { stroke, width: 2, dash: s.dash, points: { show: there <= 80 && there < n, size: 5, fill: stroke, stroke },
+    spanGaps: true };
 }
 
 // Whole lines from top to bottom: where something is now, where it would be.
@@ -64,7 +68,8 @@ function drawNothing(u, plot) {
   if (!isEmpty(plot)) return;
   const { ctx, bbox } = u;
   ctx.save();
-  Object.assign(ctx, { fillStyle: colour('--faint'), textAlign: 'center', textBaseline: 'middle', font: FONT.replace(/^\d+/, (px) => px * devicePixelRatio) });
+  Object.assign(ctx, { fillStyle: colour('--faint'), textAlign: 'center', textBaseline: 'middle',
+    font: FONT.replace(/^\d+/, (px) => px * devicePixelRatio) });
   ctx.fillText('nothing yet', bbox.left + bbox.width / 2, bbox.top + bbox.height / 2);
   ctx.restore();
 }
@@ -77,18 +82,22 @@ function options(plot, width, latest, onCursor) {
     scales: { x: { time: plot.isTime }, y: { range: (u, low, high) => [0, Math.max(most, (high || 0) * 1.08) || 1] } },
     tzDate: plot.isUtc ? (ts) => uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') : undefined,
     axes: axes(plot), series: [{}, ...plot.series.map((s) => line(s, plot.x.length))],
-    hooks: { draw: [(u) => { drawMarks(u, latest.current.marks); drawNothing(u, latest.current); }], setCursor: [(u) => onCursor(u.cursor.idx)] },
+    hooks: { draw: [(u) => { drawMarks(u, latest.current.marks); drawNothing(u, latest.current); }],
+      setCursor: [(u) => onCursor(u.cursor.idx)] },
   };
 }
 
-const said = (plot, i) => [plot.atFormat(plot.x[i]), ...plot.series.map((s) => `${s.label} ${isThere(s.values[i]) ? s.format(s.values[i]) : '–'}`)].join(' · ');
+const said = (plot, i) => [plot.atFormat(plot.x[i]), ...plot.series.map((s) =>
+  `${s.label} ${isThere(s.values[i]) ? s.format(s.values[i]) : '–'}`)].join(' · ');
 
 /** In a sentence: from, to, the least and the most. */
 function summary(plot) {
   const n = plot.x.length;
   return `${plot.label}, from ${plot.atFormat(plot.x[0])} to ${plot.atFormat(plot.x[n - 1])}. ${plot.series.map((s) => {
     const there = s.values.filter(isThere);
-    return there.length ? `${s.label}: between ${s.format(Math.min(...there))} and ${s.format(Math.max(...there))}, at last ${s.format(there.at(-1))}` : `${s.label}: nothing`;
+    return there.length
+      ? `${s.label}: between ${s.format(Math.min(...there))} and ${s.format(Math.max(...there))}, at last `
+        + `${s.format(there.at(-1))}` : `${s.label}: nothing`;
   }).join('; ')}.`;
 }
 
@@ -108,7 +117,8 @@ export function Plot({ height = 150, isTime = true, ...more }) {
   latest.current = plot;
   useLayoutEffect(() => {
     const el = box.current;
-    const u = new uPlot(options(plot, el.clientWidth || 300, latest, setAt), [plot.x, ...plot.series.map((s) => s.values)], el);
+    const u = new uPlot(options(plot, el.clientWidth || 300, latest, setAt),
+      [plot.x, ...plot.series.map((s) => s.values)], el);
     drawn.current = u;
     const watch = new ResizeObserver(() => el.clientWidth && u.setSize({ width: el.clientWidth, height }));
     watch.observe(el);
@@ -117,7 +127,8 @@ export function Plot({ height = 150, isTime = true, ...more }) {
   useEffect(() => { drawn.current?.redraw(false); }, [JSON.stringify(plot.marks)]);
   const place = at === null || at === undefined || at >= n ? plot.rest ?? n - 1 : at;
   const key = (e) => {
-    const to = { ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1, Home: 0, End: n - 1, PageUp: place - 10, PageDown: place + 10 }[e.key];
+    const to = { ArrowLeft: place - 1, ArrowDown: place - 1, ArrowRight: place + 1, ArrowUp: place + 1, Home: 0,
+      End: n - 1, PageUp: place - 10, PageDown: place + 10 }[e.key];
     if (to === undefined) return;
     e.preventDefault();
     const next = Math.max(0, Math.min(n - 1, to));
@@ -125,8 +136,13 @@ export function Plot({ height = 150, isTime = true, ...more }) {
     setAt(next);
   };
   return html`<figure class="plot">
-    <figcaption><span class="plot-name">${plot.label}</span>${plot.series.length > 1 && html`<span class="plot-legend">${plot.series.map((s) => html`<span key=${s.label}><i class="dot" style=${{ background: `var(${s.tone})` }}></i>${s.label}</span>`)}</span>`}</figcaption>
-    <div class="plot-box" ref=${box} tabindex="0" role="slider" aria-label=${plot.label} aria-describedby=${id} aria-valuemin="0" aria-valuemax=${n - 1} aria-valuenow=${place} aria-valuetext=${said(plot, place)} onKeyDown=${key}></div>
+    <figcaption><span class="plot-name">${plot.label}</span>
+      ${plot.series.length > 1 && html`<span class="plot-legend">
+        ${plot.series.map((s) => html`<span key=${s.label}><i class="dot" style=${{ background: `var(${s.tone})` }}></i>
+          ${s.label}</span>`)}</span>`}</figcaption>
+    <div class="plot-box" ref=${box} tabindex="0" role="slider" aria-label=${plot.label} aria-describedby=${id}
+      aria-valuemin="0" aria-valuemax=${n - 1} aria-valuenow=${place} aria-valuetext=${said(plot, place)}
+        onKeyDown=${key}></div>
     <p class="plot-at" aria-hidden="true">${said(plot, place)}</p>
     <p class="off-screen" id=${id}>${summary(plot)} The arrow keys go from place to place.</p>
   </figure>`;

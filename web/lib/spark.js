@@ -22,14 +22,16 @@ const at = ([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`;
 // Across what is not known the line goes on faintly; one number alone is a dot.
 function Line({ values, top, width, height }) {
   const found = pieces(values, top * 1.1, width, height);
-  return html`<path class="spark-line is-faint" d=${`M${found.flat().map(at).join('L')}`}/>${found.map((points, i) => (points.length > 1
+  return html`<path class="spark-line is-faint" d=${`M${found.flat().map(at).join('L')}`}/>
+    ${found.map((points, i) => (points.length > 1
     ? html`<path key=${i} class="spark-line" d=${`M${points.map(at).join('L')}`}/>`
     : html`<path key=${i} class="spark-dot" d=${`M${at(points[0])}h.01`}/>`))}`;
 }
 
 function Bars({ values, top, width, height }) {
   const step = width / values.length;
-  return values.map((v, i) => v > 0 && html`<rect key=${i} class="spark-bar" x=${(i * step).toFixed(1)} width=${(step * 0.8).toFixed(1)}
+  return values.map((v, i) => v > 0 && html`<rect key=${i} class="spark-bar" x=${(i * step).toFixed(1)}
+    width=${(step * 0.8).toFixed(1)}
     y=${(height - Math.max(2, (v / top) * height)).toFixed(1)} height=${Math.max(2, (v / top) * height).toFixed(1)}/>`);
 }
 
@@ -38,8 +40,10 @@ export function Spark({ values, label, kind = 'line', tone = 'accent', width = 1
   if (!values.some((v) => v !== null && v !== undefined)) return null;
   const top = Math.max(...values.map((v) => v || 0)) || 1;
   const Shape = kind === 'bars' ? Bars : Line;
-  return html`<svg class="spark tone-${tone}" role="img" aria-label=${label} viewBox=${`0 0 ${width} ${height}`} preserveAspectRatio="none">
-    <path class="spark-ground" d=${`M0 ${height - 0.5}H${width}`}/><${Shape} values=${values} top=${top} width=${width} height=${height}/></svg>`;
+  return html`<svg class="spark tone-${tone}" role="img" aria-label=${label} viewBox=${`0 0 ${width} ${height}`}
+    preserveAspectRatio="none">
+    <path class="spark-ground" d=${`M0 ${height - 0.5}H${width}`}/>
+      <${Shape} values=${values} top=${top} width=${width} height=${height}/></svg>`;
 }
 
 export const sum = (values) => values.reduce((all, v) => all + (v || 0), 0);

@@ -1,7 +1,8 @@
 // What every page is made of. Words of agents and users go through Text or
 // Name and nothing else: text nodes, with what hides in them made visible.
 import { cloneElement, createElement, render } from '../vendor/preact.js';
-import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef, useState } from '../vendor/hooks.js';
+import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef,
+  useState } from '../vendor/hooks.js';
 import htm from '../vendor/htm.js';
 import { ApiError, get, now } from './api.js';
 import { age, cut, marked, visible, when } from './format.js';
@@ -25,7 +26,8 @@ export function Page({ title, lead, actions, children }) {
 export function Card({ title, actions, className = '', children, ...more }) {
   const id = useId();
   return html`<section class="card ${className}" aria-labelledby=${title && id} ...${more}>
-    ${title && html`<header class="card-head"><h2 id=${id}>${title}</h2>${actions && html`<div class="actions">${actions}</div>`}</header>`}
+    ${title && html`<header class="card-head"><h2 id=${id}>${title}</h2>
+      ${actions && html`<div class="actions">${actions}</div>`}</header>`}
     ${children}
   </section>`;
 }
@@ -53,7 +55,8 @@ export const Loading = ({ what = 'Loading' }) => html`<p class="loading" role="s
 /** Pairs of a name and a value; those without a value are left out. */
 export function Facts({ facts }) {
   const there = facts.filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
-  return html`<dl class="facts">${there.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return html`<dl class="facts">${there.map(([name, value]) =>
+    html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 // Words.
@@ -67,8 +70,10 @@ export function Text({ text, max = TEXT_MOST, line }) {
   const shown = isWhole ? all : cut(all, max);
   const parts = useMemo(() => visible(line ? shown.replace(/[\r\n\t]+/g, ' ') : shown), [shown, line]);
   return html`<bdi class="words ${line ? 'one-line' : ''}" dir="auto">${parts.map((p) => (typeof p === 'string' ? p
-    : html`<span class="hidden-char" role="img" title=${`${p.name} (${p.code})`} aria-label=${p.name}>${p.code}</span>`))}${
-    shown.length < all.length && (line ? '…' : html`… <button type="button" class="link" onClick=${() => setWhole(true)}>show all ${all.length.toLocaleString('en')} characters</button>`)}</bdi>`;
+    : html`<span class="hidden-char" role="img" title=${`${p.name} (${p.code})`}
+      aria-label=${p.name}>${p.code}</span>`))}${
+    shown.length < all.length && (line ? '…' : html`… <button type="button" class="link"
+      onClick=${() => setWhole(true)}>show all ${all.length.toLocaleString('en')} characters</button>`)}</bdi>`;
 }
 
 /** An agent's name, leading to it. */
@@ -93,7 +98,8 @@ export function Id({ id, to }) {
 
 export function Time({ ms }) {
   if (!ms) return html`<span class="faint">–</span>`;
-  return html`<time datetime=${new Date(ms).toISOString()} title=${new Date(ms).toISOString()}>${when(ms, now())}</time>`;
+  return html`<time datetime=${new Date(ms).toISOString()} title=${new Date(ms).toISOString()}>
+    ${when(ms, now())}</time>`;
 }
 
 const ticking = new Set();
@@ -107,29 +113,36 @@ export function Age({ ms, suffix = ' ago' }) {
     return () => ticking.delete(tick);
   }, []);
   if (!ms) return html`<span class="faint">–</span>`;
-  return html`<time datetime=${new Date(ms).toISOString()} title=${new Date(ms).toISOString()}>${age(now() - ms)}${suffix}</time>`;
+  return html`<time datetime=${new Date(ms).toISOString()} title=${new Date(ms).toISOString()}>${age(now() - ms)}
+    ${suffix}</time>`;
 }
 
 // Signs. Colour is never alone: the word is there.
 
 const TONES = {
   ACTIVE: 'good', IDLE: 'calm', BUSY: 'busy', SLOW: 'warn', ERROR: 'bad', DEAD: 'bad', PAUSED: 'warn',
-  completed: 'good', queued: 'calm', dispatched: 'busy', working: 'busy', held: 'warn', escalated: 'warn', input_required: 'warn',
+  completed: 'good', queued: 'calm', dispatched: 'busy', working: 'busy', held: 'warn', escalated: 'warn',
+    input_required: 'warn',
   failed: 'bad', cancelled: 'calm', expired: 'bad', dropped: 'calm',
-  positive: 'good', negative: 'bad', neutral: 'calm', open: 'calm', approved: 'good', rejected: 'bad', redirected: 'busy', resolved: 'good',
-  ROUTE_IMMEDIATELY: 'good', HOLD_PENDING_INPUT: 'warn', HOLD_PENDING_CAPACITY: 'warn', PAUSE_ALL_SUBMISSIONS: 'warn', ESCALATE_TO_HUMAN: 'bad', DROP_SILENTLY: 'calm',
+  positive: 'good', negative: 'bad', neutral: 'calm', open: 'calm', approved: 'good', rejected: 'bad',
+    redirected: 'busy', resolved: 'good',
+  ROUTE_IMMEDIATELY: 'good', HOLD_PENDING_INPUT: 'warn', HOLD_PENDING_CAPACITY: 'warn', PAUSE_ALL_SUBMISSIONS: 'warn',
+    ESCALATE_TO_HUMAN: 'bad', DROP_SILENTLY: 'calm',
 };
 
 export function Badge({ tone = 'calm', children, ...more }) {
   return html`<span class="badge tone-${tone}" ...${more}>${children}</span>`;
 }
-export const Status = ({ status }) => (status ? html`<${Badge} tone=${TONES[status]}>${String(status).replace(/_/g, ' ').toLowerCase()}<//>` : html`<span class="faint">–</span>`);
-export const State = ({ state }) => (state ? html`<${Badge} tone=${TONES[state]}>${state}<//>` : html`<span class="faint">–</span>`);
+export const Status = ({ status }) => (status ? html`<${Badge}
+  tone=${TONES[status]}>${String(status).replace(/_/g, ' ').toLowerCase()}<//>` : html`<span class="faint">–</span>`);
+export const State = ({ state }) => (state ? html`<${Badge} tone=${TONES[state]}>${state}<//>`
+  : html`<span class="faint">–</span>`);
 
 /** A share of a whole, with its figure; `mark` draws a line there. */
 export function Bar({ value, max = 1, label, text, tone = 'accent', mark }) {
   const share = (x) => `${Math.max(0, Math.min(1, (x || 0) / (max || 1))) * 100}%`;
-  return html`<span class="bar tone-${tone}" role="img" aria-label=${`${label}: ${text ?? value}`} title=${`${label}: ${text ?? value}`}>
+  return html`<span class="bar tone-${tone}" role="img" aria-label=${`${label}: ${text ?? value}`}
+    title=${`${label}: ${text ?? value}`}>
     <span class="bar-fill" style=${{ width: share(value) }}></span>
     ${mark !== undefined && html`<span class="bar-mark" style=${{ left: share(mark) }}></span>`}
   </span>`;
@@ -154,7 +167,8 @@ export function Button({ onClick, kind = 'plain', type = 'button', disabled, cla
     }
     if (isThere.current) setBusy(false);
   };
-  return html`<button type=${type} class="button ${kind} ${className}" onClick=${click} disabled=${disabled || isBusy} aria-busy=${isBusy} ...${more}>${children}</button>`;
+  return html`<button type=${type} class="button ${kind} ${className}" onClick=${click} disabled=${disabled || isBusy}
+    aria-busy=${isBusy} ...${more}>${children}</button>`;
 }
 
 export function Copy({ text, label = 'Copy' }) {
@@ -164,7 +178,8 @@ export function Copy({ text, label = 'Copy' }) {
     setDone(true);
     setTimeout(() => setDone(false), 2000);
   };
-  return html`<${Button} className="small" onClick=${copy} aria-label=${`${isDone ? 'Copied' : label}: ${marked(cut(text, 60))}`}>${isDone ? 'Copied' : label}<//>`;
+  return html`<${Button} className="small" onClick=${copy} aria-label=${`${isDone ? 'Copied'
+    : label}: ${marked(cut(text, 60))}`}>${isDone ? 'Copied' : label}<//>`;
 }
 
 // Over plain HTTP from another machine browsers have no clipboard to write to.
@@ -187,17 +202,22 @@ export function Command({ text }) {
 export function Field({ label, hint, error, children }) {
   const id = useId();
   const about = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
-  const control = cloneElement([].concat(children)[0], { id, 'aria-describedby': about || undefined, 'aria-invalid': error ? 'true' : undefined });
-  return html`<div class="field ${error ? 'has-error' : ''}"><label class="field-label" for=${id}>${label}</label>${control}
+  const control = cloneElement([].concat(children)[0], { id, 'aria-describedby': about || undefined,
+    'aria-invalid': error ? 'true' : undefined });
+  return html`<div class="field ${error ? 'has-error' : ''}"><label class="field-label" for=${id}>${label}</label>
+    ${control}
     ${hint && html`<span class="hint" id=${`${id}-hint`}>${hint}</span>`}
     ${error && html`<span class="field-error" role="alert" id=${`${id}-error`}><${Text} text=${error}/></span>`}</div>`;
 }
 
-/** An input that counts once it is left, or with Enter: what is being typed is not disturbed by what happens meanwhile. */
+/**
+ * An input that counts once it is left, or with Enter: what is being typed is not disturbed by what happens meanwhile.
+ */
 export function Typed({ value = '', onCommit, as = 'input', ...more }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
-  return html`<${as} value=${text} onInput=${(e) => setText(e.target.value)} onChange=${(e) => onCommit(e.target.value)} ...${more}/>`;
+  return html`<${as} value=${text} onInput=${(e) => setText(e.target.value)} onChange=${(e) => onCommit(e.target.value)}
+    ...${more}/>`;
 }
 
 /** Open for as long as it is drawn; Escape asks onClose, and closes nothing by itself. */
@@ -223,7 +243,8 @@ export function Dialog({ title, onClose, actions, wide, children }) {
     e.preventDefault();
     onClose?.();
   };
-  return html`<dialog ref=${box} class=${wide ? 'wide' : ''} aria-labelledby=${id} onKeyDown=${escape} onCancel=${(e) => { e.preventDefault(); onClose?.(); }}>
+  return html`<dialog ref=${box} class=${wide ? 'wide' : ''} aria-labelledby=${id} onKeyDown=${escape}
+    onCancel=${(e) => { e.preventDefault(); onClose?.(); }}>
     <h2 id=${id}>${title}</h2>
     <div class="dialog-body">${children}</div>
     <footer class="actions">${actions}</footer>
@@ -247,7 +268,8 @@ export function confirm({ title, text, action, kind = 'danger' }) {
       resolve(answer);
     };
     render(html`<${Dialog} title=${title} onClose=${() => end(false)} actions=${html`
-      <${Button} onClick=${() => end(false)}>Leave it<//><${Button} kind=${kind} onClick=${() => end(true)}>${action}<//>`}>
+      <${Button} onClick=${() => end(false)}>Leave it<//><${Button} kind=${kind}
+        onClick=${() => end(true)}>${action}<//>`}>
       <p><${Text} text=${text}/></p><//>`, host);
   });
 }
@@ -272,7 +294,8 @@ export function Toasts() {
   drawToasts = draw;
   return html`<div class="toasts" role="status" aria-live="polite">${toasts.map((t) => html`
     <div key=${t.id} class="toast tone-${t.tone}"><${Text} text=${t.text} max=${600}/>
-      <button type="button" class="link" aria-label="Close this message" onClick=${() => dropToast(t)}>✕</button></div>`)}</div>`;
+      <button type="button" class="link" aria-label="Close this message"
+        onClick=${() => dropToast(t)}>✕</button></div>`)}</div>`;
 }
 
 export function Tabs({ tabs, current, onChange, label }) {
@@ -285,10 +308,13 @@ export function Tabs({ tabs, current, onChange, label }) {
     e.currentTarget.querySelector(`[data-tab="${next.id}"]`)?.focus();
   };
   const row = useRef(null);
-  useEffect(() => { row.current.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }); }, [current]);
+  useEffect(() => { row.current.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest',
+    inline: 'nearest' }); }, [current]);
   return html`<div class="tabs" ref=${row} role="tablist" aria-label=${label} onKeyDown=${move}>${tabs.map((t) => html`
-    <button type="button" role="tab" key=${t.id} data-tab=${t.id} aria-selected=${t.id === current} tabindex=${t.id === current ? 0 : -1}
-      onClick=${() => onChange(t.id)}>${t.label}${t.count !== undefined && html` <span class="tab-count">${t.count}</span>`}</button>`)}</div>`;
+    <button type="button" role="tab" key=${t.id} data-tab=${t.id} aria-selected=${t.id === current}
+      tabindex=${t.id === current ? 0 : -1}
+      onClick=${() => onChange(t.id)}>${t.label}${t.count !== undefined
+        && html` <span class="tab-count">${t.count}</span>`}</button>`)}</div>`;
 }
 
 // Asking, as a value to draw. What was there stays while it is asked again.
@@ -306,5 +332,6 @@ export function useGet(where, params) {
     return () => stop.abort();
   }, [key, round]);
   const isCurrent = found.key === key;
-  return { data: isCurrent ? found.data : null, error: isCurrent ? found.error : null, loading: !isCurrent, reload: again };
+  return { data: isCurrent ? found.data : null, error: isCurrent ? found.error : null, loading: !isCurrent,
+    reload: again };
 }

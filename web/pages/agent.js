@@ -1,6 +1,7 @@
 // One agent: what it says of itself, how it is and does, what it did last, who
 // may see it, and what can be done to it.
-import { Badge, Button, Card, Copy, Facts, Link, Loading, Page, Problem, State, Text, Time, Age, confirm, html, toast, useGet, useState } from '../lib/ui.js';
+import { Badge, Button, Card, Copy, Facts, Link, Loading, Page, Problem, State, Text, Time, Age, confirm, html, toast,
+  useGet, useState } from '../lib/ui.js';
 import { can, del, me, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { count, money } from '../lib/format.js';
@@ -8,7 +9,7 @@ import { useEvery } from '../lib/timers.js';
 import { Hour, Now } from './agent_figures.js';
 import { Recent, isAbout } from './agent_recent.js';
 
-const REFRESH_MS = 5000; // who comes and goes is in no feed, and minutes pass
+const REFRESH_MS = 15000; // what others give it is in nobody else's feed, and minutes pass
 
 /** Who may change it: its creator and admins; what the configuration has is changed there. */
 function rightsOf(card) {
@@ -36,7 +37,8 @@ function Actions({ card, figures, reload, go }) {
   };
   const pause = async () => {
     const sure = await confirm({ title: `Pause ${card.name}?`, action: 'Pause it', kind: 'main',
-      text: 'Nothing new is carried to it until somebody resumes it. What it works on goes on; messages for it are accepted and wait. A restart of the server does not end a pause.' });
+      text: 'Nothing new is carried to it until somebody resumes it. What it works on goes on; messages for it are '
+        + 'accepted and wait. A restart of the server does not end a pause.' });
     return sure && say('pause', 'is paused');
   };
   const restart = async () => {
@@ -46,7 +48,8 @@ function Actions({ card, figures, reload, go }) {
   };
   const remove = async () => {
     const sure = await confirm({ title: `Remove ${card.name}?`, action: 'Remove it',
-      text: 'Its card and its grants go, and its name is free for anybody. Tasks that it has wait for an agent of that name until their deadline.' });
+      text: 'Its card and its grants go, and its name is free for anybody. Tasks that it has wait for an agent of '
+        + 'that name until their deadline.' });
     if (!sure) return;
     await del(path`/api/agents/${card.name}`, { headers: { 'If-Match': `"${card.revision}"` } });
     toast(`${card.name} is removed.`);
@@ -56,16 +59,20 @@ function Actions({ card, figures, reload, go }) {
     ${can('send') && html`<${Button} onClick=${() => go(path`/agents/${card.name}/wins`)}>What would it win?<//>`}
     ${rights.mayWake && html`<${Button} onClick=${() => say('wake', 'was woken')}>Wake<//>`}
     ${rights.mayRestart && html`<${Button} onClick=${restart}>Restart<//>`}
-    ${rights.mayPause && (isPaused ? html`<${Button} kind="main" onClick=${() => say('resume', 'goes on')}>Resume<//>` : html`<${Button} onClick=${pause}>Pause<//>`)}
-    ${rights.mayChange && html`<${Button} onClick=${() => go(path`/agents/${card.name}/edit`)}>Edit<//><${Button} kind="danger" onClick=${remove}>Remove<//>`}`;
+    ${rights.mayPause && (isPaused ? html`<${Button} kind="main" onClick=${() => say('resume', 'goes on')}>Resume<//>`
+      : html`<${Button} onClick=${pause}>Pause<//>`)}
+    ${rights.mayChange && html`<${Button} onClick=${() => go(path`/agents/${card.name}/edit`)}>Edit<//>
+      <${Button} kind="danger" onClick=${remove}>Remove<//>`}`;
 }
 
 // Saying.
 
 function Paused({ figures }) {
   if (!figures?.paused) return null;
-  return html`<p class="note" role="status">Paused${figures.paused_by && html` by <${Text} text=${figures.paused_by} max=${60} line=${true}/>`}${
-    figures.paused_ms && html`, since <${Time} ms=${figures.paused_ms}/> (<${Age} ms=${figures.paused_ms}/>)`}: nothing new is carried to it, messages for it wait.</p>`;
+  return html`<p class="note" role="status">Paused${figures.paused_by
+    && html` by <${Text} text=${figures.paused_by} max=${60} line=${true}/>`}${
+    figures.paused_ms && html`, since <${Time} ms=${figures.paused_ms}/> (<${Age}
+      ms=${figures.paused_ms}/>)`}: nothing new is carried to it, messages for it wait.</p>`;
 }
 
 const line = (text, max = 400) => (text ? html`<${Text} text=${text} max=${max}/>` : null);
@@ -82,7 +89,8 @@ function About({ card }) {
     ['At once', limits.in_flight],
     ['Queue', limits.queue],
     ['Priority', limits.priority],
-    ['Stands in for it', card.backup ? html`<a href=${`#/agents/${encodeURIComponent(card.backup)}`}><${Text} text=${card.backup} max=${128} line=${true}/></a>` : null],
+    ['Stands in for it', card.backup ? html`<a href=${`#/agents/${encodeURIComponent(card.backup)}`}>
+      <${Text} text=${card.backup} max=${128} line=${true}/></a>` : null],
     ['Provider', line(provider.organization)],
     ['Found by meaning', card.embedded ? 'yes' : 'not yet: by its words alone'],
     ['Registered', html`<${Time} ms=${card.created_ms}/>`],
@@ -91,18 +99,26 @@ function About({ card }) {
 }
 
 export function Words({ list }) {
-  return html`<span class="tags">${list.map((t) => html`<span key=${t} class="tag"><${Text} text=${t} max=${64} line=${true}/></span>`)}</span>`;
+  return html`<span
+    class="tags">
+      ${list.map((t) => html`<span key=${t} class="tag"><${Text} text=${t} max=${64} line=${true}/></span>`)}</span>`;
 }
 
 function Skills({ card }) {
   const skills = card.skills || [];
-  return html`<${Card} title=${skills.length ? count(skills.length, 'skill') : 'No skills'}>${!skills.length && html`<p class="faint">It is found by its description alone. Skills with examples make it found better.</p>`}
+  return html`<${Card} title=${skills.length ? count(skills.length, 'skill') : 'No skills'}>
+    ${!skills.length
+      && html`<p class="faint">It is found by its description alone. Skills with examples make it found better.</p>`}
     <ul class="skills">${skills.slice(0, 100).map((s) => html`<li key=${s.id}>
-      <h3><${Text} text=${s.name} max=${128} line=${true}/> <code class="faint"><${Text} text=${s.id} max=${128} line=${true}/></code>${s.pricing && html` <${Badge} tone="accent">${money(s.pricing.amount_micros)}<//>`}</h3>
+      <h3><${Text} text=${s.name} max=${128} line=${true}/> <code
+        class="faint"><${Text} text=${s.id} max=${128} line=${true}/></code>
+          ${s.pricing && html` <${Badge} tone="accent">${money(s.pricing.amount_micros)}<//>`}</h3>
       ${s.description && html`<p><${Text} text=${s.description} max=${400}/></p>`}
       ${s.tags?.length > 0 && html`<${Words} list=${s.tags}/>`}
-      ${s.examples?.length > 0 && html`<ul class="examples">${s.examples.map((x) => html`<li key=${x}>“<${Text} text=${x} max=${200}/>”</li>`)}</ul>`}
-    </li>`)}</ul>${skills.length > 100 && html`<p class="faint">and ${skills.length - 100} more, in the card below</p>`}<//>`;
+      ${s.examples?.length > 0 && html`<ul class="examples">
+        ${s.examples.map((x) => html`<li key=${x}>“<${Text} text=${x} max=${200}/>”</li>`)}</ul>`}
+    </li>`)}</ul>
+      ${skills.length > 100 && html`<p class="faint">and ${skills.length - 100} more, in the card below</p>`}<//>`;
 }
 
 const SEES = {
@@ -122,14 +138,19 @@ function Seen({ card }) {
     ['Kind', card.kind],
   ]}/>
     ${grants.error && html`<${Problem} error=${grants.error} onRetry=${grants.reload}/>`}
-    ${list.length > 0 && html`<h3>Granted to</h3><ul class="plain-list">${list.map((g) => html`<li key=${g.id}>${g.user ? 'user' : 'org'} <${Text} text=${g.user || g.org} max=${128} line=${true}/>${
+    ${list.length > 0 && html`<h3>Granted to</h3><ul class="plain-list">
+      ${list.map((g) => html`<li key=${g.id}>${g.user ? 'user' : 'org'} <${Text} text=${g.user || g.org} max=${128}
+        line=${true}/>${
       g.expires_ms && html` <span class="faint">until <${Time} ms=${g.expires_ms}/></span>`}</li>`)}</ul>`}
-    ${isMine && html`<p><${Link} to=${path`/settings/grants?agent=${card.name}`}>Grants<//> are given and taken back in the settings.</p>`}<//>`;
+    ${isMine && html`<p>
+      <${Link} to=${path`/settings/grants?agent=${card.name}`}>Grants<//> are given and taken back in the
+        settings.</p>`}<//>`;
 }
 
 function Raw({ card }) {
   const text = JSON.stringify(card, null, 2);
-  return html`<${Card} title="The card" actions=${html`<${Copy} text=${text}/>`}><details><summary>As JSON, ${count(text.split('\n').length, 'line')}</summary>
+  return html`<${Card} title="The card" actions=${html`<${Copy} text=${text}/>`}>
+    <details><summary>As JSON, ${count(text.split('\n').length, 'line')}</summary>
     <pre tabindex="0" aria-label="The card as JSON"><${Text} text=${text} max=${40000}/></pre></details><//>`;
 }
 
@@ -143,11 +164,15 @@ export default function Agent({ name, go }) {
   useEvery(REFRESH_MS, () => { now.reload(); tick((n) => n + 1); });
   const card = found.data;
   if (found.error?.code === 'agent_not_found') return html`<${Gone} name=${name} error=${found.error}/>`;
-  if (found.error && !card) return html`<${Page} title="Agent"><${Problem} error=${found.error} onRetry=${reload}/><//>`;
+  if (found.error && !card) return html`<${Page} title="Agent">
+    <${Problem} error=${found.error} onRetry=${reload}/><//>`;
   if (!card) return html`<${Loading}/>`;
   const figures = now.data;
-  return html`<${Page} title=${card.title || card.name} lead=${html`<span class="agent-lead">${card.title && html`<code><${Text} text=${card.name} max=${128}/></code> `}<${State} state=${figures?.state || card.state}/>${
-      (figures?.paused ?? card.paused) && html` <${Badge} tone="warn">paused<//>`} <${Badge}>${card.visibility}<//></span>`}
+  return html`<${Page} title=${card.title || card.name} lead=${html`<span
+    class="agent-lead">${card.title && html`<code><${Text} text=${card.name} max=${128}/></code> `}
+      <${State} state=${figures?.state || card.state}/>${
+      (figures?.paused ?? card.paused) && html` <${Badge} tone="warn">paused<//>`} <${Badge}>
+        ${card.visibility}<//></span>`}
       actions=${html`<${Actions} card=${card} figures=${figures} reload=${reload} go=${go}/>`}>
     <p class="crumb"><${Link} to="/agents">All agents<//></p>
     <${Paused} figures=${figures}/>
@@ -162,7 +187,10 @@ export default function Agent({ name, go }) {
 // What somebody may not see is not there either: no more can be said.
 function Gone({ name, error }) {
   const nearest = error.details?.nearest || [];
-  return html`<${Page} title="There is no such agent"><p><${Text} text=${name} max=${128} line=${true}/> is not there, was removed, or is not yours to see.</p>
-    ${nearest.length > 0 && html`<p>Near: ${nearest.map((n) => html`<a key=${n} class="name" href=${`#/agents/${encodeURIComponent(n)}`}><${Text} text=${n} max=${128} line=${true}/></a> `)}</p>`}
+  return html`<${Page} title="There is no such agent"><p><${Text} text=${name} max=${128}
+    line=${true}/> is not there, was removed, or is not yours to see.</p>
+    ${nearest.length > 0
+      && html`<p>Near: ${nearest.map((n) => html`<a key=${n} class="name"
+        href=${`#/agents/${encodeURIComponent(n)}`}><${Text} text=${n} max=${128} line=${true}/></a> `)}</p>`}
     <p><${Link} to="/agents">All agents<//></p><//>`;
 }

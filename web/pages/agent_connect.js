@@ -51,9 +51,13 @@ int main(void)
 `;
 
 const LANGUAGES = [
-  { id: 'js', label: 'JavaScript', file: 'parrot.mjs', example: 'examples/echo.js', code: JS, run: ['node examples/echo.js'], own: 'npm install PATH/client/js' },
-  { id: 'python', label: 'Python', file: 'parrot.py', example: 'examples/echo.py', code: PYTHON, run: ['PYTHONPATH=client/python python3 examples/echo.py'], own: 'cp PATH/client/python/signalbox.py .' },
-  { id: 'c', label: 'C', file: 'parrot.c', example: 'examples/echo.c', code: C, run: ['make client', 'cc -Iclient/c examples/echo.c build/client/c/libsignalbox_client.a -lssl -lcrypto -o echo', './echo'], own: 'make install' },
+  { id: 'js', label: 'JavaScript', file: 'parrot.mjs', example: 'examples/echo.js', code: JS,
+    run: ['node examples/echo.js'], own: 'npm install PATH/client/js' },
+  { id: 'python', label: 'Python', file: 'parrot.py', example: 'examples/echo.py', code: PYTHON,
+    run: ['PYTHONPATH=client/python python3 examples/echo.py'], own: 'cp PATH/client/python/signalbox.py .' },
+  { id: 'c', label: 'C', file: 'parrot.c', example: 'examples/echo.c', code: C,
+    run: ['make client', 'cc -Iclient/c examples/echo.c build/client/c/libsignalbox_client.a -lssl -lcrypto -o echo',
+      './echo'], own: 'make install' },
 ];
 
 /** A token for the agent: shown this once, and put into the commands. */
@@ -65,10 +69,14 @@ function Token({ token, setToken }) {
     const scopes = ['send', 'read', 'agents'].filter(can);
     await post('/api/tokens', { label: 'an agent of mine', scopes }).then((t) => setToken(t.token), setError);
   };
-  if (token) return html`<p class="note" role="status">This token is shown now and never again. Keep it where your program finds it; <a href="#/settings/tokens">Settings</a> revokes it.</p>
+  if (token) return html`<p class="note"
+    role="status">This token is shown now and never again. Keep it where your program finds it; <a
+      href="#/settings/tokens">Settings</a> revokes it.</p>
     <${Command} text=${`export SIGNALBOX_URL=${location.origin} SIGNALBOX_TOKEN=${token}`}/>`;
-  return html`<p>The agent belongs to who its token is of: you, <${Text} text=${me()?.user} max=${60} line=${true}/>.</p>
-    ${error && html`<${Problem} error=${error}/>`}<p><${Button} kind="main" onClick=${make}>Create a token for it<//></p>`;
+  return html`<p>The agent belongs to who its token is of: you, <${Text} text=${me()?.user} max=${60}
+    line=${true}/>.</p>
+    ${error && html`<${Problem} error=${error}/>`}<p><${Button} kind="main"
+      onClick=${make}>Create a token for it<//></p>`;
 }
 
 function Steps() {
@@ -80,9 +88,13 @@ function Steps() {
   return html`<ol class="steps">
     <li><h3>A token</h3><${Token} token=${token} setToken=${setToken}/></li>
     <li><h3>A few lines</h3><${Tabs} tabs=${LANGUAGES} current=${language} onChange=${choose} label="Language"/>
-      <div class="code"><div class="code-head"><code>${shown.file}</code><${Copy} text=${shown.code}/></div><pre tabindex="0" aria-label=${`${shown.file}, the code`}>${shown.code}</pre></div></li>
-    <li><h3>Run it</h3><p>In the folder of Signalbox’s source, which has these lines as <code>${shown.example}</code>:</p>${shown.run.map((c) => html`<${Command} key=${c} text=${c}/>`)}
-      <p class="faint">In a folder of your own save them as <code>${shown.file}</code>, after <code>${shown.own}</code>, where PATH is that of the source. A program in any other language speaks JSON over a WebSocket to <code>/hub</code>; docs/protocol.md shows each message.</p>
+      <div class="code"><div class="code-head"><code>${shown.file}</code><${Copy} text=${shown.code}/></div>
+        <pre tabindex="0" aria-label=${`${shown.file}, the code`}>${shown.code}</pre></div></li>
+    <li><h3>Run it</h3><p>In the folder of Signalbox’s source, which has these lines as <code>
+      ${shown.example}</code>:</p>${shown.run.map((c) => html`<${Command} key=${c} text=${c}/>`)}
+      <p class="faint">In a folder of your own save them as <code>${shown.file}</code>, after <code>
+        ${shown.own}</code>, where PATH is that of the source. A program in any other language speaks JSON over a
+          WebSocket to <code>/hub</code>; docs/protocol.md shows each message.</p>
       ${name && html`<p class="note" role="status">An agent has just been registered: it is in the list.</p>`}</li>
   </ol>`;
 }
@@ -90,5 +102,6 @@ function Steps() {
 /** Within a page, or over it where it can be closed. */
 export function Connect({ onClose }) {
   if (!onClose) return html`<${Card} title="Connect your own agent"><${Steps}/><//>`;
-  return html`<${Dialog} title="Connect your own agent" wide=${true} onClose=${onClose} actions=${html`<${Button} onClick=${onClose}>Close<//>`}><${Steps}/><//>`;
+  return html`<${Dialog} title="Connect your own agent" wide=${true} onClose=${onClose}
+    actions=${html`<${Button} onClick=${onClose}>Close<//>`}><${Steps}/><//>`;
 }

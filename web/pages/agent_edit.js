@@ -1,7 +1,8 @@
 // Register an agent, or change one: a form, or the card as JSON. What the
 // server finds wrong is said at its field. A change is a merge patch against
 // the revision that was read: who was second is shown what the first one did.
-import { Button, Card, Field, Link, Loading, Page, Problem, Tabs, Text, html, toast, useEffect, useRef, useState } from '../lib/ui.js';
+import { Button, Card, Field, Link, Loading, Page, Problem, Tabs, Text, html, toast, useEffect, useRef,
+  useState } from '../lib/ui.js';
 import { can, get, patch, path, post } from '../lib/api.js';
 import { count } from '../lib/format.js';
 import { dropDraft, keepDraft, keptDraft } from '../lib/draft.js';
@@ -47,7 +48,8 @@ async function save(draft, isNew) {
   if (isNew) return post('/api/agents', draft.card, { headers: { 'If-None-Match': '*' } });
   const change = mergePatch(ownFields(draft.before), draft.card);
   if (!change) return draft.before;
-  return patch(path`/api/agents/${draft.before.name}`, change, { headers: { 'If-Match': `"${draft.before.revision}"` } });
+  return patch(path`/api/agents/${draft.before.name}`, change,
+    { headers: { 'If-Match': `"${draft.before.revision}"` } });
 }
 
 /** What the refusal means for the draft. */
@@ -65,10 +67,16 @@ function Conflict({ draft, take, merge }) {
   const did = changedFields(ownFields(before), ownFields(theirs));
   const mine = changedFields(ownFields(before), card);
   const both = did.filter((f) => mine.includes(f));
-  const names = (list) => list.map((f, i) => html`${i > 0 && ', '}<code key=${f} class="field-name"><${Text} text=${f} max=${60} line=${true}/></code>`);
-  return html`<div class="problem" role="alert"><p><strong>Somebody else has changed this agent meanwhile.</strong> It is revision ${theirs.revision} by now, and you began with ${before.revision}. Nothing of yours was saved yet.</p>
-    <p>They changed ${did.length ? names(did) : 'nothing that the card shows'}; you ${mine.length ? names(mine) : 'nothing'}.${both.length > 0 && html` Both of you: ${names(both)}.`}</p>
-    <div class="actions"><${Button} kind="main" onClick=${merge}>Keep my changes on top of theirs<//><${Button} onClick=${take}>Take theirs, drop mine<//></div></div>`;
+  const names = (list) => list.map((f, i) => html`${i > 0 && ', '}
+    <code key=${f} class="field-name"><${Text} text=${f} max=${60} line=${true}/></code>`);
+  return html`<div class="problem"
+    role="alert">
+      <p><strong>Somebody else has changed this agent meanwhile.</strong> It is revision ${theirs.revision} by now, and
+        you began with ${before.revision}. Nothing of yours was saved yet.</p>
+    <p>They changed ${did.length ? names(did) : 'nothing that the card shows'}; you ${mine.length ? names(mine)
+      : 'nothing'}.${both.length > 0 && html` Both of you: ${names(both)}.`}</p>
+    <div class="actions"><${Button} kind="main" onClick=${merge}>Keep my changes on top of theirs<//>
+      <${Button} onClick=${take}>Take theirs, drop mine<//></div></div>`;
 }
 
 // What is wrong at no field of the form.
@@ -77,13 +85,20 @@ function Elsewhere({ draft, tab }) {
   if (!draft.refusal) return null;
   if (!draft.problems.length) return html`<${Problem} error=${draft.refusal}/>`;
   const n = draft.refusal.details.total ?? draft.problems.length;
-  return html`<div class="problem" role="alert"><p>The server does not take it: ${count(n, 'thing is', 'things are')} wrong${rest.length < draft.problems.length ? ', said at the fields below' : ''}.</p>
-    ${rest.length > 0 && html`<ul>${rest.map((p, i) => html`<li key=${i}><code><${Text} text=${p.pointer || '/'} max=${200} line=${true}/></code> <${Text} text=${p.message} max=${400}/></li>`)}</ul>`}</div>`;
+  return html`<div class="problem"
+    role="alert"><p>The server does not take it: ${count(n, 'thing is',
+      'things are')} wrong${rest.length < draft.problems.length ? ', said at the fields below' : ''}.</p>
+    ${rest.length > 0
+      && html`<ul>${rest.map((p, i) => html`<li key=${i}><code>
+        <${Text} text=${p.pointer || '/'} max=${200} line=${true}/></code> <${Text} text=${p.message}
+          max=${400}/></li>`)}</ul>`}</div>`;
 }
 
 function JsonEditor({ text, setText, error }) {
-  return html`<${Field} label="The card" error=${error} hint="As docs/protocol.md has it. What is left out is taken away.">
-    <textarea class="code-input" rows="24" spellcheck=${false} value=${text} onInput=${(e) => setText(e.target.value)}></textarea><//>`;
+  return html`<${Field} label="The card" error=${error}
+    hint="As docs/protocol.md has it. What is left out is taken away.">
+    <textarea class="code-input" rows="24" spellcheck=${false} value=${text}
+      onInput=${(e) => setText(e.target.value)}></textarea><//>`;
 }
 
 function read(text) {
@@ -93,7 +108,8 @@ function read(text) {
   } catch (e) {
     throw new Error(`This is no JSON: ${e.message}`);
   }
-  if (typeof card !== 'object' || card === null || Array.isArray(card)) throw new Error('A card is a JSON object: {"name": …}');
+  if (typeof card !== 'object' || card === null || Array.isArray(card))
+    throw new Error('A card is a JSON object: {"name": …}');
   return ownFields(card);
 }
 
@@ -169,14 +185,17 @@ function Editor({ found, name, go }) {
   };
   // What was refused is said at the top; who saved is at the bottom.
   const top = useRef(null);
-  useEffect(() => { if (draft.theirs || draft.refusal) top.current.scrollIntoView({ block: 'start' }); }, [draft.theirs, draft.refusal]);
+  useEffect(() => { if (draft.theirs || draft.refusal) top.current.scrollIntoView({ block: 'start' }); },
+    [draft.theirs, draft.refusal]);
   return html`<form class="form" ref=${top} onSubmit=${(e) => e.preventDefault()} novalidate>
     ${draft.theirs && html`<${Conflict} draft=${draft} take=${take} merge=${merge}/>`}
     <${Elsewhere} draft=${draft} tab=${tab}/>
     <${Tabs} tabs=${TABS} current=${tab} onChange=${turn} label="How to edit the card"/>
-    <${Card}>${tab === 'form' ? html`<${CardForm} key=${draft.before?.revision} form=${formOf(draft, change)} isNew=${isNew}/>` : html`<${JsonEditor} text=${text} setText=${setText} error=${wrongText}/>`}<//>
+    <${Card}>${tab === 'form' ? html`<${CardForm} key=${draft.before?.revision} form=${formOf(draft, change)}
+      isNew=${isNew}/>` : html`<${JsonEditor} text=${text} setText=${setText} error=${wrongText}/>`}<//>
     <div class="actions"><${Button} kind="main" type="submit" onClick=${submit}>${isNew ? 'Register' : 'Save'}<//>
-      <${Link} to=${isNew ? '/agents' : path`/agents/${draft.before.name}`} class="button" onClick=${() => dropDraft(keptAs(name))}>Cancel<//></div>
+      <${Link} to=${isNew ? '/agents' : path`/agents/${draft.before.name}`} class="button"
+        onClick=${() => dropDraft(keptAs(name))}>Cancel<//></div>
   </form>`;
 }
 
@@ -187,15 +206,21 @@ export default function AgentEdit({ name, go }) {
   // Read once: what happens to it meanwhile is told when it is saved.
   const load = () => {
     if (isNew) return setFound({ start: startDraft(null, emptyCard()) });
-    return get(path`/api/agents/${name}`).then((card) => setFound({ start: startDraft(card) }), (error) => setFound({ error }));
+    return get(path`/api/agents/${name}`).then((card) => setFound({ start: startDraft(card) }),
+      (error) => setFound({ error }));
   };
   const discard = async () => { dropDraft(keptAs(name)); await load(); again(round + 1); };
   useEffect(() => { if (!found) load(); }, []);
   const title = isNew ? 'Register an agent' : `Edit ${name}`;
-  return html`<${Page} title=${title} lead=${isNew ? 'What it is called, what it can do, and how it is reached. A program that connects itself can say all this too.' : ''}>
-    <p class="crumb"><${Link} to="/agents">All agents<//>${!isNew && html` › <${Link} to=${path`/agents/${name}`}><${Text} text=${name} max=${128} line=${true}/><//>`}</p>
+  return html`<${Page} title=${title}
+    lead=${isNew ? 'What it is called, what it can do, and how it is reached. A program that connects itself can '
+      + 'say all this too.' : ''}>
+    <p class="crumb"><${Link} to="/agents">All agents<//>${!isNew
+      && html` › <${Link} to=${path`/agents/${name}`}><${Text} text=${name} max=${128} line=${true}/><//>`}</p>
     ${found?.error && html`<${Problem} error=${found.error} onRetry=${load}/>`}
     ${!found && html`<${Loading}/>`}
-    ${found?.isKept && html`<div class="note spread" role="status"><span>This is what you had typed before, and have not saved.</span> <${Button} className="small" onClick=${discard}>Discard it<//></div>`}
+    ${found?.isKept && html`<div class="note spread" role="status">
+      <span>This is what you had typed before, and have not saved.</span> <${Button} className="small"
+        onClick=${discard}>Discard it<//></div>`}
     ${found?.start && html`<${Editor} key=${round} found=${found} name=${name} go=${go}/>`}<//>`;
 }

@@ -17,30 +17,41 @@ export function Now({ figures: f }) {
     <${Figure} name="Held" value=${num(f.held)} more="by the gate: rules, or no room"/>
     <${Figure} name="Median time to answer" value=${duration(f.latency_ms)} more=${slowness(f)}/>
     <${Figure} name="Completed" value=${num(completed)} more="since the start"/>
-    <${Figure} name="Failed" value=${num(failed)} tone=${failed ? 'is-bad' : ''} more=${[completed + failed ? pct(failed / (completed + failed), 1) : 'since the start', retries ? `${count(retries, 'attempt')} failed` : ''].filter(Boolean).join(', ')}/>
+    <${Figure} name="Failed" value=${num(failed)} tone=${failed ? 'is-bad' : ''}
+      more=${[completed + failed ? pct(failed / (completed + failed), 1) : 'since the start',
+        retries ? `${count(retries, 'attempt')} failed` : ''].filter(Boolean).join(', ')}/>
   </section>`;
 }
 
-const between = (range) => (!range ? '–' : range[0] === range[1] ? duration(range[0]) : `${duration(range[0])} to ${duration(range[1])}`);
+const between = (range) => (!range ? '–' : range[0] === range[1] ? duration(range[0])
+  : `${duration(range[0])} to ${duration(range[1])}`);
 
 function Plot({ title, figure, children }) {
-  return html`<div class="hour-plot"><div class="hour-head"><span>${title}</span><strong class="figure">${figure}</strong></div>${children}
+  return html`<div class="hour-plot"><div class="hour-head"><span>${title}</span>
+    <strong class="figure">${figure}</strong></div>${children}
     <div class="hour-foot faint small" aria-hidden="true"><span>an hour ago</span><span>now</span></div></div>`;
 }
 
 function LastError({ figures: f }) {
   if (!f.failed_ms) return null;
-  return html`<p class="last-error">Last failure <${Age} ms=${f.failed_ms}/>${f.last_error && html`: <code><${Text} text=${f.last_error.code} max=${48} line=${true}/></code> <${Text} text=${f.last_error.message} max=${300}/>`}</p>`;
+  return html`<p class="last-error">Last failure <${Age} ms=${f.failed_ms}/>
+    ${f.last_error && html`: <code><${Text} text=${f.last_error.code} max=${48} line=${true}/></code> <${Text}
+      text=${f.last_error.message} max=${300}/>`}</p>`;
 }
 
 export function Hour({ figures: f }) {
-  if (!f.hour) return html`<${Card} title="The last hour"><p class="faint">Nothing has ended in the last hour.</p><${LastError} figures=${f}/><//>`;
+  if (!f.hour) return html`<${Card} title="The last hour"><p class="faint">Nothing has ended in the last hour.</p>
+    <${LastError} figures=${f}/><//>`;
   const { completed, failed, latency_ms: latency } = f.hour;
   const range = span(latency);
   const size = { width: 300, height: 64 };
   return html`<${Card} title="The last hour"><div class="hour-plots">
-    <${Plot} title="Completed" figure=${num(sum(completed))}><${Spark} kind="bars" values=${completed} label=${`Completed by the minute: ${sum(completed)} in all`} ...${size}/><//>
-    <${Plot} title="Failed" figure=${num(sum(failed))}><${Spark} kind="bars" tone="bad" values=${failed} label=${`Failed by the minute: ${sum(failed)} in all`} ...${size}/><//>
-    <${Plot} title="Time to answer" figure=${between(range)}><${Spark} values=${latency} label=${`Mean time to answer by the minute: ${between(range)}`} ...${size}/><//>
+    <${Plot} title="Completed" figure=${num(sum(completed))}>
+      <${Spark} kind="bars" values=${completed} label=${`Completed by the minute: ${sum(completed)} in all`}
+        ...${size}/><//>
+    <${Plot} title="Failed" figure=${num(sum(failed))}><${Spark} kind="bars" tone="bad" values=${failed}
+      label=${`Failed by the minute: ${sum(failed)} in all`} ...${size}/><//>
+    <${Plot} title="Time to answer" figure=${between(range)}>
+      <${Spark} values=${latency} label=${`Mean time to answer by the minute: ${between(range)}`} ...${size}/><//>
   </div><${LastError} figures=${f}/><//>`;
 }

@@ -6,7 +6,8 @@ import { micros, money } from '../lib/format.js';
 import { problemAt, valueAt, withValue } from '../lib/card.js';
 
 /** One value of the card. read and write turn it into text and back; write may throw. */
-function Part({ form, at, label, hint, as = 'input', read = (v) => v ?? '', write = (t) => t || undefined, deep, ...more }) {
+function Part({ form, at, label, hint, as = 'input', read = (v) => v ?? '', write = (t) => t || undefined, deep,
+  ...more }) {
   const set = (text) => form.set(at, () => write(text));
   const input = { value: read(valueAt(form.card, at)), name: at, ...more };
   const error = form.errors[at] || problemAt(form.problems, at, deep);
@@ -16,8 +17,10 @@ function Part({ form, at, label, hint, as = 'input', read = (v) => v ?? '', writ
   return html`<${Field} label=${label} hint=${hint} error=${error}>${control}<//>`;
 }
 
-const lines = (text) => { const list = text.split('\n').map((t) => t.trim()).filter(Boolean); return list.length ? list : undefined; };
-const words = (text) => { const list = text.split(',').map((t) => t.trim()).filter(Boolean); return list.length ? list : undefined; };
+const lines = (text) => { const list = text.split('\n').map((t) => t.trim()).filter(Boolean);
+  return list.length ? list : undefined; };
+const words = (text) => { const list = text.split(',').map((t) => t.trim()).filter(Boolean);
+  return list.length ? list : undefined; };
 
 const list = { read: (v) => (v || []).join(', '), write: words, deep: true };
 const texts = { read: (v) => (v || []).join('\n'), write: lines, deep: true, as: 'textarea', rows: 3 };
@@ -46,23 +49,31 @@ const IN_FORM = /^\/(name|title|visibility|description|url|version|pricing|routi
 /** Whether what is wrong there is said at a field of the form. */
 export const isInForm = (pointer) => IN_FORM.test(pointer);
 
-const VISIBILITIES = [['private', 'private: its creator'], ['shared', 'shared: its org, and who is granted it'], ['public', 'public: everybody who may call']];
+const VISIBILITIES = [['private', 'private: its creator'], ['shared', 'shared: its org, and who is granted it'],
+  ['public', 'public: everybody who may call']];
 
 export function CardForm({ form, isNew }) {
   return html`<div class="form-grid">
-    ${isNew && html`<${Part} form=${form} at="/name" label="Name" as="input-live" required autocomplete="off" maxlength="128" spellcheck=${false} hint="Letters, digits, . _ and -; it cannot be changed later"/>`}
+    ${isNew && html`<${Part} form=${form} at="/name" label="Name" as="input-live" required autocomplete="off"
+      maxlength="128" spellcheck=${false} hint="Letters, digits, . _ and -; it cannot be changed later"/>`}
     <${Part} form=${form} at="/title" label="Title" maxlength="128" hint="For people; one line"/>
-    <${Part} form=${form} at="/visibility" label="Who may see it" as="select" children=${VISIBILITIES.map(([id, text]) => html`<option key=${id} value=${id}>${text}</option>`)}/>
-    <div class="whole"><${Part} form=${form} at="/description" label="Description" as="textarea-live" rows="3" required hint="What it can do, in plain words: messages are compared with this and with the skills"/></div>
-    <${Part} form=${form} at="/url" label="Address" spellcheck=${false} hint=${`Empty: it connects itself. Else https://… ${can('admin') ? 'or process:NAME, model:NAME' : ''}`}/>
+    <${Part} form=${form} at="/visibility" label="Who may see it" as="select"
+      children=${VISIBILITIES.map(([id, text]) => html`<option key=${id} value=${id}>${text}</option>`)}/>
+    <div class="whole"><${Part} form=${form} at="/description" label="Description" as="textarea-live" rows="3" required
+      hint="What it can do, in plain words: messages are compared with this and with the skills"/></div>
+    <${Part} form=${form} at="/url" label="Address" spellcheck=${false}
+      hint=${`Empty: it connects itself. Else https://… ${can('admin') ? 'or process:NAME, model:NAME' : ''}`}/>
     <${Part} form=${form} at="/version" label="Version" maxlength="64"/>
-    <${Part} form=${form} at="/routing/keywords" label="Keywords" hint="With commas between; a message that has one leans towards it" ...${list}/>
+    <${Part} form=${form} at="/routing/keywords" label="Keywords"
+      hint="With commas between; a message that has one leans towards it" ...${list}/>
     <${Part} form=${form} at="/pricing" label="Price of a call" hint="In units; empty: nothing" ...${price}/>
     <${Part} form=${form} at="/limits/in_flight" label="Tasks at once" ...${whole}/>
     <${Part} form=${form} at="/limits/queue" label="Tasks that may wait" ...${whole}/>
-    <${Part} form=${form} at="/wake" label="Wake address" spellcheck=${false} hint="Asked when it is not connected and there is work" deep=${true}
+    <${Part} form=${form} at="/wake" label="Wake address" spellcheck=${false}
+      hint="Asked when it is not connected and there is work" deep=${true}
       read=${(v) => v?.url ?? ''} write=${(t) => (t.trim() ? { ...form.card.wake, url: t.trim() } : undefined)}/>
-    <div class="whole"><${Part} form=${form} at="/routing/system_prompt" label="System prompt" as="textarea" rows="3" hint="For agents that are models; its creator and admins see it"/></div>
+    <div class="whole"><${Part} form=${form} at="/routing/system_prompt" label="System prompt" as="textarea" rows="3"
+      hint="For agents that are models; its creator and admins see it"/></div>
   </div>
   <${Skills} form=${form}/>`;
 }
@@ -72,7 +83,8 @@ function Skills({ form }) {
   const add = () => form.set('/skills', () => [...skills, { id: freshId(skills), name: '' }]);
   return html`<h3>Skills</h3>
     <p class="hint">What it can do, one by one. Examples of what people ask count most: give each skill a few.</p>
-    ${form.problems.filter((p) => p.pointer === '/skills').map((p) => html`<p class="field-error" role="alert">${p.message}</p>`)}
+    ${form.problems.filter((p) => p.pointer === '/skills').map((p) =>
+      html`<p class="field-error" role="alert">${p.message}</p>`)}
     ${skills.map((s, i) => html`<${Skill} key=${i} form=${form} i=${i}/>`)}
     <p><${Button} onClick=${add}>Add a skill<//></p>`;
 }
@@ -89,10 +101,13 @@ function Skill({ form, i }) {
   return html`<fieldset class="skill-form"><legend>Skill ${i + 1}</legend><div class="form-grid">
     <${Part} form=${form} at=${`${at}/name`} label="Name" as="input-live" required maxlength="128"/>
     <${Part} form=${form} at=${`${at}/id`} label="Id" required maxlength="128" spellcheck=${false}/>
-    <div class="whole"><${Part} form=${form} at=${`${at}/description`} label="What it does" as="textarea" rows="2"/></div>
-    <div class="whole"><${Part} form=${form} at=${`${at}/examples`} label="Examples, one on each line" ...${texts}/></div>
+    <div class="whole"><${Part} form=${form} at=${`${at}/description`} label="What it does" as="textarea"
+      rows="2"/></div>
+    <div class="whole"><${Part} form=${form} at=${`${at}/examples`} label="Examples, one on each line"
+      ...${texts}/></div>
     <${Part} form=${form} at=${`${at}/tags`} label="Tags" hint="With commas between" ...${list}/>
-    <${Part} form=${form} at=${`${at}/pricing`} label="Price of a call" hint="In units; empty: the agent’s" ...${price}/>
+    <${Part} form=${form} at=${`${at}/pricing`} label="Price of a call" hint="In units; empty: the agent’s"
+      ...${price}/>
   </div><${Button} className="small" onClick=${() => form.set(at, () => undefined)}>Remove this skill<//></fieldset>`;
 }
 
@@ -103,10 +118,12 @@ export function formOf(draft, change) {
     set: (at, make) => change((d) => {
       // What stood below it, and behind it in a list, is not there any more.
       const list = at.replace(/\/\d+$/, '');
-      const errors = Object.fromEntries(Object.entries(d.errors).filter(([e]) => e !== at && !e.startsWith(`${at}/`) && !(list !== at && e.startsWith(`${list}/`))));
+      const errors = Object.fromEntries(Object.entries(d.errors)
+        .filter(([e]) => e !== at && !e.startsWith(`${at}/`) && !(list !== at && e.startsWith(`${list}/`))));
       try {
         const card = withValue(d.card, at, make());
-        return { ...d, errors, card, problems: d.problems.filter((p) => p.pointer !== at && !p.pointer.startsWith(`${at}/`)) };
+        return { ...d, errors, card, problems: d.problems.filter((p) => p.pointer !== at
+          && !p.pointer.startsWith(`${at}/`)) };
       } catch (e) {
         return { ...d, errors: { ...errors, [at]: e.message } };
       }

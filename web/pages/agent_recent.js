@@ -12,7 +12,8 @@ const MOST = 8;
 const TASKS = [
   { key: 'text', title: 'Message', render: (t) => html`<${Text} text=${brief(t.text)} max=${90} line=${true}/>` },
   { key: 'status', title: 'Status', render: (t) => html`<${Status} status=${t.status}/>` },
-  { key: 'took', title: 'Took', align: 'right', render: (t) => (t.finished_ms ? duration(t.finished_ms - t.created_ms) : '–') },
+  { key: 'took', title: 'Took', align: 'right', render: (t) =>
+    (t.finished_ms ? duration(t.finished_ms - t.created_ms) : '–') },
   { key: 'at', title: 'When', render: (t) => html`<${Age} ms=${t.created_ms}/>` },
   { key: 'id', title: 'Task', render: (t) => html`<${Id} id=${t.id} to=${`/tasks/${t.id}`}/>` },
 ];
@@ -30,8 +31,10 @@ const DECISIONS = [
 export const isAbout = (name) => (entry) => !entry.agent || entry.agent.toLowerCase() === name.toLowerCase();
 
 function Part({ title, found, columns, label, empty, more }) {
-  return html`<${Card} title=${title} actions=${more}>${found.error && !found.data && html`<${Problem} error=${found.error} onRetry=${found.reload}/>`}
-    ${found.data && html`<${Table} columns=${columns} rows=${found.data.items} rowKey=${(r) => r.id} label=${label} empty=${empty}/>`}<//>`;
+  return html`<${Card} title=${title} actions=${more}>${found.error && !found.data
+    && html`<${Problem} error=${found.error} onRetry=${found.reload}/>`}
+    ${found.data && html`<${Table} columns=${columns} rows=${found.data.items} rowKey=${(r) => r.id} label=${label}
+      empty=${empty}/>`}<//>`;
 }
 
 export function Recent({ name }) {
@@ -41,9 +44,12 @@ export function Recent({ name }) {
   const send = `build/signalbox send --to ${name} "hello"`;
   return html`<div class="grid wide recent">
     <${Part} title="Recent tasks" found=${tasks} columns=${TASKS} label=${`Recent tasks of ${name}`}
-      empty=${html`<${Empty} title="No task that you may see" command=${can('send') && send}>What is sent to it appears here.<//>`}/>
-    <${Part} title="Recent decisions for it" found=${decisions} columns=${DECISIONS} label=${`Recent decisions for ${name}`}
+      empty=${html`<${Empty} title="No task that you may see"
+        command=${can('send') && send}>What is sent to it appears here.<//>`}/>
+    <${Part} title="Recent decisions for it" found=${decisions} columns=${DECISIONS}
+      label=${`Recent decisions for ${name}`}
       more=${html`<${Link} to=${path`/decisions?agent=${name}`}>All of them<//>`}
-      empty=${html`<${Empty} title="No decision that you may see">When a message is given to it, the reason why appears here.<//>`}/>
+      empty=${html`<${Empty}
+        title="No decision that you may see">When a message is given to it, the reason why appears here.<//>`}/>
   </div>`;
 }

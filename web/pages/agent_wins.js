@@ -2,7 +2,8 @@
 // somebody types, each decided by the server as a message would be, without
 // sending any. Three at a time and a bounded number, so that looking costs
 // others nothing.
-import { Bar, Badge, Button, Card, Field, Link, Loading, Name, Page, Problem, Text, html, useEffect, useReducer, useRef, useState } from '../lib/ui.js';
+import { Bar, Badge, Button, Card, Field, Link, Loading, Name, Page, Problem, Text, html, useEffect, useReducer, useRef,
+  useState } from '../lib/ui.js';
 import { can, get, me, path, post } from '../lib/api.js';
 import { Table } from '../lib/list.js';
 import { count, num } from '../lib/format.js';
@@ -26,19 +27,22 @@ function verdictOf(name, decision) {
   const hasWon = !!decision.agent && decision.agent.toLowerCase() === name.toLowerCase();
   const rival = hasWon ? candidates.find((c) => !isIts(c)) : winner;
   const gap = own && rival ? own.score - rival.score : null;
-  return { hasWon, agent: decision.agent, layer: decision.layer, score: own?.score ?? null, threshold: decision.threshold, gap, rival: rival?.agent, considered: decision.considered };
+  return { hasWon, agent: decision.agent, layer: decision.layer, score: own?.score ?? null,
+    threshold: decision.threshold, gap, rival: rival?.agent, considered: decision.considered };
 }
 
 async function judge(name, row) {
   try {
     return { ...row, state: 'done', ...verdictOf(name, await post('/api/route', { text: row.text })) };
   } catch (error) {
-    if (error.code === 'no_route') return { ...row, state: 'done', ...verdictOf(name, { ...error.details, agent: null }) };
+    if (error.code === 'no_route') return { ...row, state: 'done',
+      ...verdictOf(name, { ...error.details, agent: null }) };
     return { ...row, state: 'failed', error };
   }
 }
 
-const isWhole = (d) => (d.text_is_cut === undefined ? new TextEncoder().encode(d.text).length < KEPT_BYTES : !d.text_is_cut);
+const isWhole = (d) => (d.text_is_cut === undefined ? new TextEncoder().encode(d.text).length < KEPT_BYTES
+  : !d.text_is_cut);
 
 /** What was asked: whole, since the half of a text is another text. Null: not to be had any more. */
 async function wholeText(decision) {
@@ -76,8 +80,10 @@ function useJudged(name) {
   const add = (source, texts) => {
     const there = new Set(rows.current.map((r) => r.text));
     const left = MOST[source] - rows.current.filter((r) => r.source === source).length;
-    const fresh = [...new Set(texts.map((t) => t.trim()).filter((t) => t && !there.has(t)))].slice(0, Math.max(0, left));
-    rows.current = rows.current.concat(fresh.map((text) => ({ key: `${source}:${text}`, source, text, state: 'waits' })));
+    const fresh = [...new Set(texts.map((t) => t.trim()).filter((t) => t && !there.has(t)))].slice(0,
+      Math.max(0, left));
+    rows.current = rows.current.concat(fresh.map((text) => ({ key: `${source}:${text}`, source, text,
+      state: 'waits' })));
     draw();
     next();
     return fresh.length;
@@ -88,23 +94,29 @@ function useJudged(name) {
 // Drawing.
 
 function Outcome({ row, name }) {
-  if (row.state === 'failed') return html`<span class="field-error"><${Text} text=${row.error.message} max=${200}/></span>`;
+  if (row.state === 'failed') return html`<span class="field-error">
+    <${Text} text=${row.error.message} max=${200}/></span>`;
   if (row.state !== 'done') return html`<span class="faint">…</span>`;
-  if (row.hasWon) return html`<${Badge} tone="good">wins<//>${row.layer !== 'semantic' && html` <span class="faint">by ${row.layer}</span>`}`;
+  if (row.hasWon) return html`<${Badge} tone="good">wins<//>
+    ${row.layer !== 'semantic' && html` <span class="faint">by ${row.layer}</span>`}`;
   if (!row.agent) return html`<${Badge} tone="warn">nobody<//> <span class="faint">no agent fits well enough</span>`;
-  return html`<${Badge} tone="bad">loses<//> to <${Name} agent=${row.agent}/>${row.layer !== 'semantic' && html` <span class="faint">by ${row.layer}</span>`}`;
+  return html`<${Badge} tone="bad">loses<//> to <${Name} agent=${row.agent}/>
+    ${row.layer !== 'semantic' && html` <span class="faint">by ${row.layer}</span>`}`;
 }
 
 function Score({ row }) {
   if (row.state !== 'done') return null;
   if (row.score === null) return html`<span class="faint">not among the best</span>`;
-  return html`<span class="score-cell"><${Bar} value=${row.score} label="score" text=${num(row.score, 3)} mark=${row.threshold} tone=${row.hasWon ? 'good' : 'accent'}/> <span class="figure">${num(row.score, 3)}</span></span>`;
+  return html`<span class="score-cell"><${Bar} value=${row.score} label="score" text=${num(row.score, 3)}
+    mark=${row.threshold} tone=${row.hasWon ? 'good' : 'accent'}/> <span
+      class="figure">${num(row.score, 3)}</span></span>`;
 }
 
 function Gap({ row }) {
   if (row.state !== 'done' || row.gap === null) return html`<span class="faint">–</span>`;
   const words = row.gap >= 0 ? 'ahead of' : 'behind';
-  return html`<span class="figure">${num(Math.abs(row.gap), 3)}</span> ${words} <${Text} text=${row.rival} max=${60} line=${true}/>`;
+  return html`<span class="figure">${num(Math.abs(row.gap), 3)}</span> ${words} <${Text} text=${row.rival} max=${60}
+    line=${true}/>`;
 }
 
 function Results({ rows, name, source }) {
@@ -120,7 +132,8 @@ function Results({ rows, name, source }) {
   ];
   return html`<${Card} title=${`Of ${SOURCES[source]} it wins ${won} of ${done.length}`} className="wins">
     <${Table} columns=${columns} rows=${mine} rowKey=${(r) => r.key} label=${`Of ${SOURCES[source]}`}/>
-    ${done.length < mine.length && html`<p class="faint" role="status">${count(mine.length - done.length, 'text')} to go…</p>`}<//>`;
+    ${done.length < mine.length && html`<p class="faint" role="status">
+      ${count(mine.length - done.length, 'text')} to go…</p>`}<//>`;
 }
 
 function Ask({ add }) {
@@ -133,14 +146,20 @@ function Ask({ add }) {
     if (n) setText('');
   };
   return html`<${Card} title="Try your own"><form class="form" onSubmit=${(e) => { e.preventDefault(); ask(); }}>
-    <${Field} label="What would somebody ask? One on each line" hint=${word}><textarea data-search rows="3" value=${text} onInput=${(e) => setText(e.target.value)}></textarea><//>
-    <div class="actions"><${Button} kind="main" type="submit" disabled=${!text.trim()}>See who gets it<//></div></form><//>`;
+    <${Field} label="What would somebody ask? One on each line"
+      hint=${word}><textarea data-search rows="3" value=${text}
+        onInput=${(e) => setText(e.target.value)}></textarea><//>
+    <div class="actions"><${Button} kind="main" type="submit"
+      disabled=${!text.trim()}>See who gets it<//></div></form><//>`;
 }
 
 /** An admin's eyes are not a user's: docs/protocol.md, POST /api/route. */
 function Eyes({ card }) {
   if (me()?.role !== 'admin' || !card.creator_id || card.kind === 'platform') return null;
-  return html`<p class="note">You look as an admin, to whom agents of users are outsiders: its keywords count for nothing here, and a card that is like many is marked down. For its creator, <${Text} text=${card.creator_id} max=${60} line=${true}/>, and their org it may win more. A token of theirs shows it as they have it.</p>`;
+  return html`<p
+    class="note">You look as an admin, to whom agents of users are outsiders: its keywords count for nothing here, and a
+      card that is like many is marked down. For its creator, <${Text} text=${card.creator_id} max=${60}
+        line=${true}/>, and their org it may win more. A token of theirs shows it as they have it.</p>`;
 }
 
 export default function AgentWins({ name }) {
@@ -154,14 +173,19 @@ export default function AgentWins({ name }) {
     askedLast().then((texts) => add('message', texts), () => {});
   }, [name]);
   const { card, error } = found;
-  return html`<${Page} title=${`What would ${name} win?`} lead="Each text is decided as a message would be, and none is sent.">
-    <p class="crumb"><${Link} to="/agents">All agents<//> › <${Link} to=${path`/agents/${name}`}><${Text} text=${name} max=${128} line=${true}/><//></p>
+  return html`<${Page} title=${`What would ${name} win?`}
+    lead="Each text is decided as a message would be, and none is sent.">
+    <p class="crumb"><${Link} to="/agents">All agents<//> › <${Link}
+      to=${path`/agents/${name}`}><${Text} text=${name} max=${128} line=${true}/><//></p>
     ${error && html`<${Problem} error=${error}/>`}${!card && !error && html`<${Loading}/>`}
     ${!can('send') && html`<p class="note">Your token may not send, and so may not ask who would get a message.</p>`}
     ${card && can('send') && html`<${Eyes} card=${card}/>
-      ${card.routing?.routable === false && html`<p class="note">Its card says that it gets only what names it (routing.routable is false).</p>`}
+      ${card.routing?.routable === false
+        && html`<p class="note">Its card says that it gets only what names it (routing.routable is false).</p>`}
       <${Ask} add=${add}/>
       ${['typed', 'example', 'message'].map((s) => html`<${Results} key=${s} rows=${rows} name=${name} source=${s}/>`)}
-      ${!rows.length && html`<p class="faint">Its skills have no examples and nothing was asked yet: type something, or give its skills examples.</p>`}`}
+      ${!rows.length
+        && html`<p class="faint">Its skills have no examples and nothing was asked yet: type something, or give its
+          skills examples.</p>`}`}
   <//>`;
 }

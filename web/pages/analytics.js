@@ -1,7 +1,8 @@
 // What many decisions say together: figures and plots, types of query,
 // gaps, signals, keywords, and what another threshold would change. One call
 // brings every table; the replay is asked for when somebody looks at it.
-import { Button, Card, Empty, Link, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet, useMemo } from '../lib/ui.js';
+import { Button, Card, Empty, Link, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet,
+  useMemo } from '../lib/ui.js';
 import { withFilters } from '../lib/filters.js';
 import { Table } from '../lib/list.js';
 import { Figure } from '../lib/figure.js';
@@ -15,20 +16,24 @@ import { Threshold } from './analytics_threshold.js';
 import { GateFigures } from './analytics_gate.js';
 
 const WINDOWS = [['24h', '24 hours'], ['7d', '7 days'], ['30d', '30 days'], ['90d', '90 days'], ['365d', 'a year']];
-const TABS = [['overview', 'Overview'], ['types', 'Types of query'], ['signals', 'Signals and keywords'], ['threshold', 'Threshold'], ['gate', 'Gate']];
+const TABS = [['overview', 'Overview'], ['types', 'Types of query'], ['signals', 'Signals and keywords'],
+  ['threshold', 'Threshold'], ['gate', 'Gate']];
 
 /** What is known of how many, or when it will be. */
 function knownOf(s, followUpMs) {
   if (s.looked_at === s.decisions) return 'of all';
-  return s.looked_at ? `of the ${num(s.looked_at)} looked at so far` : followUpMs ? `known ${duration(followUpMs)} after an answer` : 'known once answers are looked at';
+  return s.looked_at ? `of the ${num(s.looked_at)} looked at so far` : followUpMs
+    ? `known ${duration(followUpMs)} after an answer` : 'known once answers are looked at';
 }
 
 /** Why figures are missing that one would expect at once. */
 function NotYet({ s, followUpMs }) {
   const left = s.decisions - s.looked_at;
   if (!left) return null;
-  return html`<p class="hint" role="note">${count(left, 'decision')} of ${num(s.decisions)} ${left === 1 ? 'has' : 'have'} not been looked at yet: errors, length and time are counted, and a verdict is given,
-    ${followUpMs ? ` ${duration(followUpMs)} after the answer, when it is clear how the conversation went on` : ' at the next look'}. How agents are doing right now is on <${Link} to="/agents">Agents<//>.</p>`;
+  return html`<p class="hint" role="note">${count(left, 'decision')} of ${num(s.decisions)} ${left === 1 ? 'has'
+    : 'have'} not been looked at yet: errors, length and time are counted, and a verdict is given,
+    ${followUpMs ? ` ${duration(followUpMs)} after the answer, when it is clear how the conversation went on`
+      : ' at the next look'}. How agents are doing right now is on <${Link} to="/agents">Agents<//>.</p>`;
 }
 
 function Summary({ s, followUpMs }) {
@@ -39,9 +44,11 @@ function Summary({ s, followUpMs }) {
     <${Figure} name="mean confidence" value=${num(s.confidence, 3)} more=${`${num(s.margin, 3)} ahead of the second`}/>
     <${Figure} name="corrected" value=${pct(s.override_rate, 1)} more=${`${num(s.overrides)} of ${num(s.decisions)}`}/>
     <${Figure} name="error rate" value=${pct(s.error_rate, 1)} more=${known}/>
-    <${Figure} name="mean length of an answer" value=${s.answer_chars === null ? '–' : `${num(Math.round(s.answer_chars))} chars`} more=${known}/>
+    <${Figure} name="mean length of an answer" value=${s.answer_chars === null ? '–'
+      : `${num(Math.round(s.answer_chars))} chars`} more=${known}/>
     <${Figure} name="mean time to answer" value=${duration(s.latency_ms)} more=${known}/>
-    <${Figure} name="went well" value=${s.open === s.decisions ? '–' : num(s.positive)} more=${`${num(s.negative)} badly, ${num(s.neutral)} neither, ${num(s.open)} open`}/>
+    <${Figure} name="went well" value=${s.open === s.decisions ? '–' : num(s.positive)}
+      more=${`${num(s.negative)} badly, ${num(s.neutral)} neither, ${num(s.open)} open`}/>
   </div><${NotYet} s=${s} followUpMs=${followUpMs}/>`;
 }
 
@@ -56,7 +63,8 @@ function fill(rows, spanMs, untilMs) {
   const first = Math.min(rows[0]?.from_ms ?? last, last - (FEWEST - 1) * spanMs);
   const by = new Map(rows.map((r) => [r.from_ms, r]));
   const times = Array.from({ length: (last - first) / spanMs + 1 }, (_, i) => first + i * spanMs);
-  return { x: times.map((t) => t / 1000), values: (key, none = null) => times.map((t) => (by.has(t) ? by.get(t)[key] : none)) };
+  return { x: times.map((t) => t / 1000), values: (key, none = null) =>
+    times.map((t) => (by.has(t) ? by.get(t)[key] : none)) };
 }
 
 function Times({ data }) {
@@ -64,11 +72,15 @@ function Times({ data }) {
   const plots = useMemo(() => {
     const t = fill(data.days || data.hours, isDays ? 86400e3 : 3600e3, data.until_ms);
     const share = (v) => pct(v, v > 0 && v < 0.1 ? 1 : 0);
-    const one = (label, tone, key, format, more) => ({ label, tone, values: t.values(key, key === 'decisions' ? 0 : null), format, ...more });
+    const one = (label, tone, key, format, more) => ({ label, tone,
+      values: t.values(key, key === 'decisions' ? 0 : null), format, ...more });
     return [
-      { label: 'Decisions', x: t.x, series: [one('decisions', '--accent', 'decisions', (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true })] },
-      { label: 'Confidence', x: t.x, most: 1, series: [one('mean confidence', '--s-semantic', 'confidence', (v) => num(v, 2)), one('mean margin', '--s-performance', 'margin', (v) => num(v, 2), { dash: [5, 4] })] },
-      { label: 'Corrections and errors', x: t.x, most: 0.1, series: [one('corrected', '--s-keyword', 'override_rate', share), one('errors', '--bad', 'error_rate', share, { dash: [5, 4] })] },
+      { label: 'Decisions', x: t.x, series: [one('decisions', '--accent', 'decisions',
+        (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true })] },
+      { label: 'Confidence', x: t.x, most: 1, series: [one('mean confidence', '--s-semantic', 'confidence',
+        (v) => num(v, 2)), one('mean margin', '--s-performance', 'margin', (v) => num(v, 2), { dash: [5, 4] })] },
+      { label: 'Corrections and errors', x: t.x, most: 0.1, series: [one('corrected', '--s-keyword', 'override_rate',
+        share), one('errors', '--bad', 'error_rate', share, { dash: [5, 4] })] },
       { label: 'Time to answer', x: t.x, most: 20, series: [one('mean time', '--s-recency', 'latency_ms', duration)] },
     ];
   }, [data]);
@@ -76,17 +88,23 @@ function Times({ data }) {
   const { x } = plots[0];
   const isShort = x.at(-1) - x[0] <= 2 * 86400;
   const tick = (s) => (isShort ? clock : day).format(new Date(s * 1000));
-  return html`<${Card} title="Over time" actions=${html`<span class="faint">${isDays ? 'by day (UTC)' : 'by hour'}</span><${Csv} table=${isDays ? 'days' : 'hours'} params=${{ since: data.since_ms, until: data.until_ms }}/>`}>
-    <div class="plots">${plots.map((p) => html`<${Plot} key=${p.label} ...${p} isUtc=${isDays} atFormat=${at} xFormat=${tick}/>`)}</div><//>`;
+  return html`<${Card} title="Over time" actions=${html`<span
+    class="faint">${isDays ? 'by day (UTC)' : 'by hour'}</span>
+      <${Csv} table=${isDays ? 'days' : 'hours'} params=${{ since: data.since_ms, until: data.until_ms }}/>`}>
+    <div class="plots">
+      ${plots.map((p) => html`<${Plot} key=${p.label} ...${p} isUtc=${isDays} atFormat=${at}
+        xFormat=${tick}/>`)}</div><//>`;
 }
 
 const AGENT_COLUMNS = [
   { key: 'agent', title: 'Agent', render: (r) => html`<${Name} agent=${r.agent}/>` },
-  { key: 'n', title: 'Decisions', align: 'right', render: (r) => html`<a href=${`#/decisions?agent=${encodeURIComponent(r.agent)}`}>${num(r.decisions)}</a>` },
+  { key: 'n', title: 'Decisions', align: 'right', render: (r) =>
+    html`<a href=${`#/decisions?agent=${encodeURIComponent(r.agent)}`}>${num(r.decisions)}</a>` },
   { key: 'c', title: 'Confidence', align: 'right', render: (r) => num(r.confidence, 3) },
   { key: 'o', title: 'Corrected', align: 'right', render: (r) => `${num(r.overrides)} (${pct(r.override_rate)})` },
   { key: 'e', title: 'Errors', align: 'right', render: (r) => pct(r.error_rate, 1) },
-  { key: 'a', title: 'Length of answer', align: 'right', render: (r) => (r.answer_chars === null ? '–' : `${num(Math.round(r.answer_chars))} chars`) },
+  { key: 'a', title: 'Length of answer', align: 'right', render: (r) =>
+    (r.answer_chars === null ? '–' : `${num(Math.round(r.answer_chars))} chars`) },
   { key: 'l', title: 'Time to answer', align: 'right', render: (r) => duration(r.latency_ms) },
   { key: 'v', title: 'Well / badly', align: 'right', render: (r) => `${num(r.positive)} / ${num(r.negative)}` },
 ];
@@ -94,37 +112,49 @@ const AGENT_COLUMNS = [
 function Overview({ data, params }) {
   return html`<${Summary} s=${data.summary[0]} followUpMs=${data.follow_up_ms}/><${Times} data=${data}/>
     <${Card} title="Agents" actions=${html`<${Csv} table="agents" params=${params}/>`}>
-      <${Table} columns=${AGENT_COLUMNS} rows=${data.agents} rowKey=${(r) => r.agent} label="Agents, the most decisions first"/><//>`;
+      <${Table} columns=${AGENT_COLUMNS} rows=${data.agents} rowKey=${(r) => r.agent}
+        label="Agents, the most decisions first"/><//>`;
 }
 
 function Nothing({ window }) {
-  return html`<${Empty} title=${`No decisions in the last ${WINDOWS.find(([id]) => id === window)?.[1] || window}`} command=${['build/signalbox send "why is my query slow?"', 'build/signalbox decisions stats']}>
-    Once messages have been routed, this shows how sure the choices were, who was corrected, what nobody covers well, which keywords mislead, and what another threshold would change. Send some:<//>`;
+  return html`<${Empty} title=${`No decisions in the last ${WINDOWS.find(([id]) => id === window)?.[1] || window}`}
+    command=${['build/signalbox send "why is my query slow?"', 'build/signalbox decisions stats']}>
+    Once messages have been routed, this shows how sure the choices were, who was corrected, what nobody covers well,
+      which keywords mislead, and what another threshold would change. Send some:<//>`;
 }
 
 function Shown({ tab, data, params }) {
   if (tab === 'types') return html`<${Types} data=${data} params=${params}/><${Gaps} data=${data} params=${params}/>`;
-  if (tab === 'signals') return html`<${Signals} data=${data} params=${params}/><${Keywords} data=${data} params=${params}/>`;
+  if (tab === 'signals') return html`<${Signals} data=${data} params=${params}/>
+    <${Keywords} data=${data} params=${params}/>`;
   if (tab === 'threshold') return html`<${Threshold} params=${params}/>`;
   return html`<${Overview} data=${data} params=${params}/>`;
 }
 
 export default function AnalyticsPage({ query, go }) {
-  const window = WINDOWS.some(([id]) => id === query.window) || /^[1-9]\d{0,4}[mhdw]$/.test(query.window || '') ? query.window : '7d';
+  const window = WINDOWS.some(([id]) => id === query.window) || /^[1-9]\d{0,4}[mhdw]$/.test(query.window || '')
+    ? query.window : '7d';
   const tab = TABS.some(([id]) => id === query.tab) ? query.tab : 'overview';
   const params = useMemo(() => ({ window }), [window]);
   const { data, error, reload } = useGet(tab === 'gate' ? null : '/api/analytics/all', params);
   const set = (more) => go(withFilters('/analytics', more));
-  useEffect(() => document.querySelector('[role="tab"][aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [tab]);
+  useEffect(() => document.querySelector('[role="tab"][aria-selected="true"]')?.scrollIntoView({ block: 'nearest',
+    inline: 'nearest' }), [tab]);
   const known = WINDOWS.some(([id]) => id === window) ? WINDOWS : [...WINDOWS, [window, window]];
   return html`<${Page} title="Analytics" lead="What many decisions say together." actions=${tab !== 'gate' && html`
-      <label class="window">of the last <select value=${window} onChange=${(e) => set({ window: e.target.value })}>${known.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select></label>
+      <label class="window">of the last <select value=${window}
+        onChange=${(e) => set({ window: e.target.value })}>${known.map(([id, name]) =>
+          html`<option key=${id} value=${id}>${name}</option>`)}</select></label>
       <${Button} onClick=${reload}>Count again<//>`}>
-    <${Tabs} label="Parts of the analytics" current=${tab} onChange=${(id) => set({ tab: id })} tabs=${TABS.map(([id, label]) => ({ id, label }))}/>
+    <${Tabs} label="Parts of the analytics" current=${tab} onChange=${(id) => set({ tab: id })}
+      tabs=${TABS.map(([id, label]) => ({ id, label }))}/>
     <div role="tabpanel" class="stack-cards" aria-label=${TABS.find(([id]) => id === tab)[1]}>
-      ${tab === 'gate' ? html`<${GateFigures}/>` : error ? html`<${Problem} error=${error} onRetry=${reload}/>` : !data ? html`<${Loading} what="Counting"/>`
-        : !data.decisions_read ? html`<${Nothing} window=${window}/>` : html`<${Shown} tab=${tab} data=${data} params=${params}/>`}
-      ${tab !== 'gate' && data && !data.is_complete && html`<p class="note">Only the newest ${num(data.decisions_read)} decisions of that time were counted.</p>`}
+      ${tab === 'gate' ? html`<${GateFigures}/>` : error ? html`<${Problem} error=${error} onRetry=${reload}/>` : !data
+        ? html`<${Loading} what="Counting"/>`
+        : !data.decisions_read ? html`<${Nothing} window=${window}/>`
+          : html`<${Shown} tab=${tab} data=${data} params=${params}/>`}
+      ${tab !== 'gate' && data && !data.is_complete && html`<p
+        class="note">Only the newest ${num(data.decisions_read)} decisions of that time were counted.</p>`}
     </div>
   <//>`;
 }

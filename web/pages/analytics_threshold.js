@@ -1,7 +1,8 @@
 // What another threshold would change: the records of the window decided again
 // by every hundredth, in one call; the slider moves over what is there, and the
 // decisions that would change are fetched once it rests.
-import { Badge, Card, Command, Empty, Loading, Name, Problem, Text, html, useEffect, useGet, useMemo, useState } from '../lib/ui.js';
+import { Badge, Card, Command, Empty, Loading, Name, Problem, Text, html, useEffect, useGet, useMemo,
+  useState } from '../lib/ui.js';
 import { get } from '../lib/api.js';
 import { Table } from '../lib/list.js';
 import { Plot } from '../lib/plot.js';
@@ -9,14 +10,19 @@ import { count, num, pct } from '../lib/format.js';
 import { Csv } from './analytics_csv.js';
 
 const REST_MS = 300;
-const OUTCOMES = { better: ['good', 'better: somebody said so'], worse: ['bad', 'worse: it went well as it was'], 'as bad': ['calm', 'as bad: a third was right'], 'was bad': ['warn', 'it went badly as it was'], unknown: ['calm', 'not known'] };
+const OUTCOMES = { better: ['good', 'better: somebody said so'], worse: ['bad', 'worse: it went well as it was'],
+  'as bad': ['calm', 'as bad: a third was right'], 'was bad': ['warn', 'it went badly as it was'],
+    unknown: ['calm', 'not known'] };
 
 const COLUMNS = [
-  { key: 'text', title: 'Message', render: (c) => html`<a href=${`#/decisions/${encodeURIComponent(c.id)}`}><${Text} text=${c.text} max=${160}/></a>` },
+  { key: 'text', title: 'Message', render: (c) => html`<a href=${`#/decisions/${encodeURIComponent(c.id)}`}>
+    <${Text} text=${c.text} max=${160}/></a>` },
   { key: 'score', title: 'Best', align: 'right', render: (c) => num(c.best_score, 3) },
   { key: 'from', title: 'Went to', render: (c) => html`<${Name} agent=${c.from}/>` },
-  { key: 'to', title: 'Would go to', render: (c) => (c.to ? html`<${Name} agent=${c.to}/>` : html`<span class="faint">nobody</span>`) },
-  { key: 'outcome', title: 'That would be', render: (c) => html`<${Badge} tone=${OUTCOMES[c.outcome]?.[0]}>${OUTCOMES[c.outcome]?.[1] || c.outcome}<//>` },
+  { key: 'to', title: 'Would go to', render: (c) => (c.to ? html`<${Name} agent=${c.to}/>`
+    : html`<span class="faint">nobody</span>`) },
+  { key: 'outcome', title: 'That would be', render: (c) => html`<${Badge}
+    tone=${OUTCOMES[c.outcome]?.[0]}>${OUTCOMES[c.outcome]?.[1] || c.outcome}<//>` },
 ];
 
 /** Those that would change at a threshold, asked for once it rests. */
@@ -34,24 +40,32 @@ function useChanges(at, params) {
 
 function Sentence({ row, n }) {
   if (!row.changed) return html`<p class="threshold-said">All ${num(n)} decisions would have gone where they went.</p>`;
-  const parts = [row.to_default && `${num(row.to_default)} to the default agent`, row.to_agent && `${num(row.to_agent)} from the default agent to one that fits`,
+  const parts = [row.to_default && `${num(row.to_default)} to the default agent`,
+    row.to_agent && `${num(row.to_agent)} from the default agent to one that fits`,
     row.to_nobody && `${num(row.to_nobody)} to nobody`].filter(Boolean);
   const others = row.changed - row.to_default - row.to_agent - row.to_nobody;
   if (others > 0) parts.push(`${num(others)} to another agent`);
-  return html`<p class="threshold-said"><strong>${num(row.changed)} of ${num(n)}</strong> would have gone elsewhere: ${parts.join(', ')}.</p>`;
+  return html`<p
+    class="threshold-said">
+      <strong>${num(row.changed)} of ${num(n)}</strong> would have gone elsewhere: ${parts.join(', ')}.</p>`;
 }
 
 function Known({ row }) {
-  const boxes = [['better', row.better, 'good'], ['worse', row.worse, 'bad'], ['as bad', row.as_bad, 'calm'], ['bad anyway', row.was_bad, 'warn'], ['not known', row.unknown, 'calm']];
-  return html`<div class="actions known" role="group" aria-label="What is known of those that would change">${boxes.map(([name, value, tone]) => html`<${Badge} key=${name} tone=${value ? tone : 'calm'}>${num(value)} ${name}<//>`)}</div>`;
+  const boxes = [['better', row.better, 'good'], ['worse', row.worse, 'bad'], ['as bad', row.as_bad, 'calm'],
+    ['bad anyway', row.was_bad, 'warn'], ['not known', row.unknown, 'calm']];
+  return html`<div class="actions known" role="group" aria-label="What is known of those that would change">
+    ${boxes.map(([name, value, tone]) => html`<${Badge} key=${name}
+      tone=${value ? tone : 'calm'}>${num(value)} ${name}<//>`)}</div>`;
 }
 
 function Changes({ at, changes, params }) {
   const isOld = changes.at !== at;
   if (changes.error) return html`<${Problem} error=${changes.error}/>`;
   if (!changes.data) return html`<${Loading} what="Looking for those that would change"/>`;
-  return html`<${Card} title=${`What would change at ${num(at, 2)}`} actions=${html`<${Csv} table="changes" params=${{ ...params, at }}/>`}>
-    <div class=${isOld ? 'is-old' : ''} aria-busy=${isOld}><${Table} columns=${COLUMNS} rows=${changes.data.items} rowKey=${(c) => c.id} label=${`Decisions that a threshold of ${num(at, 2)} would change`}
+  return html`<${Card} title=${`What would change at ${num(at, 2)}`}
+    actions=${html`<${Csv} table="changes" params=${{ ...params, at }}/>`}>
+    <div class=${isOld ? 'is-old' : ''} aria-busy=${isOld}><${Table} columns=${COLUMNS} rows=${changes.data.items}
+      rowKey=${(c) => c.id} label=${`Decisions that a threshold of ${num(at, 2)} would change`}
       empty=${html`<p class="faint">Nothing would change.</p>`}/>
     ${changes.data.items.length === 100 && html`<p class="hint">The newest hundred; there may be more.</p>`}</div><//>`;
 }
@@ -61,18 +75,29 @@ function Slider({ data, at, setAt, params }) {
   const n = data.decisions_read;
   const x = useMemo(() => data.items.map((r) => r.threshold), [data]);
   const series = useMemo(() => {
-    const of = (label, tone, value, dash) => ({ label, tone, values: data.items.map((r) => value(r) / n), format: (v) => pct(v), dash });
-    return [of('by score', '--s-semantic', (r) => r.by_score), of('by default', '--s-keyword', (r) => r.by_default, [5, 4]), of('go elsewhere', '--bad', (r) => r.changed, [2, 3])];
+    const of = (label, tone, value, dash) => ({ label, tone, values: data.items.map((r) => value(r) / n),
+      format: (v) => pct(v), dash });
+    return [of('by score', '--s-semantic', (r) => r.by_score),
+      of('by default', '--s-keyword', (r) => r.by_default, [5, 4]),
+        of('go elsewhere', '--bad', (r) => r.changed, [2, 3])];
   }, [data]);
-  return html`<${Card} title="What another threshold would change" actions=${html`<${Csv} table="thresholds" params=${params}/>`}>
-    <p class="hint">A score must reach the threshold, or the default agent gets the message. The ${count(n, 'decision')} of this time are decided again by every hundredth, all else as it was then.</p>
-    <div class="slider"><p><label for="threshold">Threshold</label> <strong>${num(at, 2)}</strong>${at.toFixed(2) === data.threshold.toFixed(2) && html` <span class="faint">the one that holds now</span>`}</p>
-      <input id="threshold" type="range" data-search min="0" max="1" step="0.01" value=${at} aria-valuetext=${`${num(at, 2)}: ${num(row.changed)} of ${num(n)} would go elsewhere`} onInput=${(e) => setAt(Number(e.target.value))}/></div>
+  return html`<${Card} title="What another threshold would change"
+    actions=${html`<${Csv} table="thresholds" params=${params}/>`}>
+    <p class="hint">A score must reach the threshold, or the default agent gets the message. The ${count(n,
+      'decision')} of this time are decided again by every hundredth, all else as it was then.</p>
+    <div class="slider"><p><label for="threshold">Threshold</label> <strong>${num(at, 2)}</strong>
+      ${at.toFixed(2) === data.threshold.toFixed(2) && html` <span class="faint">the one that holds now</span>`}</p>
+      <input id="threshold" type="range" data-search min="0" max="1" step="0.01" value=${at}
+        aria-valuetext=${`${num(at, 2)}: ${num(row.changed)} of ${num(n)} would go elsewhere`}
+          onInput=${(e) => setAt(Number(e.target.value))}/></div>
     <div role="status" aria-live="polite"><${Sentence} row=${row} n=${n}/><${Known} row=${row}/></div>
-    ${row.not_known > 0 && html`<p class="hint">${num(row.not_known)} hang on a language model that was not asked then.</p>`}
-    <${Plot} label="Shares of the decisions, by threshold" x=${x} series=${series} isTime=${false} height=${190} most=${1} atFormat=${(v) => num(v, 2)} xFormat=${(v) => String(Number(v.toFixed(2)))} rest=${Math.round(at * 100)}
+    ${row.not_known > 0
+      && html`<p class="hint">${num(row.not_known)} hang on a language model that was not asked then.</p>`}
+    <${Plot} label="Shares of the decisions, by threshold" x=${x} series=${series} isTime=${false} height=${190}
+      most=${1} atFormat=${(v) => num(v, 2)} xFormat=${(v) => String(Number(v.toFixed(2)))} rest=${Math.round(at * 100)}
       marks=${[{ at: data.threshold, tone: '--soft', dash: true }, { at, tone: '--ink' }]}/>
-    <p class="hint">Dashed: what holds now, ${num(data.threshold, 2)}. To try more than the threshold, or to set it: <code>routing.threshold</code> in the configuration.</p>
+    <p class="hint">Dashed: what holds now, ${num(data.threshold,
+      2)}. To try more than the threshold, or to set it: <code>routing.threshold</code> in the configuration.</p>
     <${Command} text=${`build/signalbox replay --set routing.threshold=${num(at, 2)}`}/>
   <//>`;
 }
@@ -83,8 +108,12 @@ export function Threshold({ params }) {
   const at = chosen ?? (data ? Math.round(data.threshold * 100) / 100 : null);
   if (error) return html`<${Problem} error=${error} onRetry=${reload}/>`;
   if (!data) return html`<${Loading} what="Deciding everything again, by a hundred thresholds"/>`;
-  if (!data.items.length) return html`<${Empty} title="No decisions in this time">Once there are some, a slider shows who would have got what by another threshold.<//>`;
-  return html`<${Slider} data=${data} at=${at} setAt=${setAt} params=${params}/><${Samples} at=${at} params=${params}/>`;
+  if (!data.items.length)
+    return html`<${Empty}
+      title="No decisions in this time">Once there are some, a slider shows who would have got what by another
+        threshold.<//>`;
+  return html`<${Slider} data=${data} at=${at} setAt=${setAt} params=${params}/>
+    <${Samples} at=${at} params=${params}/>`;
 }
 
 function Samples({ at, params }) {

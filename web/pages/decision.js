@@ -1,6 +1,7 @@
 // One decision, whole: what was asked, who was compared, by which settings,
 // what the gate said, and what came of it.
-import { Age, Badge, Card, Facts, Id, Link, Loading, Name, Page, Problem, Status, Text, Time, html, useGet } from '../lib/ui.js';
+import { Age, Badge, Card, Facts, Id, Link, Loading, Name, Page, Problem, Status, Text, Time, html,
+  useGet } from '../lib/ui.js';
 import { path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { Candidates, Verdict } from '../lib/candidates.js';
@@ -8,18 +9,22 @@ import { Envelope, envelopeOf } from '../lib/message.js';
 import { duration, num } from '../lib/format.js';
 import { Judge, TryAgain, mayBeCut } from './decision_teach.js';
 
-const GATES = { ROUTE_IMMEDIATELY: 'it could go at once', HOLD_PENDING_INPUT: 'something had to happen first', HOLD_PENDING_CAPACITY: 'the agent had enough to do',
-  PAUSE_ALL_SUBMISSIONS: 'a safety gate was closed', ESCALATE_TO_HUMAN: 'a person had to decide', DROP_SILENTLY: 'it repeated another' };
+const GATES = { ROUTE_IMMEDIATELY: 'it could go at once', HOLD_PENDING_INPUT: 'something had to happen first',
+  HOLD_PENDING_CAPACITY: 'the agent had enough to do',
+  PAUSE_ALL_SUBMISSIONS: 'a safety gate was closed', ESCALATE_TO_HUMAN: 'a person had to decide',
+    DROP_SILENTLY: 'it repeated another' };
 
 function Gate({ d }) {
   if (!d.gate) return null;
   return html`<span><${Status} status=${d.gate}/> <span class="faint">${GATES[d.gate]}</span>
-    ${d.gate_rule && html`<br/>rule <code><${Text} text=${d.gate_rule} max=${128}/></code>`}${d.gate_reason && html`<br/><${Text} text=${d.gate_reason}/>`}</span>`;
+    ${d.gate_rule && html`<br/>rule <code><${Text} text=${d.gate_rule} max=${128}/></code>`}
+      ${d.gate_reason && html`<br/><${Text} text=${d.gate_reason}/>`}</span>`;
 }
 
 function Override({ d }) {
   if (!d.overridden_to) return null;
-  return html`<span>should have gone to <${Name} agent=${d.overridden_to}/>, says <${Text} text=${d.overridden_by || 'somebody'} max=${64} line=${true}/> <${Age} ms=${d.overridden_ms}/></span>`;
+  return html`<span>should have gone to <${Name} agent=${d.overridden_to}/>, says <${Text}
+    text=${d.overridden_by || 'somebody'} max=${64} line=${true}/> <${Age} ms=${d.overridden_ms}/></span>`;
 }
 
 const known = (value, show) => (value === null || value === undefined ? null : show(value));
@@ -29,7 +34,8 @@ function Outcome({ d }) {
   const isOpen = d.verdict === 'open';
   return html`<${Card} title="What came of it">
     <${Facts} facts=${[
-      ['Verdict', html`<${Status} status=${d.verdict}/>${d.verdict_ms ? html` <span class="faint"><${Age} ms=${d.verdict_ms}/></span>` : ''}`],
+      ['Verdict', html`<${Status} status=${d.verdict}/>${d.verdict_ms
+        ? html` <span class="faint"><${Age} ms=${d.verdict_ms}/></span>` : ''}`],
       ['Corrected', d.overridden_to && html`<${Override} d=${d}/>`],
       ['Answer', known(d.answer_chars, (n) => `${num(n)} characters`)],
       ['Took', known(d.latency_ms, duration)],
@@ -37,31 +43,42 @@ function Outcome({ d }) {
       ['Followed up', d.followed ? 'yes, in time' : null],
       ['Gate', d.gate && html`<${Gate} d=${d}/>`],
     ]}/>
-    ${isOpen && html`<p class="hint">Open until the time for a follow-up is over, or until somebody says whether it was right.</p>`}
+    ${isOpen && html`<p
+      class="hint">Open until the time for a follow-up is over, or until somebody says whether it was right.</p>`}
   <//>`;
 }
 
 function About({ d }) {
   const source = Object.entries(d.source || {}), envelope = envelopeOf(d.text);
   return html`<${Card} title="The message">
-    ${envelope ? html`<${Envelope} envelope=${envelope} from=${d.requester}/>` : html`<p class="message-text"><${Text} text=${d.text} max=${1200}/></p>`}
-    ${mayBeCut(d) && html`<p class="hint">A decision keeps the first 1024 bytes of its message; <${Link} to=${`/tasks/${encodeURIComponent(d.task_id)}`}>its task<//> has all of it.</p>`}
+    ${envelope ? html`<${Envelope} envelope=${envelope} from=${d.requester}/>`
+      : html`<p class="message-text"><${Text} text=${d.text} max=${1200}/></p>`}
+    ${mayBeCut(d) && html`<p class="hint">A decision keeps the first 1024 bytes of its message; <${Link}
+      to=${`/tasks/${encodeURIComponent(d.task_id)}`}>its task<//> has all of it.</p>`}
     <${Facts} facts=${[
-      ['From', html`<${Text} text=${d.requester} max=${64} line=${true}/>${d.by_agent ? ' (an agent)' : ''}${d.org ? html` <span class="faint">of <${Text} text=${d.org} max=${64} line=${true}/></span>` : ''}`],
+      ['From', html`<${Text} text=${d.requester} max=${64} line=${true}/>${d.by_agent ? ' (an agent)' : ''}
+        ${d.org ? html` <span class="faint">of <${Text} text=${d.org} max=${64} line=${true}/></span>` : ''}`],
       ['When', html`<${Time} ms=${d.at_ms}/> <span class="faint">(<${Age} ms=${d.at_ms}/>)</span>`],
       ['Task', html`<${Id} id=${d.task_id} to=${`/tasks/${d.task_id}`}/>${d.turn > 1 ? ` turn ${d.turn}` : ''}`],
-      ['Conversation', d.conversation_id && html`<a class="id" href=${`#/decisions?conversation=${encodeURIComponent(d.conversation_id)}`}><${Text} text=${d.conversation_id} max=${48} line=${true}/></a>`],
+      ['Conversation', d.conversation_id && html`<a class="id"
+        href=${`#/decisions?conversation=${encodeURIComponent(d.conversation_id)}`}>
+          <${Text} text=${d.conversation_id} max=${48} line=${true}/></a>`],
       ['Had been with', d.stuck_to && html`<${Name} agent=${d.stuck_to}/>`],
       ['Asked for', d.executor && html`<${Name} agent=${d.executor}/>`],
-      ['Came from', source.length ? html`<${Text} text=${source.map(([k, v]) => `${k}: ${typeof v === 'string' ? v : JSON.stringify(v)}`).join(', ')} max=${200}/>` : null],
+      ['Came from',
+        source.length
+          ? html`<${Text} text=${source.map(([k, v]) => `${k}: ${typeof v === 'string' ? v : JSON.stringify(v)}`)
+            .join(', ')} max=${200}/>` : null],
     ]}/>
   <//>`;
 }
 
 function Intent({ intent }) {
   if (!intent) return null;
-  return html`<span>${intent.good ? html`said <${Name} agent=${intent.agent}/> with ${num(intent.confidence, 2)}` : html`did not count: <${Text} text=${intent.why} max=${200}/>`}
-    ${intent.reasoning && html`<br/><span class="faint"><${Text} text=${intent.reasoning} max=${300}/></span>`} <span class="faint">in ${duration(intent.took_ms)}</span></span>`;
+  return html`<span>${intent.good ? html`said <${Name} agent=${intent.agent}/> with ${num(intent.confidence, 2)}`
+    : html`did not count: <${Text} text=${intent.why} max=${200}/>`}
+    ${intent.reasoning && html`<br/><span class="faint"><${Text} text=${intent.reasoning} max=${300}/></span>`} <span
+      class="faint">in ${duration(intent.took_ms)}</span></span>`;
 }
 
 function MadeFrom({ d }) {
@@ -69,7 +86,8 @@ function MadeFrom({ d }) {
   return html`<${Card} title="What it was made from">
     <${Facts} facts=${[
       ['Threshold', num(r.threshold, 2)],
-      ['Weights', `meaning ${num(w.semantic, 2)}, record ${num(w.performance, 2)}, keyword ${num(w.keyword, 2)}, recent ${num(w.recency, 2)}`],
+      ['Weights', `meaning ${num(w.semantic, 2)}, record ${num(w.performance, 2)}, keyword ${num(w.keyword,
+        2)}, recent ${num(w.recency, 2)}`],
       ['Default agent', r.default_agent && html`<${Name} agent=${r.default_agent}/>`],
       ['Layers off', r.layers_off.length ? r.layers_off.join(', ') : null],
       ['Explored', d.explored ? 'yes: a close runner-up got it, to see how it does' : null],
@@ -77,8 +95,10 @@ function MadeFrom({ d }) {
       ['Configuration', html`<code>${v.config}</code>`],
       ['Registry', `version ${num(v.registry)}`],
       ['Learning', `version ${num(v.learning)}`],
-      ['Model', v.model && html`<span><${Text} text=${v.model} max=${64} line=${true}/> <code class="faint">${(v.model_hash || '').slice(0, 12)}</code></span>`],
-      ['Type of query', d.type ? html`<${Link} to=${`/decisions?type=${d.type}`}>${d.type}<//> <span class="faint">(<${Link} to="/analytics?tab=types">all types<//>)</span>` : null],
+      ['Model', v.model && html`<span><${Text} text=${v.model} max=${64} line=${true}/> <code
+        class="faint">${(v.model_hash || '').slice(0, 12)}</code></span>`],
+      ['Type of query', d.type ? html`<${Link} to=${`/decisions?type=${d.type}`}>${d.type}<//> <span
+        class="faint">(<${Link} to="/analytics?tab=types">all types<//>)</span>` : null],
     ]}/>
     <p class="hint">The record is enough to decide again, to the last bit: <code>build/signalbox replay</code>.</p>
   <//>`;
@@ -87,7 +107,8 @@ function MadeFrom({ d }) {
 export function Decision({ id }) {
   const { data: d, error, reload } = useGet(path`/api/decisions/${id}`);
   useRefresh(['decision.', 'task.'], reload, 1000, (entry) => entry.task_id === d?.task_id);
-  if (error) return html`<${Page} title="Decision"><${Problem} error=${error} onRetry=${reload}/><p><${Link} to="/decisions">All decisions<//></p><//>`;
+  if (error) return html`<${Page} title="Decision"><${Problem} error=${error} onRetry=${reload}/>
+    <p><${Link} to="/decisions">All decisions<//></p><//>`;
   if (!d) return html`<${Page} title="Decision"><${Loading}/><//>`;
   return html`<${Page} title="Decision" lead=${html`<${Link} to="/decisions">Decisions<//> · <code>${d.id}</code>`}>
     <div class="decision">

@@ -20,7 +20,8 @@ async function wholeText(d) {
   const task = await get(path`/api/tasks/${d.task_id}`).catch(() => null);
   const turn = task?.turn === d.turn ? task : task?.turns?.find((t) => t.turn === d.turn);
   if (!turn?.text?.startsWith(d.text))
-    throw new Error(`The record has the first ${KEPT_BYTES} bytes of this message, and its task has them no more: by a part of it, it would be another decision.`);
+    throw new Error(`The record has the first ${KEPT_BYTES} bytes of this message, and its task has them no more: `
+      + `by a part of it, it would be another decision.`);
   return turn.text;
 }
 
@@ -38,9 +39,11 @@ export function Judge({ d, onSaid }) {
   };
   const correct = async (agent) => {
     const said = await post(path`/api/decisions/${d.id}/override`, body({ agent }));
-    toast(`${said.overridden_to ? `Corrected to ${said.overridden_to}.` : 'Taken back.'}${said.switched ? ' The conversation is with it from now on.' : ''}`);
+    toast(`${said.overridden_to ? `Corrected to ${said.overridden_to}.` : 'Taken back.'}${said.switched
+      ? ' The conversation is with it from now on.' : ''}`);
     const to = said.overridden_to || d.agent;
-    setLearnt(await wholeText(d).then((text) => lookAgain(d, to, text), () => ({ text: d.text, to, then: d, now: null })));
+    setLearnt(await wholeText(d).then((text) => lookAgain(d, to, text),
+      () => ({ text: d.text, to, then: d, now: null })));
     onSaid();
   };
   return html`<${Card} title="Was that right?">
@@ -49,10 +52,13 @@ export function Judge({ d, onSaid }) {
       ${d.overridden_to && html`<${Button} onClick=${() => correct(d.agent)}>Take the correction back<//>`}</div>
     <p class="choices-head">It should have gone to</p>
     <div class="choices" role="group" aria-label="Which agent should have had it?">${others.map((name) => html`
-      <${Button} key=${name} className="small" aria-pressed=${d.overridden_to === name} onClick=${() => correct(name)}><${Text} text=${name} max=${40} line=${true}/><//>`)}
-      <button type="button" class="link" aria-expanded=${isWide} onClick=${() => widen(!isWide)}>${others.length ? 'another…' : 'choose…'}</button></div>
+      <${Button} key=${name} className="small" aria-pressed=${d.overridden_to === name}
+        onClick=${() => correct(name)}><${Text} text=${name} max=${40} line=${true}/><//>`)}
+      <button type="button" class="link" aria-expanded=${isWide}
+        onClick=${() => widen(!isWide)}>${others.length ? 'another…' : 'choose…'}</button></div>
     ${isWide && html`<${OtherAgent} except=${[d.agent]} onChoose=${correct}/>
-      <${Field} label="Why (told in the feed)"><input value=${comment} maxlength="160" onInput=${(e) => setComment(e.target.value)}/><//>`}
+      <${Field} label="Why (told in the feed)"><input value=${comment} maxlength="160"
+        onInput=${(e) => setComment(e.target.value)}/><//>`}
     <${Learnt} learnt=${learnt}/>
   <//>`;
 }
@@ -62,13 +68,19 @@ const signed = (change) => (Math.abs(change) < 0.0005 ? '0.000' : `${change > 0 
 /** Everybody's score then and now, the best of now first. */
 function Compared({ then, now }) {
   const names = [...new Set([...now.candidates, ...(then.candidates || [])].map((c) => c.agent))].slice(0, COMPARED);
-  const mark = (decision, agent) => (decision.agent === agent ? html`<span class="chosen-mark" title="chosen" aria-label="chosen">➜ </span>` : '');
-  return html`<table class="compared"><caption class="off-screen">Scores when it was decided and now; an arrow marks who was chosen</caption>
-    <thead><tr><th scope="col">Agent</th><th scope="col" class="right">then</th><th scope="col" class="right">now</th><th scope="col" class="right">change</th></tr></thead>
+  const mark = (decision, agent) => (decision.agent === agent
+    ? html`<span class="chosen-mark" title="chosen" aria-label="chosen">➜ </span>` : '');
+  return html`<table
+    class="compared">
+      <caption class="off-screen">Scores when it was decided and now; an arrow marks who was chosen</caption>
+    <thead><tr><th scope="col">Agent</th><th scope="col" class="right">then</th><th scope="col" class="right">now</th>
+      <th scope="col" class="right">change</th></tr></thead>
     <tbody>${names.map((agent) => {
       const before = scoreOf(then, agent), after = scoreOf(now, agent);
       const change = before === undefined || after === undefined ? '–' : signed(after - before);
-      return html`<tr key=${agent}><th scope="row"><${Name} agent=${agent}/></th><td class="right">${mark(then, agent)}${num(before, 3)}</td><td class="right">${mark(now, agent)}${num(after, 3)}</td><td class="right">${change}</td></tr>`;
+      return html`<tr key=${agent}><th scope="row"><${Name} agent=${agent}/></th>
+        <td class="right">${mark(then, agent)}${num(before, 3)}</td>
+          <td class="right">${mark(now, agent)}${num(after, 3)}</td><td class="right">${change}</td></tr>`;
     })}</tbody></table>`;
 }
 
@@ -77,12 +89,17 @@ export function TryAgain({ d }) {
   const [now, setNow] = useState(null);
   const [error, setError] = useState(null);
   if (!can('send') || !d.text) return null;
-  const again = () => wholeText(d).then((text) => decideAgain(d, text)).then((found) => { setNow(found); setError(null); }, (e) => { setError(e); setNow(null); });
-  return html`<${Card} title="Then and now" actions=${html`<${Button} onClick=${again}>${now ? 'Again' : 'Decide again now'}<//>`}>
+  const again = () => wholeText(d).then((text) => decideAgain(d, text))
+    .then((found) => { setNow(found); setError(null); }, (e) => { setError(e); setNow(null); });
+  return html`<${Card} title="Then and now" actions=${html`<${Button}
+    onClick=${again}>${now ? 'Again' : 'Decide again now'}<//>`}>
     ${error && html`<${Problem} error=${error}/>`}
-    ${!now && !error && html`<p class="hint">Who would get this message today: with the agents, settings and lessons of now, seen with your eyes. Nothing is sent.</p>`}
+    ${!now && !error
+      && html`<p class="hint">Who would get this message today: with the agents, settings and lessons of now, seen with
+        your eyes. Nothing is sent.</p>`}
     ${now && html`<div class="then-now" role="status">
-        <div><h3>Then</h3><${Verdict} decision=${d}/></div><div><h3>Now</h3><${Verdict} decision=${now} isTrial=${true}/></div></div>
+        <div><h3>Then</h3><${Verdict} decision=${d}/></div><div><h3>Now</h3>
+          <${Verdict} decision=${now} isTrial=${true}/></div></div>
       ${(now.candidates || []).length > 0 && html`<${Compared} then=${d} now=${now}/>
         <details><summary>The signals of now</summary><${Candidates} decision=${now} limit=${8}/></details>`}`}
   <//>`;

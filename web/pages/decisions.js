@@ -1,9 +1,8 @@
 // Who got which message and why: searched and filtered by the server, page by
 // page; one of them whole is pages/decision.js.
 import { Age, Bar, Badge, Button, Empty, Field, Name, Page, Status, Text, html, useMemo, useState } from '../lib/ui.js';
-import { now } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
-import { Search, filtersAt } from '../lib/filters.js';
+import { Choice, SPANS, Search, filtersAt, sinceOf, timeOf } from '../lib/filters.js';
 import { List, usePages } from '../lib/list.js';
 import { brief } from '../lib/message.js';
 import { num } from '../lib/format.js';
@@ -11,42 +10,38 @@ import { LAYERS } from '../lib/candidates.js';
 import { Decision } from './decision.js';
 
 const VERDICTS = ['open', 'positive', 'negative', 'neutral'];
-const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', 86400e3], ['7d', 'last 7 days', 7 * 86400e3], ['30d', 'last 30 days', 30 * 86400e3]];
 const RARE = ['conversation', 'requester', 'since', 'until', 'min', 'max'];
-
-const timeOf = (text) => (text && !Number.isNaN(Date.parse(text)) ? Date.parse(text) : undefined);
-
-function sinceOf(value) {
-  const span = SPANS.find(([id]) => id === value);
-  return span ? Math.floor(now() - span[2]) : timeOf(value);
-}
 
 /** The address's filter as the server's. */
 function paramsOf(f, since) {
-  return { q: f.q, layer: f.layer, agent: f.agent, verdict: f.verdict, overridden: f.overridden, conversation_id: f.conversation, task_id: f.task,
+  return { q: f.q, layer: f.layer, agent: f.agent, verdict: f.verdict, overridden: f.overridden,
+    conversation_id: f.conversation, task_id: f.task,
     requester: f.requester, type: f.type, since, until: timeOf(f.until), min_score: f.min, max_score: f.max };
 }
 
 const Score = ({ d }) => (d.score === null || d.score === undefined ? html`<span class="faint">–</span>`
-  : html`<span class="score-cell"><span class="figure">${num(d.score, 3)}</span><${Bar} value=${d.score} mark=${d.threshold} label="score" text=${`${num(d.score, 3)}, ${num(d.threshold, 2)} is enough`}/></span>`);
+  : html`<span class="score-cell"><span class="figure">${num(d.score, 3)}</span>
+    <${Bar} value=${d.score} mark=${d.threshold} label="score"
+      text=${`${num(d.score, 3)}, ${num(d.threshold, 2)} is enough`}/></span>`);
 
-const Outcome = ({ d }) => html`<${Status} status=${d.verdict}/>${d.overridden_to && html` <${Badge} tone="warn" title=${`should have gone to ${d.overridden_to}`}>corrected<//>`}`;
+const Outcome = ({ d }) => html`<${Status} status=${d.verdict}/>
+  ${d.overridden_to && html` <${Badge} tone="warn" title=${`should have gone to ${d.overridden_to}`}>corrected<//>`}`;
 
 const COLUMNS = [
-  { key: 'text', title: 'Message', width: 'minmax(12rem, 3fr)', phone: 'minmax(0, 1.5fr)', render: (d) => (d.unreadable ? html`<span class="faint">recorded by another version</span>` : html`<${Text} text=${brief(d.text)} max=${160} line=${true}/>`) },
-  { key: 'agent', title: 'Went to', width: 'minmax(7rem, 1fr)', phone: 'minmax(0, 1fr)', render: (d) => html`<${Name} agent=${d.agent}/>` },
-  { key: 'layer', title: 'By', width: '6rem', phone: false, render: (d) => d.layer && html`<span class="layer layer-${d.layer}">${d.layer}</span>` },
+  { key: 'text', title: 'Message', width: 'minmax(12rem, 3fr)', phone: 'minmax(0, 1.5fr)',
+    render: (d) => (d.unreadable ? html`<span class="faint">recorded by another version</span>`
+      : html`<${Text} text=${brief(d.text)} max=${160} line=${true}/>`) },
+  { key: 'agent', title: 'Went to', width: 'minmax(7rem, 1fr)', phone: 'minmax(0, 1fr)',
+    render: (d) => html`<${Name} agent=${d.agent}/>` },
+  { key: 'layer', title: 'By', width: '6rem', phone: false, render: (d) => d.layer
+    && html`<span class="layer layer-${d.layer}">${d.layer}</span>` },
   { key: 'score', title: 'Score', width: '8rem', phone: false, render: (d) => html`<${Score} d=${d}/>` },
   { key: 'verdict', title: 'What came of it', width: '11rem', phone: false, render: (d) => html`<${Outcome} d=${d}/>` },
   { key: 'at', title: 'When', width: '6.5rem', phone: '4.4rem', render: (d) => html`<${Age} ms=${d.at_ms}/>` },
 ];
 
-const Typed = ({ name, filter, set, ...more }) => html`<${Search} value=${filter[name]} onSearch=${(text, goesOn) => set({ [name]: text }, goesOn)} ...${more}/>`;
-
-function Choice({ label, name, filter, set, options }) {
-  return html`<${Field} label=${label}><select value=${filter[name] || ''} onChange=${(e) => set({ [name]: e.target.value })}>
-    <option value="">any</option>${options.map(([id, word]) => html`<option key=${id} value=${id}>${word}</option>`)}</select><//>`;
-}
+const Typed = ({ name, filter, set, ...more }) => html`<${Search} value=${filter[name]}
+  onSearch=${(text, goesOn) => set({ [name]: text }, goesOn)} ...${more}/>`;
 
 function Filters({ filter, set }) {
   const [isWide, widen] = useState(RARE.some((name) => filter[name]));
@@ -59,31 +54,43 @@ function Filters({ filter, set }) {
       <${Choice} label="Decided by" name="layer" options=${LAYERS.map((l) => [l, l])} ...${more}/>
       <${Choice} label="What came of it" name="verdict" options=${VERDICTS.map((v) => [v, v])} ...${more}/>
       <${Choice} label="Corrected" name="overridden" options=${[['true', 'yes'], ['false', 'no']]} ...${more}/>
-      <${Choice} label="When" name="since" options=${[...SPANS, ...(isTime ? [[filter.since, 'since…']] : [])]} ...${more}/>
+      <${Choice} label="When" name="since" options=${[...SPANS, ...(isTime ? [[filter.since, 'since…']] : [])]}
+        ...${more}/>
     </div>
     ${isWide && html`<div class="filters more-filters">
       <${Typed} label="Conversation" name="conversation" ...${more}/>
       <${Typed} label="Asked by" name="requester" ...${more}/>
-      <${Field} label="From"><input type="datetime-local" value=${isTime ? filter.since : ''} onChange=${(e) => set({ since: e.target.value })}/><//>
-      <${Field} label="Until"><input type="datetime-local" value=${filter.until || ''} onChange=${(e) => set({ until: e.target.value })}/><//>
+      <${Field} label="From"><input type="datetime-local" value=${isTime ? filter.since : ''}
+        onChange=${(e) => set({ since: e.target.value })}/><//>
+      <${Field} label="Until"><input type="datetime-local" value=${filter.until || ''}
+        onChange=${(e) => set({ until: e.target.value })}/><//>
       <${Typed} label="Score at least" name="min" type="number" min="0" max="1" step="0.01" ...${more}/>
       <${Typed} label="Score at most" name="max" type="number" min="0" max="1" step="0.01" ...${more}/>
     </div>`}
-    ${filter.type && html`<p class="filter-foot"><span>Only ${filter.type === '0' ? 'those of no type of query' : `those of the type of query ${filter.type}`}</span> <button type="button" class="link" onClick=${() => set({ type: '' })}>of any type</button></p>`}
-    <p class="filter-foot"><button type="button" class="link" aria-expanded=${isWide} onClick=${() => widen(!isWide)}>${isWide ? 'fewer filters' : 'more filters'}</button>
-      ${Object.values(filter).some(Boolean) && html` <button type="button" class="link" onClick=${() => set(null)}>show all</button>`}</p>
+    ${filter.type
+      && html`<p class="filter-foot"><span>Only ${filter.type === '0' ? 'those of no type of query'
+        : `those of the type of query ${filter.type}`}</span> <button type="button" class="link"
+          onClick=${() => set({ type: '' })}>of any type</button></p>`}
+    <p class="filter-foot"><button type="button" class="link" aria-expanded=${isWide}
+      onClick=${() => widen(!isWide)}>${isWide ? 'fewer filters' : 'more filters'}</button>
+      ${Object.values(filter).some(Boolean) && html` <button type="button" class="link"
+        onClick=${() => set(null)}>show all</button>`}</p>
   </div>`;
 }
 
 function Nothing({ isFiltered, pages, set }) {
-  if (!isFiltered) return html`<${Empty} title="No decisions yet" command=${['build/signalbox send "why is my query slow?"', 'build/signalbox decisions']}>
-    Every message that is accepted leaves one: who got it, what every agent scored, and what came of it. Send a message from the playground, or:<//>`;
+  if (!isFiltered) return html`<${Empty} title="No decisions yet"
+    command=${['build/signalbox send "why is my query slow?"', 'build/signalbox decisions']}>
+    Every message that is accepted leaves one: who got it, what every agent scored, and what came of it. Send a message
+      from the playground, or:<//>`;
   return html`<${Empty} title=${pages.done ? 'No decision fits this' : 'None of the newest fits this so far'}>
-    ${!pages.done && html`<${Button} onClick=${pages.more}>Look further back<//> `}<${Button} onClick=${() => set(null)}>Show all<//><//>`;
+    ${!pages.done && html`<${Button} onClick=${pages.more}>Look further back<//> `}
+      <${Button} onClick=${() => set(null)}>Show all<//><//>`;
 }
 
 function Decisions({ query, go }) {
-  const since = useMemo(() => sinceOf(query.since), [query.since]); // counted from when it was chosen, else every drawing would ask anew
+  // counted from when it was chosen, else every drawing would ask anew
+  const since = useMemo(() => sinceOf(query.since), [query.since]);
   const pages = usePages('/api/decisions', paramsOf(query, since));
   const [isTop, setTop] = useState(true);
   const isFiltered = Object.keys(query).length > 0;
@@ -92,11 +99,13 @@ function Decisions({ query, go }) {
   useRefresh(['task.accepted', 'decision.'], () => { if (isTop && !query.q) pages.reload(); });
   return html`<${Page} title="Decisions" lead="Who got which message, by which layer, and what came of it.">
     <${Filters} filter=${query} set=${set}/>
-    <${List} pages=${pages} columns=${COLUMNS} rowHeight=${44} href=${(d) => `#/decisions/${encodeURIComponent(d.id)}`} label="Decisions, the newest first" onTop=${setTop}
+    <${List} pages=${pages} columns=${COLUMNS} rowHeight=${44} href=${(d) => `#/decisions/${encodeURIComponent(d.id)}`}
+      label="Decisions, the newest first" onTop=${setTop}
       empty=${html`<${Nothing} isFiltered=${isFiltered} pages=${pages} set=${set}/>`}/>
   <//>`;
 }
 
 export default function DecisionsPage({ args, query, go }) {
-  return args[0] ? html`<${Decision} key=${args[0]} id=${args[0]} go=${go}/>` : html`<${Decisions} query=${query} go=${go}/>`;
+  return args[0] ? html`<${Decision} key=${args[0]} id=${args[0]} go=${go}/>`
+    : html`<${Decisions} query=${query} go=${go}/>`;
 }

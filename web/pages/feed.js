@@ -1,12 +1,13 @@
 // What happens now. Entries may come faster than anybody reads: they are kept
 // aside and drawn a few times a second, newest first, and only the rows in view are
 // in the document.
-import { Age, Badge, Button, Empty, Field, Id, Name, Page, Text, html, useEffect, useMemo, useReducer, useRef, useState } from '../lib/ui.js';
+import { Age, Badge, Button, Empty, Field, Id, Name, Page, Text, html, useEffect, useMemo, useReducer, useRef,
+  useState } from '../lib/ui.js';
 import { get } from '../lib/api.js';
 import { useFeed } from '../lib/live.js';
 import { Exact, Search, filtersAt } from '../lib/filters.js';
 import { List } from '../lib/list.js';
-import { count as countOf, marked } from '../lib/format.js';
+import { count as countOf, marked, money } from '../lib/format.js';
 
 const MOST = 2000; // entries kept while nobody asks for older ones
 const MOST_EVER = 50000;
@@ -15,17 +16,24 @@ const PACE_MS = 150; // between two drawings: what comes alone is there at once,
 const STRETCH = 500;
 const STRETCHES = 40;
 
-const TONES = [[/completed|approved|restarted|resolved|released/, 'good'], [/failed|expired|rejected|dropped|restart_failed/, 'bad'],
-  [/held|paused|escalated|late|overridden|out$/, 'warn'], [/accepted|routed|registered|created/, 'busy']];
-const toneOf = (type) => TONES.find(([pattern]) => pattern.test(type))?.[1] || 'calm';
+const TONES = [[/completed|approved|restarted|resolved|released/, 'good'],
+  [/failed|expired|rejected|dropped|restart_failed/, 'bad'],
+  [/held|paused|escalated|late|overridden|out$|refused/, 'warn'], [/accepted|routed|registered|created/, 'busy']];
+const HOW = { gone: 'bad', failing: 'bad', slow: 'warn', came: 'good', recovered: 'good' }; // why an agent is another
+const toneOf = ({ type, data }) => (type === 'agent.state' && HOW[data?.why])
+  || TONES.find(([pattern]) => pattern.test(type))?.[1] || 'calm';
 
-const GROUPS = [['', 'Everything'], ['task.', 'Tasks'], ['decision.', 'Corrections'], ['gate.', 'Gate'], ['escalation.', 'Escalations'],
-  ['agent.', 'Agents'], ['conversation.', 'Conversations'], ['grant.', 'Grants'], ['user.', 'Users'], ['token.', 'Tokens']];
+const GROUPS = [['', 'Everything'], ['task.', 'Tasks'], ['decision.', 'Corrections'], ['gate.', 'Gate'],
+  ['escalation.', 'Escalations'],
+  ['agent.', 'Agents'], ['conversation.', 'Conversations'], ['ledger.', 'Money'], ['grant.', 'Grants'],
+  ['user.', 'Users'], ['token.', 'Tokens'], ['config.', 'Configuration']];
 
 /** What an entry says, in a few words, from whatever its type has. */
 function words({ data = {} }) {
-  const parts = [data.reason, data.comment, data.error_code, data.by && `by ${data.by}`,
-    data.from && data.to && `${data.from} → ${data.to}`, data.routing_decision, data.layer && `by the layer ${data.layer}`, data.status,
+  const parts = [data.reason, data.comment, data.why, data.amount_micros !== undefined && money(data.amount_micros),
+    data.error_code, data.by && `by ${data.by}`,
+    data.from && data.to && `${data.from} → ${data.to}`, data.routing_decision,
+      data.layer && `by the layer ${data.layer}`, data.status,
     data.changed && `changed: ${[].concat(data.changed).join(', ')}`, data.reference, data.user && `user ${data.user}`];
   return parts.filter(Boolean).slice(0, 3).join(' · ');
 }
@@ -65,7 +73,8 @@ function useEntries(isPaused) {
     try {
       const { items } = await get('/api/feed', { last: PAGE });
       const newest = items.at(-1)?.seq || 0;
-      Object.assign(s, { all: [...items].reverse(), fresh: s.fresh.filter((e) => e.seq > newest), error: null, done: !items.length || items[0].seq <= 1 });
+      Object.assign(s, { all: [...items].reverse(), fresh: s.fresh.filter((e) => e.seq > newest), error: null,
+        done: !items.length || items[0].seq <= 1 });
     } catch (error) {
       s.error = error;
     }
@@ -84,11 +93,13 @@ function useEntries(isPaused) {
     if (entry.type === 'gap') { load(); return; }
     s.fresh.push(entry);
     if (s.fresh.length > s.most) s.fresh.shift();
-    s.frame ||= setTimeout(() => (isPausedNow.current ? count() : settle()), Math.max(0, s.drawn + PACE_MS - performance.now()));
+    s.frame ||= setTimeout(() => (isPausedNow.current ? count() : settle()),
+      Math.max(0, s.drawn + PACE_MS - performance.now()));
   });
   useEffect(() => { load(); return () => clearTimeout(s.frame); }, []);
   useEffect(() => { if (!isPaused) settle(); }, [isPaused]);
-  return { rows: s.all, waiting: s.fresh.length, error: s.error, done: s.done, loading: s.isLoading, more: older, reload: load };
+  return { rows: s.all, waiting: s.fresh.length, error: s.error, done: s.done, loading: s.isLoading, more: older,
+    reload: load };
 }
 
 // The feed is read forwards: a stretch before the oldest that is there. What
@@ -106,25 +117,33 @@ async function readOlder(s, oldest) {
   }
 }
 
-const place = (e) => (e.task_id ? `#/tasks/${encodeURIComponent(e.task_id)}` : e.agent ? `#/agents/${encodeURIComponent(e.agent)}` : '');
+const place = (e) => (e.task_id ? `#/tasks/${encodeURIComponent(e.task_id)}` : e.agent
+  ? `#/agents/${encodeURIComponent(e.agent)}` : '');
 
 const COLUMNS = [
-  { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', phone: '9.6rem', render: (e) => html`<${Badge} tone=${toneOf(e.type)}>${e.type}<//>` },
+  { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', phone: '9.6rem',
+    render: (e) => html`<${Badge} tone=${toneOf(e)}>${e.type}<//>` },
   { key: 'at', title: 'When', width: '6rem', phone: '4.6rem', render: (e) => html`<${Age} ms=${e.at_ms}/>` },
   { key: 'agent', title: 'Agent', width: 'minmax(8rem, 1fr)', render: (e) => html`<${Name} agent=${e.agent}/>` },
-  { key: 'who', title: 'Who', width: 'minmax(5rem, .6fr)', phone: false, render: (e) => html`<${Text} text=${e.requester || e.data?.by || '–'} max=${40} line=${true}/>` },
-  { key: 'words', title: 'Words', width: 'minmax(10rem, 2fr)', phone: false, render: (e) => html`<${Text} text=${words(e)} max=${200} line=${true}/>` },
+  { key: 'who', title: 'Who', width: 'minmax(5rem, .6fr)', phone: false,
+    render: (e) => html`<${Text} text=${e.requester || e.data?.by || '–'} max=${40} line=${true}/>` },
+  { key: 'words', title: 'Words', width: 'minmax(10rem, 2fr)', phone: false,
+    render: (e) => html`<${Text} text=${words(e)} max=${200} line=${true}/>` },
   { key: 'links', title: 'Leads to', width: 'minmax(12rem, 1fr)', phone: false, render: (e) => html`
     ${decisionOf(e) && html`<${Id} id=${decisionOf(e)} to=${`/decisions/${decisionOf(e)}`}/> `}
     ${e.data?.escalation_id && html`<${Id} id=${e.data.escalation_id} to=${`/escalations/${e.data.escalation_id}`}/> `}
-    ${e.conversation_id && html`<a class="id" href=${`#/feed?conversation=${encodeURIComponent(e.conversation_id)}`} title=${marked(e.conversation_id)}>conversation</a>`}` },
+    ${e.conversation_id && html`<a class="id" href=${`#/feed?conversation=${encodeURIComponent(e.conversation_id)}`}
+      title=${marked(e.conversation_id)}>conversation</a>`}` },
 ];
 
 function Filters({ filter, set }) {
-  const exact = (name, label) => html`<${Exact} label=${label} value=${filter[name]} onChoose=${(text) => set({ [name]: text })}/>`;
+  const exact = (name, label) => html`<${Exact} label=${label} value=${filter[name]}
+    onChoose=${(text) => set({ [name]: text })}/>`;
   return html`<div class="filters" role="search" aria-label="Filter the feed">
     <${Search} label="Search" value=${filter.q} onSearch=${(q, goesOn) => set({ q }, goesOn)} data-search/>
-    <${Field} label="Kind"><select value=${filter.type || ''} onChange=${(e) => set({ type: e.target.value })}>${GROUPS.map(([id, name]) => html`<option key=${id} value=${id}>${name}</option>`)}</select><//>
+    <${Field} label="Kind"><select value=${filter.type || ''}
+      onChange=${(e) => set({ type: e.target.value })}>${GROUPS.map(([id, name]) =>
+        html`<option key=${id} value=${id}>${name}</option>`)}</select><//>
     ${exact('agent', 'Agent')}${exact('conversation', 'Conversation')}${exact('decision', 'Decision')}
   </div>`;
 }
@@ -140,12 +159,17 @@ export default function Feed({ query, go }) {
   const shown = useMemo(() => (isFiltered ? rows.filter((e) => matches(e, filter)) : rows), [rows, filter]);
   const pages = { ...entries, rows: shown, loading: entries.loading || (!rows.length && !entries.done && !error) };
   return html`<${Page} title="Feed" lead="Everything that happens, as it is committed." actions=${html`
-      ${waiting > 0 && (isHeld || !isTop) && html`<span role="status">${countOf(waiting, 'new entry', 'new entries')}</span>`}
+      ${waiting > 0 && (isHeld || !isTop) && html`<span role="status">
+        ${countOf(waiting, 'new entry', 'new entries')}</span>`}
       <${Button} onClick=${() => hold(!isHeld)} aria-pressed=${isHeld}>${isHeld ? 'Go on' : 'Pause'}<//>`}>
     <${Filters} filter=${filter} set=${set}/>
-    <${List} pages=${pages} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, the newest first" onTop=${setTop}
+    <${List} pages=${pages} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, the newest first"
+      onTop=${setTop}
       empty=${rows.length ? html`<${Empty} title=${`None of the newest ${rows.length} entries fits this filter`}>
-          ${!entries.done && html`<${Button} onClick=${entries.more}>Look further back<//> `}<${Button} onClick=${() => set(null)}>Show all<//><//>`
-        : html`<${Empty} title="Nothing has happened yet" command=${['build/signalbox send "hello"', 'build/signalbox feed --follow']}>Each message, decision, hold and change appears here the moment it is committed. Send one:<//>`}/>
+          ${!entries.done && html`<${Button} onClick=${entries.more}>Look further back<//> `}
+            <${Button} onClick=${() => set(null)}>Show all<//><//>`
+        : html`<${Empty} title="Nothing has happened yet" command=${['build/signalbox send "hello"',
+          'build/signalbox feed --follow']}>Each message, decision, hold and change appears here the moment it is
+            committed. Send one:<//>`}/>
   <//>`;
 }

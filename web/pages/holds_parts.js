@@ -5,9 +5,10 @@ import { now } from '../lib/api.js';
 import { age, duration } from '../lib/format.js';
 
 // What is let go at once concerns nothing here, and is most of what happens.
-export const GATE = ['gate.held', 'gate.paused', 'gate.escalated', 'gate.released', 'gate.expired', 'escalation.', 'task.cancelled', 'task.expired'];
+export const GATE = ['gate.held', 'gate.paused', 'gate.escalated', 'gate.released', 'gate.expired', 'escalation.',
+  'task.cancelled', 'task.expired'];
 export const MET = [...GATE, 'gate.routed', 'task.completed', 'agent.'];
-export const LOOK_MS = 10000; // how agents are is not told in the feed
+export const LOOK_MS = 30000; // in case that something was not told
 
 /** How much of the time that a hold should take it has taken. */
 export function Waited({ hold }) {
@@ -16,7 +17,8 @@ export function Waited({ hold }) {
   const share = ms / hold.sla_ms;
   const tone = share >= 1 ? 'bad' : share >= 0.75 ? 'warn' : 'accent';
   const text = `${age(ms)} of ${age(hold.sla_ms)}${share >= 1 ? ', late' : ''}`;
-  return html`<span class="waited"><${Bar} value=${ms} max=${hold.sla_ms} label="Waited" text=${text} tone=${tone}/><span class="waited-words ${share >= 1 ? 'is-late' : ''}">${text}</span></span>`;
+  return html`<span class="waited"><${Bar} value=${ms} max=${hold.sla_ms} label="Waited" text=${text} tone=${tone}/>
+    <span class="waited-words ${share >= 1 ? 'is-late' : ''}">${text}</span></span>`;
 }
 
 const ENDS = { expire: 'then it expires', escalate: 'then a person must see it', route: 'then it goes anyway' };

@@ -12,11 +12,14 @@ export function Rules({ reference, set }) {
   useRefresh(MET, reload, 2000);
   useEvery(LOOK_MS, reload);
   return html`<${Card} title="Who must have said what before what may go">
-    <div class="filters" role="search"><${Exact} label="What has happened for a reference" value=${reference} onChoose=${(text) => set({ reference: text })}
+    <div class="filters" role="search"><${Exact} label="What has happened for a reference" value=${reference}
+      onChoose=${(text) => set({ reference: text })}
       data-search placeholder="SUBM-C042-001" maxlength="200"/></div>
     ${error && html`<${Problem} error=${error} onRetry=${reload}/>`}
     ${loading && html`<${Loading}/>`}
-    ${data && (data.edges.length ? html`<${Graph} graph=${data}/>` : html`<${EmExample} title="No rules that wait for anything">
-      A file of rules, named by “rules” in the configuration, says what may go when. examples/em has a complete one.<//>`)}
+    ${data && (data.edges.length ? html`<${Graph} graph=${data}/>`
+      : html`<${EmExample} title="No rules that wait for anything">
+      A file of rules, named by “rules” in the configuration, says what may go when. examples/em has a complete
+        one.<//>`)}
   <//>`;
 }

@@ -1,6 +1,7 @@
 // The ledger: what somebody has, what it may cost, every line of it; and for
 // those who keep the books all accounts, moving money, and whether it adds up.
-import { Bar, Button, Card, Facts, Loading, Page, Problem, Tabs, Text, html, toast, useGet, useState } from '../lib/ui.js';
+import { Bar, Button, Card, Facts, Loading, Page, Problem, Tabs, Text, html, toast, useGet,
+  useState } from '../lib/ui.js';
 import { can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { money } from '../lib/format.js';
@@ -20,14 +21,20 @@ const TABS = [
 const share = (part, whole) => Number((BigInt(part) * 10000n) / BigInt(whole)) / 10000;
 
 function Budgets({ budgets }) {
-  const { spent_today_micros: spent, per_day_micros: day, left_today_micros: left, per_conversation_micros: conversation, per_root_micros: root } = budgets;
+  const { spent_today_micros: spent, per_day_micros: day, left_today_micros: left,
+    per_conversation_micros: conversation, per_root_micros: root } = budgets;
   const used = day === null ? 0 : share(spent, day);
   return html`<${Card} title="Budgets">
-    ${day !== null && html`<div class="budget"><span>Today <b>${money(spent)}</b> of ${money(day)}</span><${Bar} value=${used} label="Spent today" text=${`${money(spent)} of ${money(day)}`} tone=${used >= 1 ? 'bad' : used > 0.8 ? 'warn' : 'accent'}/>
+    ${day !== null && html`<div class="budget"><span>Today <b>${money(spent)}</b> of ${money(day)}</span>
+      <${Bar} value=${used} label="Spent today" text=${`${money(spent)} of ${money(day)}`}
+        tone=${used >= 1 ? 'bad' : used > 0.8 ? 'warn' : 'accent'}/>
       <span class="faint">${money(left)} left until midnight UTC</span></div>`}
     <${Facts} facts=${[['A day', day === null ? 'no limit' : null], ['Spent today', day === null ? money(spent) : null],
-      ['A conversation', conversation === null ? 'no limit' : `at most ${money(conversation)}`], ['A message and all it leads to', root === null ? 'no limit' : `at most ${money(root)}`]]}/>
-    <p class="hint">Set by <code>ledger.perDay</code>, <code>ledger.perConversation</code> and <code>ledger.perRoot</code>, in micro-units.</p><//>`;
+      ['A conversation', conversation === null ? 'no limit' : `at most ${money(conversation)}`],
+        ['A message and all it leads to', root === null ? 'no limit' : `at most ${money(root)}`]]}/>
+    <p class="hint">Set
+      by <code>ledger.perDay</code>, <code>ledger.perConversation</code> and <code>ledger.perRoot</code>, in
+        micro-units.</p><//>`;
 }
 
 function Balance({ user, balance }) {
@@ -47,7 +54,8 @@ function Balance({ user, balance }) {
 function Actions({ user, onMove }) {
   if (!can('ledger')) return null;
   const open = (what) => () => onMove({ what, user });
-  return html`<${Button} kind="main" onClick=${open('topup')}>Top up<//><${Button} onClick=${open('refund')}>Refund<//><${Button} onClick=${open('payout')}>Pay out<//>`;
+  return html`<${Button} kind="main" onClick=${open('topup')}>Top up<//><${Button} onClick=${open('refund')}>Refund<//>
+    <${Button} onClick=${open('payout')}>Pay out<//>`;
 }
 
 export default function Ledger({ args, query, go }) {
@@ -59,7 +67,7 @@ export default function Ledger({ args, query, go }) {
   const hasBalance = !balance.error || balance.data;
   const [moving, setMoving] = useState(null);
   const [round, setRound] = useState(0); // one more for each movement: lists read again
-  useRefresh(['task.'], balance.reload);
+  useRefresh(['task.', 'ledger.'], balance.reload);
   const set = (more, to = tab.id) => go(withFilters(`/ledger/${to}`, more));
   const moved = (words) => {
     setMoving(null);
@@ -67,12 +75,15 @@ export default function Ledger({ args, query, go }) {
     balance.reload();
     setRound(round + 1);
   };
-  return html`<${Page} title="Ledger" lead="What agents’ work costs, who pays, and every line of it." actions=${html`<${Actions} user=${user || me().user} onMove=${setMoving}/>`}>
-    ${can('ledger') && html`<div class="filters"><${Exact} label="User" value=${user} placeholder=${`${me().user} (you)`} onChoose=${(v) => set({ user: v })} data-search/></div>`}
+  return html`<${Page} title="Ledger" lead="What agents’ work costs, who pays, and every line of it."
+    actions=${html`<${Actions} user=${user || me().user} onMove=${setMoving}/>`}>
+    ${can('ledger') && html`<div class="filters"><${Exact} label="User" value=${user}
+      placeholder=${`${me().user} (you)`} onChoose=${(v) => set({ user: v })} data-search/></div>`}
     <${Balance} user=${user} balance=${balance}/>
     <${Tabs} label="Ledger" tabs=${offered} current=${tab.id} onChange=${(id) => set({}, id)}/>
     <div role="tabpanel" aria-label=${tab.label} class="form" key=${tab.id}>
-      ${tab.id === 'statement' && hasBalance && html`<${Statement} user=${user} query=${query} set=${set} round=${round} onRefund=${(task) => setMoving({ what: 'refund', user: user || me().user, task })}/>`}
+      ${tab.id === 'statement' && hasBalance && html`<${Statement} user=${user} query=${query} set=${set} round=${round}
+        onRefund=${(task) => setMoving({ what: 'refund', user: user || me().user, task })}/>`}
       ${tab.id === 'accounts' && html`<${Accounts} round=${round} go=${go}/>`}
       ${tab.id === 'check' && html`<${Check}/>`}
     </div>

@@ -5,22 +5,32 @@ import { useRefresh } from '../lib/live.js';
 import { List, usePages } from '../lib/list.js';
 import { money, num } from '../lib/format.js';
 
-const KINDS = { user: 'can be spent', creator: 'earned, not paid out', reserved: 'promised to work that goes on', platform: 'fees', outside: 'where money comes from and goes to' };
+const KINDS = { user: 'can be spent', creator: 'earned, not paid out', reserved: 'promised to work that goes on',
+  platform: 'fees', outside: 'where money comes from and goes to' };
 
 const COLUMNS = [
-  { key: 'account', title: 'Account', width: 'minmax(10rem, 1.5fr)', phone: 'minmax(0, 1.4fr)', render: (a) => html`<${Text} text=${a.account} max=${140} line=${true}/>` },
-  { key: 'what', title: 'What it is', width: 'minmax(8rem, 1fr)', phone: false, render: (a) => html`<span class="faint">${KINDS[a.account.split(':')[0]] || ''}</span>` },
-  { key: 'balance', title: 'Balance', width: 'minmax(8rem, 1fr)', phone: 'minmax(0, 1fr)', align: 'right', render: (a) => money(a.balance_micros) },
-  { key: 'moved', title: 'Last moved', width: '8rem', phone: false, align: 'right', render: (a) => html`<${Age} ms=${a.updated_ms}/>` },
+  { key: 'account', title: 'Account', width: 'minmax(10rem, 1.5fr)', phone: 'minmax(0, 1.4fr)',
+    render: (a) => html`<${Text} text=${a.account} max=${140} line=${true}/>` },
+  { key: 'what', title: 'What it is', width: 'minmax(8rem, 1fr)', phone: false,
+    render: (a) => html`<span class="faint">${KINDS[a.account.split(':')[0]] || ''}</span>` },
+  { key: 'balance', title: 'Balance', width: 'minmax(8rem, 1fr)', phone: 'minmax(0, 1fr)', align: 'right',
+    render: (a) => money(a.balance_micros) },
+  { key: 'moved', title: 'Last moved', width: '8rem', phone: false, align: 'right',
+    render: (a) => html`<${Age} ms=${a.updated_ms}/>` },
 ];
 
 export function Accounts({ round }) {
   const pages = usePages('/api/ledger/accounts');
-  useRefresh(['task.'], pages.reload);
+  useRefresh(['task.', 'ledger.'], pages.reload);
   useEffect(() => { if (round) pages.reload(); }, [round]);
-  const statement = (a) => (a.account.startsWith('user:') ? `#/ledger/statement?user=${encodeURIComponent(a.account.slice(5))}` : `#/ledger/statement?account=${encodeURIComponent(a.account)}`);
-  return html`<${List} pages=${pages} columns=${COLUMNS} rowKey=${(a) => a.account} href=${statement} label="Accounts" empty=${html`
-    <${Empty} title="No accounts" command="build/signalbox ledger topup USER 25">An account is there once something was moved: of a user who was topped up, of a creator who earned, of the platform.<//>`}/>`;
+  const statement = (a) =>
+    (a.account.startsWith('user:') ? `#/ledger/statement?user=${encodeURIComponent(a.account.slice(5))}`
+      : `#/ledger/statement?account=${encodeURIComponent(a.account)}`);
+  return html`<${List} pages=${pages} columns=${COLUMNS} rowKey=${(a) => a.account} href=${statement} label="Accounts"
+    empty=${html`
+    <${Empty} title="No accounts"
+      command="build/signalbox ledger topup USER 25">An account is there once something was moved: of a user who was
+        topped up, of a creator who earned, of the platform.<//>`}/>`;
 }
 
 export function Check() {
@@ -28,10 +38,15 @@ export function Check() {
   const run = () => get('/api/ledger/check').then((report) => setFound({ report }), (error) => setFound({ error }));
   const r = found?.report;
   return html`<${Card} title="Do the books add up?" actions=${html`<${Button} kind="main" onClick=${run}>Check<//>`}>
-    <p>Reads every entry while the server goes on: each balance is the sum of its entries, each posting is zero, and each turn was reserved once and paid exactly when it was completed.</p>
+    <p>Reads every entry while the server goes on: each balance is the sum of its entries, each posting is zero, and
+      each turn was reserved once and paid exactly when it was completed.</p>
     ${found?.error && html`<${Problem} error=${found.error} onRetry=${run}/>`}
-    ${r && html`<div role="status"><p><${Badge} tone=${r.is_right ? 'good' : 'bad'}>${r.is_right ? 'everything adds up' : `${num(r.problems_total)} wrong`}<//></p>
-      <${Facts} facts=${[['Accounts', num(r.accounts)], ['Postings', num(r.postings)], ['Entries', num(r.entries)], ['Turns', num(r.turns)], ['Reservations', num(r.reservations)], ['Reserved', money(r.reserved_micros)]]}/>
-      ${r.problems.length > 0 && html`<ul class="problems">${r.problems.map((p, i) => html`<li key=${i}><${Text} text=${typeof p === 'string' ? p : JSON.stringify(p)}/></li>`)}</ul>`}</div>`}
+    ${r && html`<div role="status"><p><${Badge} tone=${r.is_right ? 'good' : 'bad'}>
+      ${r.is_right ? 'everything adds up' : `${num(r.problems_total)} wrong`}<//></p>
+      <${Facts} facts=${[['Accounts', num(r.accounts)], ['Postings', num(r.postings)], ['Entries', num(r.entries)],
+        ['Turns', num(r.turns)], ['Reservations', num(r.reservations)], ['Reserved', money(r.reserved_micros)]]}/>
+      ${r.problems.length > 0
+        && html`<ul class="problems">${r.problems.map((p, i) =>
+          html`<li key=${i}><${Text} text=${typeof p === 'string' ? p : JSON.stringify(p)}/></li>`)}</ul>`}</div>`}
     <p class="hint">The same on the command line: <code>build/signalbox ledger check</code>.</p><//>`;
 }

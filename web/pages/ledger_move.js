@@ -39,7 +39,8 @@ async function moveOnce(where, body) {
     // A word of refusal is an answer: nothing was moved. Whatever else
     // happened, it may have been.
     if (e instanceof ApiError && e.status >= 400 && e.status < 500) forget();
-    else throw new ApiError(e.status || 0, e.code, 'The answer did not come. It may have been done: press again, and it is done once.');
+    else throw new ApiError(e.status || 0, e.code,
+      'The answer did not come. It may have been done: press again, and it is done once.');
     throw e;
   }
 }
@@ -57,7 +58,8 @@ const DONE = {
 
 function amountOf(text) {
   const amount = micros(text);
-  if (amount === null) throw new Error('Write the amount in units with a point, up to six digits behind it: 25, 0.5, 1.000001.');
+  if (amount === null)
+    throw new Error('Write the amount in units with a point, up to six digits behind it: 25, 0.5, 1.000001.');
   if (amount < 1n || amount > MOST) throw new Error(`An amount is from 0.000001 to ${money(MOST)}.`);
   return amount;
 }
@@ -65,8 +67,11 @@ function amountOf(text) {
 /** Its exact reading, while it is typed. */
 function Amount({ value, onInput }) {
   const read = micros(value);
-  const hint = read !== null && read > 0n && read <= MOST ? `${money(read)} units, ${read.toLocaleString('en')} micro-units` : 'In units, with up to six digits behind the point.';
-  return html`<${Field} label="Amount" hint=${hint}><input value=${value} onInput=${(e) => onInput(e.target.value)} inputmode="decimal" required autocomplete="off" placeholder="25.00"/><//>`;
+  const hint = read !== null && read > 0n && read <= MOST
+    ? `${money(read)} units, ${read.toLocaleString('en')} micro-units`
+      : 'In units, with up to six digits behind the point.';
+  return html`<${Field} label="Amount" hint=${hint}><input value=${value} onInput=${(e) => onInput(e.target.value)}
+    inputmode="decimal" required autocomplete="off" placeholder="25.00"/><//>`;
 }
 
 const said = (p) => (p.is_repeat ? 'This had been done before: nothing was moved twice. ' : '');
@@ -86,9 +91,17 @@ export function Move({ what, user: preset, task: aTask = '', onDone, onClose }) 
     onDone(said(posting) + DONE[what](posting));
   };
   return html`<${FormDialog} title=${KINDS[what].title} action=${KINDS[what].action} send=${send} onClose=${onClose}>
-    ${what === 'refund' && html`<${Tabs} label="What is refunded" tabs=${[{ id: 'user', label: 'An amount' }, { id: 'task', label: 'A task' }]} current=${kind} onChange=${setKind}/>`}
-    <p class="hint">${isOfTask ? 'Gives back what its last turn cost, from who got it to who paid. Each turn is refunded once.' : KINDS[what].hint}</p>
-    ${isOfTask ? html`<${Line} label="Task" value=${task} onInput=${setTask} required pattern="\\s*task_[0-9a-z]+\\s*" placeholder="task_…" hint=${task && html`<${Link} to=${`/tasks/${encodeURIComponent(task.trim())}`}>Look at it<//>`}/>`
-      : html`<${Line} label="User" value=${user} onInput=${setUser} required pattern=${NAME}/><${Amount} value=${amount} onInput=${setAmount}/>`}
-    <${Line} label="Note" hint="Stands in the statement; up to 256 bytes." value=${note} onInput=${setNote} maxlength="256" placeholder="invoice 4711"/><//>`;
+    ${what === 'refund' && html`<${Tabs} label="What is refunded"
+      tabs=${[{ id: 'user', label: 'An amount' }, { id: 'task', label: 'A task' }]} current=${kind}
+        onChange=${setKind}/>`}
+    <p class="hint">
+      ${isOfTask ? 'Gives back what its last turn cost, from who got it to who paid. Each turn is refunded once.'
+        : KINDS[what].hint}</p>
+    ${isOfTask ? html`<${Line} label="Task" value=${task} onInput=${setTask} required pattern="\\s*task_[0-9a-z]+\\s*"
+      placeholder="task_…"
+        hint=${task && html`<${Link} to=${`/tasks/${encodeURIComponent(task.trim())}`}>Look at it<//>`}/>`
+      : html`<${Line} label="User" value=${user} onInput=${setUser} required pattern=${NAME}/>
+        <${Amount} value=${amount} onInput=${setAmount}/>`}
+    <${Line} label="Note" hint="Stands in the statement; up to 256 bytes." value=${note} onInput=${setNote}
+      maxlength="256" placeholder="invoice 4711"/><//>`;
 }

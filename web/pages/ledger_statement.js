@@ -25,13 +25,16 @@ export function paramsOf(user, query) {
 }
 
 function Filters({ query, set, download }) {
-  const day = (name, label) => html`<${Field} label=${label}><input type="date" value=${query[name] || ''} onChange=${(e) => set({ [name]: e.target.value })}/><//>`;
+  const day = (name, label) => html`<${Field} label=${label}>
+    <input type="date" value=${query[name] || ''} onChange=${(e) => set({ [name]: e.target.value })}/><//>`;
   const known = ['', 'creator', 'all', 'platform', 'reserved', 'outside'];
   return html`<div class="filters" role="search" aria-label="Filter the statement">
     <${Field} label="Account"><select value=${query.account || ''} onChange=${(e) => set({ account: e.target.value })}>
       <option value="">spending</option><option value="creator">what agents earned</option>
-      ${can('ledger') && html`<option value="all">all accounts</option><option value="platform">platform</option><option value="reserved">reserved</option><option value="outside">outside</option>`}
-      ${!known.includes(query.account || '') && html`<option value=${query.account}>${marked(query.account)}</option>`}</select><//>
+      ${can('ledger') && html`<option value="all">all accounts</option><option value="platform">platform</option>
+        <option value="reserved">reserved</option><option value="outside">outside</option>`}
+      ${!known.includes(query.account || '') && html`<option
+        value=${query.account}>${marked(query.account)}</option>`}</select><//>
     ${day('since', 'From (UTC)')}${day('until', 'Up to and including (UTC)')}
     <${Button} onClick=${download}>Download CSV<//></div>`;
 }
@@ -40,7 +43,8 @@ function Filters({ query, set, download }) {
 async function readCsv(params) {
   let text = '', cursor = '', pages = 0;
   do {
-    const reply = await ask('GET', '/api/ledger/statement', { params: { ...params, format: 'csv', limit: CSV_LINES, cursor }, accept: 'text/csv' });
+    const reply = await ask('GET', '/api/ledger/statement', { params: { ...params, format: 'csv', limit: CSV_LINES,
+      cursor }, accept: 'text/csv' });
     const page = await reply.text();
     text += pages ? page.slice(page.indexOf('\n') + 1) : page;
     cursor = reply.headers.get('Next-Cursor') || '';
@@ -52,27 +56,41 @@ async function readCsv(params) {
 async function downloadCsv(params, name) {
   const { text, isCut } = await readCsv(params);
   saveFile(name, text);
-  if (isCut) toast(`There are more than ${count(CSV_LINES * CSV_PAGES, 'line')}: the newest are in the file; narrow the days for the others.`, 'warn');
+  if (isCut) toast(`There are more than ${count(CSV_LINES * CSV_PAGES,
+    'line')}: the newest are in the file; narrow the days for the others.`, 'warn');
 }
 
-const what = (l) => html`${l.agent && html`<${Name} agent=${l.agent}/>`}${l.skill && html` <span class="faint">${' '}<${Text} text=${l.skill} max=${60} line=${true}/></span>`}${
-  l.note && html` <${Text} text=${l.note} max=${120} line=${true}/>`}${l.by && html` <span class="faint">by <${Text} text=${l.by} max=${60} line=${true}/></span>`}`;
+const what = (l) => html`${l.agent && html`<${Name} agent=${l.agent}/>`}
+  ${l.skill && html` <span class="faint">${' '}<${Text} text=${l.skill} max=${60} line=${true}/></span>`}${
+  l.note && html` <${Text} text=${l.note} max=${120} line=${true}/>`}
+    ${l.by && html` <span class="faint">by <${Text} text=${l.by} max=${60} line=${true}/></span>`}`;
 
 const columns = (isOne, onRefund) => [
   { key: 'at', title: 'When', width: '10rem', phone: 'minmax(0, 1fr)', render: (l) => html`<${Time} ms=${l.at_ms}/>` },
-  { key: 'kind', title: 'What', width: '7rem', phone: '5.5rem', render: (l) => html`<${Badge} tone=${TONES[l.kind] || 'calm'}>${l.kind}<//>` },
-  { key: 'amount', title: 'Amount', width: 'minmax(7rem, .8fr)', phone: 'minmax(0, 1fr)', align: 'right', render: (l) => html`<span class=${BigInt(l.amount_micros) < 0n ? '' : 'plus'}>${BigInt(l.amount_micros) > 0n ? '+' : ''}${money(l.amount_micros)}</span>` },
-  ...(isOne ? [] : [{ key: 'account', title: 'Account', width: 'minmax(7rem, 1fr)', phone: false, render: (l) => html`<${Text} text=${l.account} max=${80} line=${true}/>` }]),
+  { key: 'kind', title: 'What', width: '7rem', phone: '5.5rem',
+    render: (l) => html`<${Badge} tone=${TONES[l.kind] || 'calm'}>${l.kind}<//>` },
+  { key: 'amount', title: 'Amount', width: 'minmax(7rem, .8fr)', phone: 'minmax(0, 1fr)', align: 'right',
+    render: (l) => html`<span class=${BigInt(l.amount_micros) < 0n ? '' : 'plus'}>
+      ${BigInt(l.amount_micros) > 0n ? '+' : ''}${money(l.amount_micros)}</span>` },
+  ...(isOne ? [] : [{ key: 'account', title: 'Account', width: 'minmax(7rem, 1fr)', phone: false,
+    render: (l) => html`<${Text} text=${l.account} max=${80} line=${true}/>` }]),
   { key: 'for', title: 'For', width: 'minmax(9rem, 2fr)', phone: false, render: what },
-  { key: 'task', title: 'Task', width: '9rem', phone: false, render: (l) => (l.task_id ? html`<${Id} id=${l.task_id} to=${`/tasks/${l.task_id}`}/>` : html`<span class="faint">–</span>`) },
-  ...(can('ledger') ? [{ key: 'do', title: 'Do', width: '5.5rem', phone: false, align: 'right', render: (l) => (/^(reserve|capture)$/.test(l.kind) && l.task_id
-    ? html`<${Button} className="small" onClick=${() => onRefund(l.task_id)} aria-label=${`Refund the task ${l.task_id}`}>Refund<//>` : '') }] : []),
+  { key: 'task', title: 'Task', width: '9rem', phone: false,
+    render: (l) => (l.task_id ? html`<${Id} id=${l.task_id} to=${`/tasks/${l.task_id}`}/>`
+      : html`<span class="faint">–</span>`) },
+  ...(can('ledger') ? [{ key: 'do', title: 'Do', width: '5.5rem', phone: false, align: 'right',
+    render: (l) => (/^(reserve|capture)$/.test(l.kind) && l.task_id
+    ? html`<${Button} className="small" onClick=${() => onRefund(l.task_id)}
+      aria-label=${`Refund the task ${l.task_id}`}>Refund<//>` : '') }] : []),
 ];
 
 function Nothing({ user, isNarrow, set }) {
-  if (isNarrow) return html`<${Empty} title="No line fits"><${Button} onClick=${() => set({ account: '', since: '', until: '' })}>Show all lines<//><//>`;
-  return html`<${Empty} title="Nothing was paid yet" command=${[`build/signalbox ledger topup ${user} 25`, `build/signalbox ledger statement ${user}`]}>
-    <p>Each reservation, payment, refund and top-up stands here, with its task and its agent. Agents without a price cost nothing; a price stands on the card, as <code>pricing.amount_micros</code>.</p>
+  if (isNarrow) return html`<${Empty} title="No line fits"><${Button}
+    onClick=${() => set({ account: '', since: '', until: '' })}>Show all lines<//><//>`;
+  return html`<${Empty} title="Nothing was paid yet" command=${[`build/signalbox ledger topup ${user} 25`,
+    `build/signalbox ledger statement ${user}`]}>
+    <p>Each reservation, payment, refund and top-up stands here, with its task and its agent. Agents without a price
+      cost nothing; a price stands on the card, as <code>pricing.amount_micros</code>.</p>
     ${!can('ledger') && html`<p>An admin tops up a balance.</p>`}<//>`;
 }
 
@@ -80,11 +98,13 @@ export function Statement({ user, query, set, round, onRefund }) {
   const params = paramsOf(user, query);
   const pages = usePages('/api/ledger/statement', params);
   const isNarrow = !!(query.account || query.since || query.until);
-  useRefresh(['task.'], pages.reload);
+  useRefresh(['task.', 'ledger.'], pages.reload);
   useEffect(() => { if (round) pages.reload(); }, [round]);
-  const name = `signalbox-statement-${user || me().user}${query.account ? `-${query.account}` : ''}.csv`.replace(/[^A-Za-z0-9._@-]/g, '_');
+  const name = `signalbox-statement-${user || me().user}${query.account ? `-${query.account}`
+    : ''}.csv`.replace(/[^A-Za-z0-9._@-]/g, '_');
   return html`
     <${Filters} query=${query} set=${set} download=${() => downloadCsv(params, name)}/>
-    <${List} pages=${pages} columns=${columns(!query.account, onRefund)} rowKey=${(l) => `${l.seq} ${l.account}`} label="Statement, the newest line first"
+    <${List} pages=${pages} columns=${columns(!query.account, onRefund)} rowKey=${(l) => `${l.seq} ${l.account}`}
+      label="Statement, the newest line first"
       empty=${html`<${Nothing} user=${user || me().user} isNarrow=${isNarrow} set=${set}/>`}/>`;
 }

@@ -1,15 +1,17 @@
 // Type a message, see the decision form, send it, watch the answer, and say
 // when it went to the wrong agent.
-import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef, useState } from '../lib/ui.js';
+import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef,
+  useState } from '../lib/ui.js';
 import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
-import { stream } from '../lib/live.js';
+import { heardInput, stream } from '../lib/live.js';
 import { bytesOf, duration, money } from '../lib/format.js';
 
 const PAUSE_MS = 120; // after a key, before the server is asked
 const TEXT_BYTES = 1024 * 1024;
 const MOST_TURNS = 50;
 const draftKey = () => `signalbox.draft.${me()?.user}`;
-const SUGGESTED = ['why is my query slow?', 'draft a blog post about office trends, with facts', 'remind me tomorrow at nine to call the plumber'];
+const SUGGESTED = ['why is my query slow?', 'draft a blog post about office trends, with facts',
+  'remind me tomorrow at nine to call the plumber'];
 
 /** The decision for what is being typed; the last one stays while the next is on its way. */
 function useTrial(text, conversation, round) {
@@ -44,6 +46,7 @@ function useLater(isWanted, load) {
   return module;
 }
 const useDrawing = (isWanted) => useLater(isWanted, () => import('../lib/candidates.js'));
+const useAsking = (isWanted) => useLater(isWanted, () => import('../lib/input.js'));
 const useTeaching = (isWanted) => useLater(isWanted, () => import('./playground_teach.js'));
 
 // One message and what came of it. What was said stays while other pages are
@@ -60,7 +63,8 @@ function talkOf(user) {
 }
 
 function startTurn(text, conversation) {
-  const turn = { key: newKey(), text, status: 'sending', parts: [], decision: null, error: null, since: performance.now() };
+  const turn = { key: newKey(), text, status: 'sending', parts: [], inputs: [], decision: null, error: null,
+    since: performance.now() };
   const body = { text, idempotency_key: turn.key, ...(conversation && { conversation_id: conversation }) };
   const set = (more) => { Object.assign(turn, more); talk.draw(); };
   turn.close = stream('/api/messages', {
@@ -77,14 +81,17 @@ function startTurn(text, conversation) {
 
 function takeEvent(turn, type, data, set) {
   if (type === 'status') set({ task: data.task_id, status: data.status });
-  else if (type === 'chunk') set({ parts: addWords(turn.parts, data.agent || null, data.text), ...(!data.agent && { status: 'working' }) });
+  else if (type === 'chunk') set({ parts: addWords(turn.parts, data.agent || null, data.text),
+    ...(!data.agent && { status: 'working' }) });
+  else if (type === 'input' || type === 'input_over') set({ inputs: heardInput(turn.inputs, type, data) });
   else if (type === 'gap') set({ parts: [] });
   else if (type === 'result')
     set({ task: data.task_id, status: data.status, error: data.error, conversation_id: data.conversation_id,
       parts: settled(turn.parts, data.text), took: performance.now() - turn.since, isOver: true });
   if (data.task_id && !turn.hasAsked) {
     turn.hasAsked = true;
-    get('/api/decisions', { task_id: data.task_id, limit: 1, full: true }).then(({ items }) => items[0] && set({ decision: items[0] }), () => {});
+    get('/api/decisions', { task_id: data.task_id, limit: 1, full: true })
+      .then(({ items }) => items[0] && set({ decision: items[0] }), () => {});
   }
 }
 
@@ -92,26 +99,36 @@ function takeEvent(turn, type, data, set) {
 // between them those of others whom it asked.
 function addWords(parts, agent, text) {
   const last = parts.at(-1);
-  return last?.agent === agent ? [...parts.slice(0, -1), { agent, text: last.text + text }] : [...parts, { agent, text }];
+  return last?.agent === agent ? [...parts.slice(0, -1), { agent, text: last.text + text }]
+    : [...parts, { agent, text }];
 }
 
 // The result is what counts. Where the words heard are not those, it takes their place.
 function settled(parts, text) {
   const own = parts.filter((p) => !p.agent).map((p) => p.text).join('');
-  return text === null || text === undefined || own === text ? parts : [...parts.filter((p) => p.agent), { agent: null, text }];
+  return text === null || text === undefined || own === text ? parts
+    : [...parts.filter((p) => p.agent), { agent: null, text }];
 }
 
 function Turn({ turn, onCorrected, onEdit }) {
+  const asking = useAsking(turn.inputs.length > 0);
   const by = turn.decision?.agent || 'the agent';
   const last = turn.parts.length - 1;
   const first = turn.parts.findIndex((p) => !p.agent && p.text.trim());
   return html`<li class="turn" aria-label="A message and its answer">
     <p class="said"><${Text} text=${turn.text} max=${2000}/></p>
-    ${turn.status === 'refused' ? html`<${Refused} error=${turn.error}/>` : html`<div class="answers" aria-live="polite" aria-busy=${!turn.isOver}>
-      ${turn.parts.map((p, i) => (p.agent ? html`<p class="voice" key=${i}><span class="voice-name"><${Text} text=${p.agent} line=${true}/>, asked by <${Text} text=${by} line=${true}/></span><${Text} text=${p.text.trim()}/></p>`
-        : p.text.trim() && html`<div class="answer" key=${i}>${i === first && turn.decision && html`<span class="voice-name"><${Text} text=${by} line=${true}/></span>`}<${Text} text=${p.text.trim()}/>${i === last && !turn.isOver && html`<${Caret}/>`}</div>`))}
+    ${turn.status === 'refused' ? html`<${Refused} error=${turn.error}/>`
+      : html`<div class="answers" aria-live="polite" aria-busy=${!turn.isOver}>
+      ${turn.parts.map((p, i) => (p.agent ? html`<p class="voice"
+        key=${i}><span class="voice-name"><${Text} text=${p.agent} line=${true}/>, asked by <${Text} text=${by}
+          line=${true}/></span><${Text} text=${p.text.trim()}/></p>`
+        : p.text.trim() && html`<div class="answer" key=${i}>
+          ${i === first && turn.decision && html`<span class="voice-name"><${Text} text=${by} line=${true}/></span>`}
+            <${Text} text=${p.text.trim()}/>${i === last && !turn.isOver && html`<${Caret}/>`}</div>`))}
       ${last < 0 && !turn.isOver && html`<div class="answer"><${Caret}/></div>`}</div>`}
-    ${turn.isOver && turn.error && html`<p class="problem"><${Text} text=${turn.error.message || turn.error.code}/></p>`}
+    ${asking && html`<${asking.Inputs} list=${turn.inputs}/>`}
+    ${turn.isOver && turn.error && html`<p class="problem"><${Text}
+      text=${turn.error.message || turn.error.code}/></p>`}
     <${TurnFoot} turn=${turn} onCorrected=${onCorrected} onEdit=${onEdit}/>
   </li>`;
 }
@@ -120,25 +137,34 @@ const Caret = () => html`<span class="caret" aria-hidden="true"></span>`;
 
 // Where the API speaks to programs, the page says what to do here.
 const HERE = {
-  no_route: 'No agent fits this message well enough, and there is no default agent. Begin with / and an agent’s name to choose one yourself.',
-  agent_offline: 'The agent that it fits is not running, and nothing can wake it. Start it, or begin with / and another agent’s name.',
+  no_route: 'No agent fits this message well enough, and there is no default agent. Begin with / and an agent’s '
+    + 'name to choose one yourself.',
+  agent_offline: 'The agent that it fits is not running, and nothing can wake it. Start it, or begin with / and '
+    + 'another agent’s name.',
 };
-const inWords = (error) => (HERE[error.code] ? new ApiError(error.status, error.code, HERE[error.code], error.details) : error);
+const inWords = (error) => (HERE[error.code] ? new ApiError(error.status, error.code, HERE[error.code], error.details)
+  : error);
 
 function Refused({ error }) {
   const nearest = error.details?.nearest || [];
   return html`<div><${Problem} error=${inWords(error)}/>
-    ${nearest.length > 0 && html`<p class="faint">Near: ${nearest.map((n) => html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
-    ${error.code === 'insufficient_funds' && html`<p><${Link} to="/ledger">The ledger<//> shows what there is.</p>`}</div>`;
+    ${nearest.length > 0
+      && html`<p class="faint">Near: ${nearest.map((n) => html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
+    ${error.code === 'insufficient_funds' && html`<p><${Link}
+      to="/ledger">The ledger<//> shows what there is.</p>`}</div>`;
 }
 
 function TurnFoot({ turn, onCorrected, onEdit }) {
   const teaching = useTeaching(!!turn.decision && can('send'));
   const cancel = () => post(path`/api/tasks/${turn.task}/cancel`);
   return html`<div class="turn-foot">
-    ${turn.status === 'sending' ? html`<${Badge}>sending<//>` : turn.status === 'refused' ? html`<${Badge} tone="bad">not sent<//>` : html`<${Status} status=${turn.status}/>`}
-    ${turn.isLost && !turn.isOver && html`<span class="faint" role="status">${turn.task ? 'the connection broke; coming back…' : 'the server is away: it has not got this yet, and will get it once'}</span>`}
-    ${turn.status === 'refused' && html`<${Button} className="small" onClick=${() => onEdit(turn)}>Edit and send again<//>`}
+    ${turn.status === 'sending' ? html`<${Badge}>sending<//>` : turn.status === 'refused'
+      ? html`<${Badge} tone="bad">not sent<//>` : html`<${Status} status=${turn.status}/>`}
+    ${turn.isLost && !turn.isOver && html`<span class="faint"
+      role="status">${turn.task ? 'the connection broke; coming back…'
+        : 'the server is away: it has not got this yet, and will get it once'}</span>`}
+    ${turn.status === 'refused' && html`<${Button} className="small"
+      onClick=${() => onEdit(turn)}>Edit and send again<//>`}
     ${turn.took && html`<span class="faint">${duration(turn.took)}</span>`}
     ${turn.task && html`<${Link} to=${`/tasks/${turn.task}`}>task<//>`}
     ${turn.decision && html`<${Link} to=${`/decisions/${turn.decision.id}`}>decision<//>`}
@@ -161,7 +187,10 @@ function readDraft() {
 function Decision({ trial, text }) {
   const drawing = useDrawing(!!trial.decision);
   if (trial.error) return html`<${Undecided} error=${trial.error} drawing=${drawing}/>`;
-  if (!trial.decision || !drawing) return html`<p class="faint">${text.trim() && can('send') ? 'Deciding…' : 'As you type, this shows who would get the message and why: four signals of every agent, and the line that a score must reach.'}</p>`;
+  if (!trial.decision || !drawing) return html`<p class="faint">
+    ${text.trim() && can('send') ? 'Deciding…'
+      : 'As you type, this shows who would get the message and why: four signals of every agent, and the line that '
+        + 'a score must reach.'}</p>`;
   return html`<div class=${trial.isOld ? 'is-old' : ''} aria-live="polite">
     <${drawing.Verdict} decision=${trial.decision} isTrial=${true}/>
     ${trial.decision.note && html`<p class="note"><${Text} text=${trial.decision.note}/></p>`}
@@ -171,16 +200,20 @@ function Decision({ trial, text }) {
 
 function Undecided({ error, drawing }) {
   const best = error instanceof ApiError && error.details?.candidates;
-  return html`<${Problem} error=${inWords(error)}/>${best && drawing && html`<${drawing.Candidates} decision=${{ candidates: best, threshold: error.details.threshold ?? 0.3 }}/>`}`;
+  return html`<${Problem} error=${inWords(error)}/>${best && drawing
+    && html`<${drawing.Candidates} decision=${{ candidates: best, threshold: error.details.threshold ?? 0.3 }}/>`}`;
 }
 
 function Suggestions({ agents, said, choose }) {
   const names = new Set((agents || []).map((a) => a.name));
   const own = (agents || []).flatMap((a) => (a.skills || []).flatMap((s) => s.examples || [])).slice(0, 3);
-  const texts = (names.has('content-writer') && names.has('engineer') ? SUGGESTED : own).filter((t) => !said.includes(t));
+  const texts = (names.has('content-writer') && names.has('engineer') ? SUGGESTED : own)
+    .filter((t) => !said.includes(t));
   if (!texts.length) return null;
-  return html`<div class="suggestions" role="group" aria-label="Messages to try"><span class="faint">Try</span>${texts.map((t) => html`
-    <button type="button" key=${t} class="chip" onClick=${() => choose(t)}><${Text} text=${t} max=${80} line=${true}/></button>`)}</div>`;
+  return html`<div class="suggestions" role="group" aria-label="Messages to try"><span class="faint">Try</span>
+    ${texts.map((t) => html`
+    <button type="button" key=${t} class="chip" onClick=${() => choose(t)}>
+      <${Text} text=${t} max=${80} line=${true}/></button>`)}</div>`;
 }
 
 /** Its turns, drawn anew whenever one of them changes, wherever they were begun. */
@@ -200,7 +233,11 @@ function useDraft(turns) {
   const unsent = turns.findLast((t) => !t.task && t.status === 'sending');
   const [text, setText] = useState(() => (unsent ? '' : readDraft()));
   const kept = text || unsent?.text || '';
-  useEffect(() => { try { sessionStorage.setItem(draftKey(), kept.slice(0, 100000)); } catch { /* full: it lives in this window only */ } }, [kept]);
+  useEffect(() => {
+    try {
+      sessionStorage.setItem(draftKey(), kept.slice(0, 100000));
+    } catch { /* full: it lives in this window only */ }
+  }, [kept]);
   return [text, setText];
 }
 
@@ -216,7 +253,10 @@ export default function Playground() {
   const trial = useTrial(can('send') ? text : '', conversation, round);
   const teaching = useTeaching(!!learnt);
   const box = useRef(null);
-  useEffect(() => { get('/api/agents', { limit: 20 }).then((p) => setAgents(p.items), () => {}); box.current?.focus(); }, []);
+  useEffect(() => {
+    get('/api/agents', { limit: 20 }).then((p) => setAgents(p.items), () => {});
+    box.current?.focus();
+  }, []);
 
   const isTooLong = bytesOf(text) > TEXT_BYTES;
   const canGo = can('send') && text.trim() && !isTooLong;
@@ -247,21 +287,30 @@ export default function Playground() {
     setFollowUp(false);
     box.current?.focus();
   };
-  return html`<${Page} title="Playground" lead="Type a message and see who would get it, and why." actions=${turns.length > 0 && html`<${Button} onClick=${clear}>Clear<//>`}>
+  return html`<${Page} title="Playground" lead="Type a message and see who would get it, and why."
+    actions=${turns.length > 0 && html`<${Button} onClick=${clear}>Clear<//>`}>
     <div class="playground">
       <div class="talk">
-        ${turns.length > 0 && html`<ol class="turns">${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected} onEdit=${edit}/>`)}</ol>`}
+        ${turns.length > 0 && html`<ol class="turns">
+          ${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected} onEdit=${edit}/>`)}</ol>`}
         <form class="composer" onSubmit=${(e) => { e.preventDefault(); send(); }}>
           <label for="message" class="off-screen">Message</label>
-          <textarea id="message" data-search ref=${box} rows="3" disabled=${!can('send')} placeholder=${can('send') ? 'Ask anything; Enter sends, Shift+Enter is a new line' : 'This token may read, and not send.'} value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${key}></textarea>
+          <textarea id="message" data-search ref=${box} rows="3" disabled=${!can('send')}
+            placeholder=${can('send') ? 'Ask anything; Enter sends, Shift+Enter is a new line'
+              : 'This token may read, and not send.'}
+            value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${key}></textarea>
           ${isTooLong && html`<p class="field-error" role="alert">A message has at most 1 MiB; this one has more.</p>`}
           <div class="composer-foot"><div class="composer-help">
-              ${can('send') && html`<${Suggestions} agents=${agents} said=${turns.map((t) => t.text)} choose=${(t) => { setFollowUp(false); setText(t); box.current?.focus(); }}/>`}
-              ${before && html`<label class="check"><input type="checkbox" checked=${isFollowUp} onChange=${(e) => setFollowUp(e.target.checked)}/> go on with the last one: the same conversation, and so the same agent</label>`}
+              ${can('send') && html`<${Suggestions} agents=${agents} said=${turns.map((t) => t.text)}
+                choose=${(t) => { setFollowUp(false); setText(t); box.current?.focus(); }}/>`}
+              ${before && html`<label class="check">
+                <input type="checkbox" checked=${isFollowUp} onChange=${(e) => setFollowUp(e.target.checked)}/>${' '}
+                go on with the last one: the same conversation, and so the same agent</label>`}
             </div><${Button} kind="main" type="submit" disabled=${!canGo}>Send<//></div>
         </form>
         ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command="node examples/echo.js">
-          Connect one, and a message typed here goes to the agent that it fits. This is the smallest there is, with <code>SIGNALBOX_TOKEN</code> set to a token of yours; <${Link} to="/agents">Agents<//> has more.<//>`}
+          Connect one, and a message typed here goes to the agent that it fits. This is the smallest there is,
+            with <code>SIGNALBOX_TOKEN</code> set to a token of yours; <${Link} to="/agents">Agents<//> has more.<//>`}
         ${learnt && teaching && html`<${teaching.WhatWasLearnt} learnt=${learnt}/>`}
       </div>
       <${Card} title=${!text.trim() && turns.length ? 'Who got the last one' : 'Who gets it'} className="decision-card">

@@ -19,12 +19,16 @@ export function Correct({ turn, onCorrected }) {
     turn.corrected = agent;
     onCorrected(await lookAgain(turn.decision, agent, turn.text));
   };
-  if (turn.corrected) return html`<span class="faint" ref=${place} tabindex="-1" role="status">corrected to <${Text} text=${turn.corrected} line=${true}/></span>`;
+  if (turn.corrected) return html`<span class="faint" ref=${place} tabindex="-1"
+    role="status">corrected to <${Text} text=${turn.corrected} line=${true}/></span>`;
   if (!isOpen) return html`<${Button} className="small" onClick=${() => open(true)}>Wrong agent?<//>`;
-  const known = (turn.decision.candidates || []).map((c) => c.agent).filter((name) => name !== turn.decision.agent).slice(0, OFFERED);
+  const known = (turn.decision.candidates || []).map((c) => c.agent).filter((name) => name !== turn.decision.agent)
+    .slice(0, OFFERED);
   const isAsked = isOther || !known.length;
-  return html`<div class="choices" ref=${place} role="group" aria-label="Which agent should have had it?">should have been
-    ${isAsked ? html`<${OtherAgent} label="Agent" except=${[turn.decision.agent]} onChoose=${teach}/>` : known.map((name) => html`
+  return html`<div class="choices" ref=${place} role="group"
+    aria-label="Which agent should have had it?">should have been
+    ${isAsked ? html`<${OtherAgent} label="Agent" except=${[turn.decision.agent]} onChoose=${teach}/>`
+      : known.map((name) => html`
       <${Button} key=${name} className="small" onClick=${() => teach(name)}><${Text} text=${name} line=${true}/><//>`)}
     ${!isAsked && html`<${Button} className="small" onClick=${() => other(true)}>another…<//>`}
     <${Button} className="small" onClick=${() => { open(false); other(false); }}>Cancel<//></div>`;

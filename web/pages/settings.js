@@ -25,9 +25,15 @@ function NotYours({ tab }) {
   const { user, role } = me();
   const name = html`<${Text} text=${user} max=${60} line=${true}/>`;
   if (tab.scope === 'admin' && role !== 'admin')
-    return html`<${Empty} title=${`Only admins see ${tab.label.toLowerCase()}`}>You are ${name}, whose role is ${role}. What is yours is under the other tabs; an admin could give you another role.<//>`;
-  return html`<${Empty} title=${`This token may not see ${tab.label.toLowerCase()}`} command=${`build/signalbox token create --user ${user} --scopes ${[...new Set(['send', 'read', tab.scope])].join()}`}>
-    It is without the scope <code>${tab.scope}</code>, which ${name} may have. Sign in with a token that has it, or make one on the machine of the server:<//>`;
+    return html`<${Empty}
+      title=${`Only admins see ${tab.label.toLowerCase()}`}>You are ${name}, whose role is ${role}. What is yours is
+        under the other tabs; an admin could give you another role.<//>`;
+  return html`<${Empty} title=${`This token may not see ${tab.label.toLowerCase()}`}
+    command=${`build/signalbox token create --user ${user} --scopes ${[...new Set(['send', 'read',
+      tab.scope])].join()}`}>
+    It is without the scope <code>
+      ${tab.scope}</code>, which ${name} may have. Sign in with a token that has it, or make one on the machine of the
+        server:<//>`;
 }
 
 export default function Settings({ args, query, go }) {

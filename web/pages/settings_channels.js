@@ -10,12 +10,14 @@ const LOOK_MS = 5000; // how far a channel is tells nobody by itself
 
 function Where({ channel, place }) {
   if (place === 'file') return html`file <code><${Text} text=${channel?.file || ''} max=${120}/></code>`;
-  return html`${channel?.form === 'json' ? 'webhook' : channel?.form || 'webhook'} <${Text} text=${channel?.webhook || ''} max=${120}/>`;
+  return html`${channel?.form === 'json' ? 'webhook' : channel?.form || 'webhook'} <${Text}
+    text=${channel?.webhook || ''} max=${120}/>`;
 }
 
 function Health({ row }) {
   if (!row.problem) return html`<${Badge} tone="good">well<//>`;
-  return html`<${Badge} tone="bad">failing${row.failing_ms ? ` for ${duration(row.failing_ms)}` : ''}<//> <${Text} text=${row.problem} max=${300}/>`;
+  return html`<${Badge} tone="bad">failing${row.failing_ms ? ` for ${duration(row.failing_ms)}` : ''}<//> <${Text}
+    text=${row.problem} max=${300}/>`;
 }
 
 const TAKES = (c) => [c?.takes_feed && 'decisions', c?.takes_alerts && 'alerts'].filter(Boolean).join(', ') || '–';
@@ -40,19 +42,25 @@ const EXAMPLE = `"channels": {
 }`;
 
 function None({ rules }) {
-  return html`<${Empty} title="No channels" command=${rules.state === 'none' ? 'signalbox serve --set rules=routing_rules.json' : 'signalbox check'}>
-    <p>A channel tells a file, or a webhook of Slack, Discord or your own, what the gate decided and what waits for a person. ${rules.state === 'none'
+  return html`<${Empty} title="No channels" command=${rules.state === 'none'
+    ? 'signalbox serve --set rules=routing_rules.json' : 'signalbox check'}>
+    <p>A channel tells a file, or a webhook of Slack, Discord or your own, what the gate decided and what waits for a
+      person. ${rules.state === 'none'
       ? html`They stand in the file of the gate’s rules, which the setting <code>rules</code> names; there is none yet.`
       : html`Put them into <code><${Text} text=${rules.file}/></code>; it is read again when it changes.`}</p>
     <pre>${EXAMPLE}</pre><//>`;
 }
 
 function Rules({ rules }) {
-  const words = { none: ['calm', 'none'], good: ['good', 'good'], bad: ['bad', 'bad: the ones before stay'] }[rules.state];
+  const words = { none: ['calm', 'none'], good: ['good', 'good'],
+    bad: ['bad', 'bad: the ones before stay'] }[rules.state];
   return html`<${Card} title="The rules">
-    <${Facts} facts=${[['File', rules.file && html`<code><${Text} text=${rules.file}/></code>`], ['Read', rules.read_at_ms ? html`<${Time} ms=${rules.read_at_ms}/>` : null],
-      ['Rules', rules.state === 'none' ? null : count(rules.count, 'rule')], ['State', html`<${Badge} tone=${words[0]}>${words[1]}<//>`]]}/>
-    ${rules.problem && html`<div class="problem" role="alert"><pre class="bare-pre"><${Text} text=${rules.problem}/></pre></div>`}<//>`;
+    <${Facts} facts=${[['File', rules.file && html`<code><${Text} text=${rules.file}/></code>`],
+      ['Read', rules.read_at_ms ? html`<${Time} ms=${rules.read_at_ms}/>` : null],
+      ['Rules', rules.state === 'none' ? null : count(rules.count, 'rule')],
+        ['State', html`<${Badge} tone=${words[0]}>${words[1]}<//>`]]}/>
+    ${rules.problem && html`<div class="problem" role="alert">
+      <pre class="bare-pre"><${Text} text=${rules.problem}/></pre></div>`}<//>`;
 }
 
 export function Channels() {
@@ -61,11 +69,13 @@ export function Channels() {
   useRefresh(['gate.', 'escalation.'], gate.reload);
   useEvery(LOOK_MS, gate.reload);
   const error = gate.error || config.error;
-  if (error && !(gate.data && config.data)) return html`<${Problem} error=${error} onRetry=${() => { gate.reload(); config.reload(); }}/>`;
+  if (error && !(gate.data && config.data)) return html`<${Problem} error=${error}
+    onRetry=${() => { gate.reload(); config.reload(); }}/>`;
   if (!gate.data || !config.data) return html`<${Loading}/>`;
   const { channels, rules } = gate.data;
   return html`${error && html`<${Problem} error=${error}/>`}
-    ${channels.length ? html`<${Card} title="Channels"><${Table} label="Channels" columns=${columns(config.data.channels)} rows=${channels} rowKey=${(r) => `${r.name} ${r.place}`}/><//>`
+    ${channels.length ? html`<${Card} title="Channels"><${Table} label="Channels"
+      columns=${columns(config.data.channels)} rows=${channels} rowKey=${(r) => `${r.name} ${r.place}`}/><//>`
       : html`<${None} rules=${rules}/>`}
     <${Rules} rules=${rules}/>`;
 }

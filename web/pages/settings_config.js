@@ -1,7 +1,9 @@
 // The configuration: what runs, where each value is from, what waits for a
 // restart; and reading it again.
-import { Badge, Button, Card, Copy, Facts, Field, Loading, Problem, Text, Time, html, useEffect, useGet, useMemo, useState } from '../lib/ui.js';
+import { Badge, Button, Card, Copy, Facts, Field, Loading, Problem, Text, Time, html, useEffect, useGet, useMemo,
+  useState } from '../lib/ui.js';
 import { post } from '../lib/api.js';
+import { useRefresh } from '../lib/live.js';
 import { count, marked } from '../lib/format.js';
 import { Search, filtersAt } from '../lib/filters.js';
 import { Lists } from './settings_lists.js';
@@ -13,11 +15,14 @@ function Source({ source }) {
   if (source.kind === 'default') return html`<span class="faint">default</span>`;
   const short = source.kind === 'file' ? source.name.split('/').pop() : source.name;
   const place = source.line ? `:${source.line}:${source.col}` : '';
-  return html`<span class="faint">${KINDS[source.kind]}</span> <code title=${marked(source.name + place)}><${Text} text=${short + place} max=${80}/></code>`;
+  return html`<span class="faint">${KINDS[source.kind]}</span> <code
+    title=${marked(source.name + place)}><${Text} text=${short + place} max=${80}/></code>`;
 }
 
 function Value({ value, count: n }) {
-  if (value === undefined) return html`<span class="faint">${n === null || n === undefined ? 'in each agent' : count(n, 'entry', 'entries')}</span>`;
+  if (value === undefined)
+    return html`<span class="faint">${n === null || n === undefined ? 'in each agent'
+      : count(n, 'entry', 'entries')}</span>`;
   if (value === '') return html`<span class="faint">empty</span>`;
   return html`<code><${Text} text=${typeof value === 'string' ? value : JSON.stringify(value)} max=${300}/></code>`;
 }
@@ -28,19 +33,26 @@ const Said = ({ text }) => text.split('`').map((part, i) => (i % 2 ? html`<code 
 function Setting({ s }) {
   const isSet = s.source.kind !== 'default';
   return html`<li class="setting ${isSet ? 'is-set' : ''}">
-    <div><code class="setting-name">${s.name}</code>${s.taken_over_by === 'restart' && html` <${Badge} title="a change takes effect after a restart">restart<//>`}
+    <div><code class="setting-name">${s.name}</code>${s.taken_over_by === 'restart'
+      && html` <${Badge} title="a change takes effect after a restart">restart<//>`}
       <p class="hint"><${Said} text=${s.what}/></p></div>
-    <div class="setting-value"><${Value} value=${s.value} count=${s.count}/>${s.unit && typeof s.value === 'number' && html` <span class="faint">${s.unit}</span>`}
+    <div class="setting-value"><${Value} value=${s.value} count=${s.count}/>
+      ${s.unit && typeof s.value === 'number' && html` <span class="faint">${s.unit}</span>`}
       ${s.secret && html` <${Badge} tone="good">${s.secret}<//>`}
-      ${s.after_restart !== undefined && html`<div><${Badge} tone="warn">after a restart<//> <${Value} value=${s.after_restart}/></div>`}
+      ${s.after_restart !== undefined && html`<div><${Badge} tone="warn">after a restart<//> <${Value}
+        value=${s.after_restart}/></div>`}
       ${isSet && s.value !== undefined && html`<div class="hint">default <${Value} value=${s.default}/></div>`}</div>
     <div class="setting-from"><${Source} source=${s.source}/>
-      <details><summary>How to set it</summary><p class="hint">${s.allowed}</p><p class="hint"><code>${s.variable}=…</code> or <code>--set ${s.name}=…</code>${s.flag && html` or <code>${s.flag} …</code>`}</p></details></div>
+      <details><summary>How to set it</summary><p class="hint">${s.allowed}</p>
+        <p class="hint"><code>${s.variable}=…</code> or <code>--set ${s.name}=…</code>
+          ${s.flag && html` or <code>${s.flag} …</code>`}</p></details></div>
   </li>`;
 }
 
 function Problems({ list, leftOut }) {
-  return html`<ul class="problems">${list.map((p, i) => html`<li key=${i}><${Badge} tone=${p.severity === 'error' ? 'bad' : 'warn'}>${p.severity}<//>
+  return html`<ul
+    class="problems">
+      ${list.map((p, i) => html`<li key=${i}><${Badge} tone=${p.severity === 'error' ? 'bad' : 'warn'}>${p.severity}<//>
     <code><${Text} text=${p.where}/>${p.line ? `:${p.line}:${p.col}` : ''}</code> <${Text} text=${p.message}/></li>`)}
     ${leftOut > 0 && html`<li class="faint">and ${leftOut} more</li>`}</ul>`;
 }
@@ -51,25 +63,34 @@ const names = (list) => html`${list.map((n, i) => html`${i ? ', ' : ''}<code key
 function Reloaded({ result }) {
   if (result.error) {
     const { problems, problems_left_out: leftOut = 0 } = result.error.details || {};
-    return html`<div class="problem" role="alert"><p><b><${Text} text=${result.error.message}/></b></p>${problems && html`<${Problems} list=${problems} leftOut=${leftOut}/>`}</div>`;
+    return html`<div class="problem" role="alert"><p><b><${Text} text=${result.error.message}/></b></p>
+      ${problems && html`<${Problems} list=${problems} leftOut=${leftOut}/>`}</div>`;
   }
   const { changed, restart_needed: waits, problems, problems_left_out: leftOut } = result.done;
-  return html`<div class="note good-note" role="status"><p><b>Read again${changed.length ? '' : ': no setting is other than before'}.</b> ${changed.length > 0 ? html`Changed: ${names(changed)}.`
-      : 'A change of the file is taken over by itself, within a second; the rules and certificates that it names were read too.'}</p>
+  return html`<div class="note good-note"
+    role="status"><p><b>Read again${changed.length ? '' : ': no setting is other than before'}.</b> ${changed.length > 0
+      ? html`Changed: ${names(changed)}.`
+      : 'A change of the file is taken over by itself, within a second; the rules and certificates that it names '
+        + 'were read too.'}</p>
     ${waits.length > 0 && html`<p>Waiting for a restart: ${names(waits)}.</p>`}
     ${problems.length > 0 && html`<${Problems} list=${problems} leftOut=${leftOut}/>`}</div>`;
 }
 
 function Head({ config, result, onReload }) {
-  return html`<${Card} title="What counts now" actions=${html`<${Button} kind="main" onClick=${onReload}>Read it again<//>`}>
+  return html`<${Card} title="What counts now" actions=${html`<${Button} kind="main"
+    onClick=${onReload}>Read it again<//>`}>
     <${Facts} facts=${[
-      ['File', config.file ? html`<code><${Text} text=${config.file}/></code>` : html`none; <code><${Text} text=${config.looked_for}/></code> would be read if it were there`],
+      ['File', config.file ? html`<code><${Text} text=${config.file}/></code>`
+        : html`none; <code><${Text} text=${config.looked_for}/></code> would be read if it were there`],
       ['Data', html`<code><${Text} text=${config.folder}/></code>`],
-      ['Read', html`<${Time} ms=${config.read_at_ms}/>${config.reloads > 0 && ` (read again ${count(config.reloads, 'time')} since the start)`}`],
-      ['Version', html`<code>${config.version}</code> <${Copy} text=${config.version}/> <span class="faint">as decisions carry it</span>`],
+      ['Read', html`<${Time} ms=${config.read_at_ms}/>${config.reloads > 0
+        && ` (read again ${count(config.reloads, 'time')} since the start)`}`],
+      ['Version', html`<code>${config.version}</code> <${Copy} text=${config.version}/> <span
+        class="faint">as decisions carry it</span>`],
       ['Waits for a restart', config.restart_needed.length ? names(config.restart_needed) : null]]}/>
     ${result ? html`<${Reloaded} result=${result}/>` : config.refused && html`<div class="problem" role="alert">
-      <p><b>The last time it was read again, at <${Time} ms=${config.refused.at_ms}/>, it was refused; the one before stays.</b></p>
+      <p><b>The last time it was read again, at <${Time}
+        ms=${config.refused.at_ms}/>, it was refused; the one before stays.</b></p>
       <${Problems} list=${config.refused.problems} leftOut=${config.refused.problems_left_out}/></div>`}<//>`;
 }
 
@@ -83,15 +104,18 @@ function matches(s, query) {
 
 function Filter({ query, set, n, all }) {
   return html`<div class="filters" role="search" aria-label="Filter the settings">
-    <${Search} label="Search" value=${query.q} onSearch=${(q, goesOn) => set({ q }, goesOn)} data-search placeholder="timeout, tls, retention"/>
+    <${Search} label="Search" value=${query.q} onSearch=${(q, goesOn) => set({ q }, goesOn)} data-search
+      placeholder="timeout, tls, retention"/>
     <${Field} label="Show"><select value=${query.show || ''} onChange=${(e) => set({ show: e.target.value })}>
-      <option value="">all settings</option><option value="set">only what is not default</option><option value="restart">what needs a restart</option></select><//>
+      <option value="">all settings</option><option value="set">only what is not default</option>
+        <option value="restart">what needs a restart</option></select><//>
     <p class="faint" role="status">${n === all ? count(all, 'setting') : `${n} of ${count(all, 'setting')}`}</p></div>`;
 }
 
 export function Configuration({ query, go }) {
   const { data, error, reload } = useGet('/api/config');
   const [result, setResult] = useState(null);
+  useRefresh(['config.'], reload);
   useEffect(() => { // whoever comes back from editing the file sees what it came to
     addEventListener('focus', reload);
     return () => removeEventListener('focus', reload);
@@ -111,7 +135,9 @@ export function Configuration({ query, go }) {
   return html`
     <${Head} config=${data} result=${result} onReload=${readAgain}/>
     <${Filter} query=${query} set=${set} n=${shown.length} all=${data.settings.length}/>
-    ${shown.length ? html`<ul class="settings" aria-label="Settings">${shown.map((s) => html`<${Setting} key=${s.name} s=${s}/>`)}</ul>`
-      : html`<p class="faint">No setting fits. <button type="button" class="link" onClick=${() => set(null)}>Show all</button></p>`}
+    ${shown.length ? html`<ul class="settings" aria-label="Settings">
+      ${shown.map((s) => html`<${Setting} key=${s.name} s=${s}/>`)}</ul>`
+      : html`<p class="faint">No setting fits. <button type="button" class="link"
+        onClick=${() => set(null)}>Show all</button></p>`}
     <${Lists} config=${data}/>`;
 }

@@ -20,8 +20,10 @@ const OF_ROLE = { admin: SCOPES.map(([id]) => id), user: ['send', 'read', 'agent
 
 function Scopes({ offered, chosen, onChange }) {
   const flip = (id) => onChange(chosen.includes(id) ? chosen.filter((s) => s !== id) : [...chosen, id]);
-  return html`<fieldset class="choice"><legend>It may</legend>${SCOPES.filter(([id]) => offered.includes(id)).map(([id, words]) => html`
-    <label class="check" key=${id}><input type="checkbox" checked=${chosen.includes(id)} onChange=${() => flip(id)}/><code>${id}</code> <span class="faint">${words}</span></label>`)}</fieldset>`;
+  return html`<fieldset class="choice"><legend>It may</legend>
+    ${SCOPES.filter(([id]) => offered.includes(id)).map(([id, words]) => html`
+    <label class="check" key=${id}><input type="checkbox" checked=${chosen.includes(id)} onChange=${() => flip(id)}/>
+      <code>${id}</code> <span class="faint">${words}</span></label>`)}</fieldset>`;
 }
 
 /** `user` and `role`: for whom; else for who asks. */
@@ -34,20 +36,26 @@ export function NewToken({ user = '', role, onMade, onClose }) {
   const send = async () => {
     if (!scopes.length) throw new Error('Choose at least one scope: a token without any can do nothing.');
     onMade(await post('/api/tokens', {
-      scopes, ...(whom.trim() && { user: whom.trim() }), ...(label.trim() && { label: label.trim() }), ...(lasts && { expires_in_s: Number(lasts) }),
+      scopes, ...(whom.trim() && { user: whom.trim() }), ...(label.trim() && { label: label.trim() }),
+        ...(lasts && { expires_in_s: Number(lasts) }),
     }));
   };
   return html`<${FormDialog} title="Make a token" action="Make it" send=${send} onClose=${onClose}>
-    <${Line} label="Label" hint="What it is for: you will know it again by this." value=${label} onInput=${setLabel} maxlength="128" placeholder="laptop, nightly report"/>
-    ${can('admin') && html`<${Line} label="User" hint="Empty: you. A token can do no more than the role of its user." value=${whom} onInput=${setWhom} pattern=${NAME} placeholder=${me().user}/>`}
+    <${Line} label="Label" hint="What it is for: you will know it again by this." value=${label} onInput=${setLabel}
+      maxlength="128" placeholder="laptop, nightly report"/>
+    ${can('admin') && html`<${Line} label="User" hint="Empty: you. A token can do no more than the role of its user."
+      value=${whom} onInput=${setWhom} pattern=${NAME} placeholder=${me().user}/>`}
     <${Scopes} offered=${offered} chosen=${scopes} onChange=${setScopes}/>
     <${Lasts} value=${lasts} onChange=${setLasts}/><//>`;
 }
 
 /** The secret, this once. Escape does not close it: it would be gone. */
 export function Made({ made, onClose }) {
-  return html`<${Dialog} title="Copy it now" onClose=${() => {}} actions=${html`<${Button} kind="main" onClick=${onClose}>I have it<//>`}>
-    <p>This is the token of <b><${Text} text=${made.user} line=${true}/></b>. It is shown this once and kept nowhere; whoever has it can do what it allows.</p>
+  return html`<${Dialog} title="Copy it now" onClose=${() => {}}
+    actions=${html`<${Button} kind="main" onClick=${onClose}>I have it<//>`}>
+    <p>This is the token of <b>
+      <${Text} text=${made.user}
+        line=${true}/></b>. It is shown this once and kept nowhere; whoever has it can do what it allows.</p>
     <div class="secret"><code data-secret>${made.token}</code><${Copy} text=${made.token} label="Copy token"/></div>
     <p class="faint">For the command line, and for programs:</p>
     <${Command} text=${`export SIGNALBOX_TOKEN=${made.token}`}/><//>`;
@@ -72,14 +80,18 @@ async function revoke(token, reload) {
 
 const columns = (reload) => [
   { key: 'label', title: 'Label', width: 'minmax(9rem, 1.3fr)', phone: 'minmax(0, 1.4fr)', render: (t) => html`
-    ${t.label ? html`<${Text} text=${t.label} max=${60} line=${true}/>` : html`<span class="id" title=${t.id}>…${t.id.slice(-6)}</span>`}
+    ${t.label ? html`<${Text} text=${t.label} max=${60} line=${true}/>`
+      : html`<span class="id" title=${t.id}>…${t.id.slice(-6)}</span>`}
     ${t.id === me().token_id && html` <${Badge} tone="good">this one<//>`}` },
-  { key: 'user', title: 'User', width: 'minmax(6rem, .8fr)', phone: 'minmax(0, 1fr)', render: (t) => html`<${Text} text=${t.user} max=${60} line=${true}/>` },
+  { key: 'user', title: 'User', width: 'minmax(6rem, .8fr)', phone: 'minmax(0, 1fr)',
+    render: (t) => html`<${Text} text=${t.user} max=${60} line=${true}/>` },
   { key: 'scopes', title: 'It may', width: 'minmax(10rem, 2fr)', phone: false, render: (t) => t.scopes.join(', ') },
   { key: 'created', title: 'Made', width: '9rem', phone: false, render: (t) => html`<${Time} ms=${t.created_ms}/>` },
-  { key: 'expires', title: 'Expires', width: 'minmax(6rem, 9rem)', phone: false, render: (t) => html`<${Expires} ms=${t.expires_ms}/>` },
+  { key: 'expires', title: 'Expires', width: 'minmax(6rem, 9rem)', phone: false,
+    render: (t) => html`<${Expires} ms=${t.expires_ms}/>` },
   { key: 'do', title: 'Do', width: '6rem', phone: '5.2rem', align: 'right', render: (t) => html`
-    <${Button} className="small" kind="danger" onClick=${() => revoke(t, reload)} aria-label=${`Revoke ${marked(t.label || t.id)} of ${t.user}`}>Revoke<//>` },
+    <${Button} className="small" kind="danger" onClick=${() => revoke(t, reload)}
+      aria-label=${`Revoke ${marked(t.label || t.id)} of ${t.user}`}>Revoke<//>` },
 ];
 
 export function Tokens({ query, go }) {
@@ -95,7 +107,9 @@ export function Tokens({ query, go }) {
         : html`<p>Your tokens. With an admin’s you would see everybody’s.</p>`}
       <${Button} kind="main" onClick=${() => setMaking(true)}>Make a token<//>
     </div>
-    <${List} pages=${pages} columns=${columns(pages.reload)} label="Tokens" empty=${html`<p class="faint" role="status">There is no token of that user.</p>`}/>
-    ${isMaking && html`<${NewToken} user=${user} onClose=${() => setMaking(false)} onMade=${(t) => { setMaking(false); setMade(t); pages.reload(); }}/>`}
+    <${List} pages=${pages} columns=${columns(pages.reload)} label="Tokens"
+      empty=${html`<p class="faint" role="status">There is no token of that user.</p>`}/>
+    ${isMaking && html`<${NewToken} user=${user} onClose=${() => setMaking(false)}
+      onMade=${(t) => { setMaking(false); setMade(t); pages.reload(); }}/>`}
     ${made && html`<${Made} made=${made} onClose=${() => setMade(null)}/>`}`;
 }

@@ -1,23 +1,27 @@
 // One task in full: what was sent, how it was decided, the answer as it comes,
 // and what else hangs on it.
-import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useEffect, useGet, useRef, useState } from '../lib/ui.js';
+import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useEffect, useGet, useRef,
+  useState } from '../lib/ui.js';
 import { can, get, now, path } from '../lib/api.js';
-import { stream, useRefresh } from '../lib/live.js';
+import { Inputs } from '../lib/input.js';
+import { heardInput, stream, useRefresh } from '../lib/live.js';
 import { duration, money } from '../lib/format.js';
 import { cancelTask, isOver } from '../lib/tasks.js';
 import { Message } from '../lib/message.js';
 import { Missing } from '../lib/missing.js';
 
-/** What is said while it goes on: {text, voices, status, isLost}. */
+/** What is said and asked while it goes on: {text, voices, inputs, status, isLost}. */
 function useEvents(id, isOpen, onOver) {
-  const [heard, setHeard] = useState({ text: '', voices: [] });
+  const [heard, setHeard] = useState({ text: '', voices: [], inputs: [] });
   const over = useRef(onOver);
   over.current = onOver;
   useEffect(() => {
     if (!isOpen) return undefined;
-    setHeard({ text: '', voices: [] });
+    setHeard({ text: '', voices: [], inputs: [] });
     const take = ({ type, data }) => setHeard((h) => {
-      if (type === 'chunk') return data.agent ? { ...h, voices: addVoice(h.voices, data) } : { ...h, text: h.text + data.text };
+      if (type === 'chunk') return data.agent ? { ...h, voices: addVoice(h.voices, data) }
+        : { ...h, text: h.text + data.text };
+      if (type === 'input' || type === 'input_over') return { ...h, inputs: heardInput(h.inputs, type, data) };
       if (type === 'gap') return { ...h, text: '', voices: [], hasGap: true };
       return type === 'status' ? { ...h, status: data.status } : h;
     });
@@ -31,35 +35,47 @@ function useEvents(id, isOpen, onOver) {
 
 function addVoice(voices, { agent, text }) {
   const last = voices.at(-1);
-  return last?.agent === agent ? [...voices.slice(0, -1), { agent, text: last.text + text }] : [...voices, { agent, text }];
+  return last?.agent === agent ? [...voices.slice(0, -1), { agent, text: last.text + text }]
+    : [...voices, { agent, text }];
 }
 
 function Answer({ task, heard }) {
   const isDone = isOver(task);
   const text = isDone ? task.result?.text : heard.text;
   return html`<${Card} title=${isDone ? 'The answer' : 'The answer, as it comes'}>
-    ${heard.voices.map((v, i) => html`<p class="voice" key=${i}><span class="voice-name"><${Text} text=${v.agent} line=${true}/></span><${Text} text=${v.text}/></p>`)}
-    <div aria-live="polite" aria-busy=${!isDone}>${text ? html`<${Text} text=${text}/>` : html`<span class="faint">${isDone ? 'No words.' : WAITS[heard.status || task.status] || 'Nothing yet.'}</span>`}${
+    ${heard.voices.map((v, i) => html`<p class="voice" key=${i}>
+      <span class="voice-name"><${Text} text=${v.agent} line=${true}/></span><${Text} text=${v.text}/></p>`)}
+    <div aria-live="polite" aria-busy=${!isDone}>${text ? html`<${Text} text=${text}/>`
+      : html`<span class="faint">${isDone ? 'No words.' : WAITS[heard.status || task.status] || 'Nothing yet.'}</span>`}
+        ${
       !isDone && html`<span class="caret" aria-hidden="true"></span>`}</div>
     ${heard.isLost && !isDone && html`<p class="faint" role="status">The connection broke; coming back…</p>`}
-    ${task.result?.error && html`<p class="problem"><strong><${Text} text=${task.result.error.code || 'error'} line=${true}/></strong> <${Text} text=${task.result.error.message || ''}/></p>`}
+    ${task.result?.error && html`<p class="problem"><strong>
+      <${Text} text=${task.result.error.code || 'error'} line=${true}/></strong> <${Text}
+        text=${task.result.error.message || ''}/></p>`}
     <${Metadata} title="What the agent says besides" value=${task.result?.metadata}/>
   <//>`;
 }
 
-const WAITS = { held: 'It is held back; for what, and until when, stands beside.', escalated: 'A person must see it first.', queued: 'It waits for its agent.', dispatched: 'Its agent has it.', working: 'Its agent works on it.', input_required: 'Its agent waits for more.' };
+const WAITS = { held: 'It is held back; for what, and until when, stands beside.',
+  escalated: 'A person must see it first.', queued: 'It waits for its agent.', dispatched: 'Its agent has it.',
+    working: 'Its agent works on it.', input_required: 'Its agent waits for more.' };
 
 function Metadata({ title, value }) {
   if (!value || !Object.keys(value).length) return null;
-  return html`<details><summary>${title}</summary><pre><${Text} text=${JSON.stringify(value, null, 2)}/></pre></details>`;
+  return html`<details><summary>${title}</summary><pre><${Text}
+    text=${JSON.stringify(value, null, 2)}/></pre></details>`;
 }
 
 function Turns({ turns, total }) {
   if (!turns?.length) return null;
-  return html`<${Card} title=${`Turns before (${total - 1})`}><ol class="turns">${turns.map((t) => html`<li class="turn" key=${t.turn}>
+  return html`<${Card} title=${`Turns before (${total - 1})`}>
+    <ol class="turns">${turns.map((t) => html`<li class="turn" key=${t.turn}>
     <p class="said"><${Text} text=${t.text} max=${1000}/></p>
     <div class="answer"><${Text} text=${t.result?.text || t.result?.error?.message || ''} max=${2000}/></div>
-    <div class="turn-foot"><${Status} status=${t.status}/><span class="faint">turn ${t.turn}, ${duration(t.finished_ms - t.began_ms)}${t.price_micros ? `, ${money(t.price_micros)}` : ''}</span></div></li>`)}</ol><//>`;
+    <div class="turn-foot"><${Status} status=${t.status}/><span
+      class="faint">turn ${t.turn}, ${duration(t.finished_ms - t.began_ms)}
+        ${t.price_micros ? `, ${money(t.price_micros)}` : ''}</span></div></li>`)}</ol><//>`;
 }
 
 /** What led here and what hangs on it; each is asked for once. */
@@ -68,10 +84,12 @@ function useAround(task) {
   const id = task?.id, status = task?.status;
   useEffect(() => {
     if (!id) return;
-    get('/api/decisions', { task_id: id, limit: 1 }).then(({ items }) => setAround((a) => ({ ...a, decision: items[0] })), () => {});
+    get('/api/decisions', { task_id: id, limit: 1 }).then(({ items }) =>
+      setAround((a) => ({ ...a, decision: items[0] })), () => {});
   }, [id]);
   useEffect(() => {
-    if (id) get('/api/escalations', { task_id: id, limit: 20 }).then(({ items }) => setAround((a) => ({ ...a, escalations: items })), () => {});
+    if (id) get('/api/escalations', { task_id: id, limit: 20 })
+      .then(({ items }) => setAround((a) => ({ ...a, escalations: items })), () => {});
   }, [id, status]);
   useEffect(() => {
     if (id) get(path`/api/tasks/${id}/tree`).then((tree) => setAround((a) => ({ ...a, tree })), () => {});
@@ -83,24 +101,40 @@ function About({ task, around }) {
   const isDone = isOver(task);
   const n = around.tree?.tasks || 1;
   return html`<${Card} title="About it"><${Facts} facts=${[
-    ['Status', html`<${Status} status=${task.status}/>`], ['Agent', html`<${Name} agent=${task.agent}/>`], ['Skill', task.skill && html`<${Text} text=${task.skill}/>`],
-    ['Asked for by', html`<${Text} text=${task.requester}/>`], ['In the name of', task.root_user && task.root_user !== task.requester && html`<${Text} text=${task.root_user}/>`],
-    ['Given by', task.by_agent && html`<span><${Name} agent=${task.by_agent}/> in <${Id} id=${task.parent_task_id} to=${`/tasks/${task.parent_task_id}`}/></span>`],
-    ['Priority', String(task.priority).toLowerCase()], ['Turn', task.turn > 1 ? task.turn : null], ['Attempt', task.attempt > 1 ? task.attempt : null],
+    ['Status', html`<${Status} status=${task.status}/>`], ['Agent', html`<${Name} agent=${task.agent}/>`],
+      ['Skill', task.skill && html`<${Text} text=${task.skill}/>`],
+    ['Asked for by', html`<${Text} text=${task.requester}/>`],
+      ['In the name of', task.root_user && task.root_user !== task.requester
+        && html`<${Text} text=${task.root_user}/>`],
+    ['Given by', task.by_agent && html`<span><${Name} agent=${task.by_agent}/> in <${Id} id=${task.parent_task_id}
+      to=${`/tasks/${task.parent_task_id}`}/></span>`],
+    ['Priority', String(task.priority).toLowerCase()], ['Turn', task.turn > 1 ? task.turn : null],
+      ['Attempt', task.attempt > 1 ? task.attempt : null],
     ['Price', task.price_micros ? money(task.price_micros) : null],
-    ['Began', html`<${Time} ms=${task.created_ms}/>`], [isDone ? 'Took' : 'For', duration((task.finished_ms || now()) - task.created_ms)],
-    ['Conversation', task.conversation_id && html`<a href=${`#/feed?conversation=${encodeURIComponent(task.conversation_id)}`}><${Text} text=${task.conversation_id} max=${60} line=${true}/></a> <${Copy} text=${task.conversation_id}/>`],
+    ['Began', html`<${Time} ms=${task.created_ms}/>`], [isDone ? 'Took' : 'For',
+      duration((task.finished_ms || now()) - task.created_ms)],
+    ['Conversation',
+      task.conversation_id && html`<a href=${`#/feed?conversation=${encodeURIComponent(task.conversation_id)}`}>
+        <${Text} text=${task.conversation_id} max=${60} line=${true}/></a> <${Copy} text=${task.conversation_id}/>`],
     ['Decision', around.decision && html`<${Id} id=${around.decision.id} to=${`/decisions/${around.decision.id}`}/>`],
-    ['Waits', task.status === 'held' && html`<a href=${`#/holds/${encodeURIComponent(task.id)}`}>for what, and until when</a>`],
-    ['People', around.escalations?.length > 0 && html`<ul class="bare">${around.escalations.map((e) => html`<li key=${e.id}><a href=${`#/escalations/${encodeURIComponent(e.id)}`}>${
-      e.status === 'open' ? 'approve, reject or redirect it' : html`<${Text} text=${`${e.status}${e.by ? ` by ${e.by}` : ''}`}/>`}</a></li>`)}</ul>`],
-    ['Delegations', n > 1 && html`<a href=${`#/delegations/${encodeURIComponent(task.id)}`}>${n} tasks hang together</a>`],
+    ['Waits', task.status === 'held'
+      && html`<a href=${`#/holds/${encodeURIComponent(task.id)}`}>for what, and until when</a>`],
+    ['People', around.escalations?.length > 0 && html`<ul class="bare">
+      ${around.escalations.map((e) => html`<li key=${e.id}><a href=${`#/escalations/${encodeURIComponent(e.id)}`}>${
+      e.status === 'open' ? 'approve, reject or redirect it'
+        : html`<${Text} text=${`${e.status}${e.by ? ` by ${e.by}` : ''}`}/>`}</a></li>`)}</ul>`],
+    ['Delegations', n > 1 && html`<a href=${`#/delegations/${encodeURIComponent(task.id)}`}>
+      ${n} tasks hang together</a>`],
     ['Id', html`<span class="id"><${Text} text=${task.id}/></span> <${Copy} text=${task.id}/>`]]}/><//>`;
 }
 
+// A question is told on the stream of the root: a task below has its own with it.
+const asked = (task, heard) => (task.root_task_id ? task.inputs || [] : heard.inputs);
+
 export default function Task({ args }) {
   const id = args[0];
-  return id ? html`<${One} key=${id} id=${id}/>` : html`<${Page} title="A task"><p>The <a href="#/feed">feed</a> leads to tasks.</p><//>`;
+  return id ? html`<${One} key=${id} id=${id}/>` : html`<${Page}
+    title="A task"><p>The <a href="#/feed">feed</a> leads to tasks.</p><//>`;
 }
 
 function One({ id }) {
@@ -114,13 +148,18 @@ function One({ id }) {
     const text = `No result of it comes any more${below > 0 ? ', and what hangs on it ends too' : ''}.`;
     if (await cancelTask(id, { title: 'Cancel this task?', text, action: 'Cancel the task' })) reload();
   };
-  if (error && !task) return html`<${Missing} title="A task" error=${error} onRetry=${reload} to="/feed" label="What happens now: the feed"/>`;
+  if (error && !task) return html`<${Missing} title="A task" error=${error} onRetry=${reload} to="/feed"
+    label="What happens now: the feed"/>`;
   if (!task) return html`<${Page} title="A task"><${Loading}/><//>`;
-  return html`<${Page} title="A task" lead=${html`for <${Name} agent=${task.agent}/>`} actions=${html`<${Status} status=${heard.status && isOpen ? heard.status : task.status}/>
+  return html`<${Page} title="A task" lead=${html`for <${Name} agent=${task.agent}/>`}
+    actions=${html`<${Status} status=${heard.status && isOpen ? heard.status : task.status}/>
       ${isOpen && can('send') && html`<${Button} kind="danger" onClick=${cancel}>Cancel<//>`}`}>
     <div class="with-side">
       <div class="stack-of">
-        <${Card} title=${task.turn > 1 ? `The message, turn ${task.turn}` : 'The message'}><${Message} text=${task.text} from=${task.requester}/><${Metadata} title="Metadata" value=${task.metadata}/><//>
+        <${Card} title=${task.turn > 1 ? `The message, turn ${task.turn}` : 'The message'}>
+          <${Message} text=${task.text} from=${task.requester}/>
+            <${Metadata} title="Metadata" value=${task.metadata}/><//>
+        <${Inputs} list=${asked(task, heard)}/>
         <${Answer} task=${task} heard=${heard}/>
         <${Turns} turns=${task.turns} total=${task.turn}/>
       </div>

@@ -1,0 +1,69 @@
+"""A child that speaks pi-coding-agent's dialect and asks people something: the
+prompt is a JSON list of what it shows, in order and at once (`method`, `title`,
+…). It answers, as JSON, with what it was told, by the number of what it showed.
+A prompt that is none is said back."""
+import json
+import os
+import sys
+
+
+def write(message):
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def end(text):
+    message = {"role": "assistant", "stopReason": "stop",
+               "content": [{"type": "text", "text": text}]}
+    write({"type": "message_update", "message": message,
+           "assistantMessageEvent": {"type": "text_delta", "delta": text}})
+    write({"type": "message_end", "message": message})
+    write({"type": "agent_end", "messages": [message]})
+
+
+class Pi:
+    WAITS = ("select", "confirm", "input", "editor", "unheardOf")
+
+    def __init__(self):
+        self.waits = set()
+        self.told = {}
+
+    def begin(self, text):
+        write({"type": "agent_start"})
+        try:
+            shown = json.loads(text)
+        except ValueError:
+            end(text)
+            return
+        self.waits = {f"d-{i}" for i, one in enumerate(shown)
+                      if one["method"] in self.WAITS}
+        self.told = {}
+        for i, one in enumerate(shown):
+            if one["method"] == "die":
+                os._exit(1)
+            write({"type": "extension_ui_request", "id": f"d-{i}", **one})
+        self.end_if_told()
+
+    def end_if_told(self):
+        if not self.waits:
+            end(json.dumps(self.told, sort_keys=True))
+
+    def heard(self, message):
+        kind, number = message["type"], message.get("id")
+        if kind == "extension_ui_response":
+            del message["type"], message["id"]
+            self.told.setdefault(number, []).append(message)
+            self.waits.discard(number)
+            self.end_if_told()
+            return
+        write({"id": number, "type": "response", "command": kind,
+               "success": True})
+        if kind == "prompt":
+            self.begin(message["message"])
+
+    def run(self):
+        for line in sys.stdin:
+            self.heard(json.loads(line))
+
+
+Pi().run()

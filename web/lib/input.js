@@ -1,0 +1,65 @@
+// What an agent asks while it works, and the answer of whoever is first. The
+// words are an agent's: buttons have them as text, and nothing else.
+import { Button, Field, Name, Text, Time, html, useState } from './ui.js';
+import { can, path, post } from './api.js';
+
+const ENDED = {
+  unheard: 'nobody was there for too long, so it was cancelled.',
+  expired: 'the agent did not wait any longer.',
+  withdrawn: 'it is not asked any more: what it belonged to is over.',
+};
+
+function Ended({ input }) {
+  return html`<p class="asked-over faint" role="status"><${Name} agent=${input.agent}/> asked <${Text}
+    text=${`“${input.title || 'something'}”`} max=${200}/>: ${
+    input.by ? html`<${Text} text=${input.by} max=${128} line=${true}/> ${input.outcome === 'answered' ? 'has answered.'
+      : 'has cancelled it.'}` : ENDED[input.outcome]}</p>`;
+}
+
+function Choices({ input, say }) {
+  if (input.kind === 'confirm')
+    return html`<${Button} kind="main" onClick=${() => say({ confirmed: true })}>Yes<//>
+      <${Button} onClick=${() => say({ confirmed: false })}>No<//>`;
+  return input.options.map((o, i) => html`<${Button} key=${i}
+    onClick=${() => say({ value: o })}><${Text} text=${o} max=${200} line=${true}/><//>`);
+}
+
+function Words({ input, say, error }) {
+  const [value, setValue] = useState(input.prefill || '');
+  const more = { value, onInput: (e) => setValue(e.target.value), placeholder: input.placeholder };
+  return html`<form class="asked-words" onSubmit=${(e) => { e.preventDefault(); say({ value }); }}>
+    <${Field} label="Your answer" error=${error}>${input.kind === 'editor'
+      ? html`<textarea rows="6" ...${more}></textarea>` : html`<input autocomplete="off" ...${more}/>`}<//>
+    <div class="actions"><${Button} kind="main" type="submit">Answer<//><${Nothing} say=${say}/></div></form>`;
+}
+
+const Nothing = ({ say }) => html`<${Button} className="small" onClick=${() => say({ cancelled: true })}>No answer<//>`;
+
+/** One question with what it takes to answer it, or what became of it. */
+function Asked({ input }) {
+  const [error, setError] = useState('');
+  const say = async (said) => {
+    setError('');
+    try {
+      await post(path`/api/tasks/${input.task_id}/input`, { input_id: input.input_id, ...said });
+    } catch (e) {
+      setError(e.message); // also that somebody else was first, by name
+    }
+  };
+  if (input.outcome) return html`<${Ended} input=${input}/>`;
+  const isWords = input.kind === 'text' || input.kind === 'editor';
+  return html`<section class="asked" aria-label="A question of the agent">
+    <p class="asked-head"><${Name} agent=${input.agent}/> asks</p>
+    <p class="asked-title"><${Text} text=${input.title || 'Go on?'} max=${1000}/></p>
+    ${input.message && html`<p><${Text} text=${input.message}/></p>`}
+    ${!can('send') ? html`<p class="faint">This token may read, and not answer.</p>`
+      : isWords ? html`<${Words} input=${input} say=${say} error=${error}/>`
+      : html`<div class="actions"><${Choices} input=${input} say=${say}/><${Nothing} say=${say}/></div>`}
+    ${error && !isWords && html`<p class="field-error" role="alert"><${Text} text=${error}/></p>`}
+    <p class="faint">It waits until <${Time}
+      ms=${input.until_ms}/>, as long as somebody looks on; the time of the task goes on.</p>
+  </section>`;
+}
+
+export const Inputs = ({ list }) => (list.length ? html`<div class="asked-all"
+  aria-live="polite">${list.map((i) => html`<${Asked} key=${i.input_id} input=${i}/>`)}</div>` : null);
