@@ -1,7 +1,8 @@
 """A child that speaks pi-coding-agent's dialect and asks people something: the
 prompt is a JSON list of what it shows, in order and at once (`method`, `title`,
-…). It answers, as JSON, with what it was told, by the number of what it showed.
-A prompt that is none is said back."""
+…; `say` is a word of its answer, and `die` the end of it). It answers, as JSON,
+with what it was told, by the number of what it showed. A prompt that is none is
+said back."""
 import json
 import os
 import sys
@@ -12,11 +13,19 @@ def write(message):
     sys.stdout.flush()
 
 
-def end(text):
-    message = {"role": "assistant", "stopReason": "stop",
-               "content": [{"type": "text", "text": text}]}
-    write({"type": "message_update", "message": message,
+def said(text):
+    return {"role": "assistant", "stopReason": "stop",
+            "content": [{"type": "text", "text": text}]}
+
+
+def say(text):
+    write({"type": "message_update", "message": said(text),
            "assistantMessageEvent": {"type": "text_delta", "delta": text}})
+
+
+def end(text):
+    message = said(text)
+    say(text)
     write({"type": "message_end", "message": message})
     write({"type": "agent_end", "messages": [message]})
 
@@ -41,6 +50,9 @@ class Pi:
         for i, one in enumerate(shown):
             if one["method"] == "die":
                 os._exit(1)
+            if one["method"] == "say":
+                say(one["text"])
+                continue
             write({"type": "extension_ui_request", "id": f"d-{i}", **one})
         self.end_if_told()
 
