@@ -63,6 +63,7 @@ struct input {
     struct input_ask ask;    /* empty but for its kind once it is over */
     int64_t at_ms, until_ms; /* Unix time; no longer than its task has */
     int64_t number;          /* of the event that told it */
+    size_t nth;              /* that its attempt asks, from 1 */
     enum input_outcome outcome;
     char by[PRINCIPAL_NAME_MAX + 1]; /* who answered or cancelled it */
 };

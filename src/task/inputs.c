@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NEVER_MS = 20 * 24 * 3600 * 1000 };
+enum { NEVER_MS = 20 * 24 * 3600 * 1000, UNASKED_LOGGED = 8 };
 
 struct task_input {
     struct input in;
@@ -201,6 +201,7 @@ static struct task_input *input_new(struct task_entry *root,
                            .turn = asker->t.turn,
                            .attempt = asker->t.attempt,
                            .ask = *q,
+                           .nth = asker->n_asked + 1,
                            .at_ms = now_ms,
                            .until_ms = asker->t.deadline_ms};
     snprintf(i->in.agent, sizeof(i->in.agent), "%.*s", STR_ARG(asker->t.agent));
@@ -217,13 +218,10 @@ static struct task_input *input_new(struct task_entry *root,
     return NULL;
 }
 
-enum err task_ask(struct tasks *ts, struct str id, int64_t turn,
-                  int64_t attempt, const struct input_ask *q,
-                  const struct input **out)
+static enum err ask(struct task_entry *asker, const struct input_ask *q,
+                    const struct input **out)
 {
-    struct task_entry *asker = asker_of(ts, id, turn, attempt);
-    struct task_entry *root =
-        asker ? task_entry_find(ts, task_root(&asker->t)) : NULL;
+    struct task_entry *root = task_entry_find(asker->ts, task_root(&asker->t));
     enum err e = input_may_be_asked(q);
     struct task_input *i;
 
@@ -231,11 +229,12 @@ enum err task_ask(struct tasks *ts, struct str id, int64_t turn,
         return e;
     if (!root || entry_is_over(root))
         return ERR_NOT_FOUND;
-    if (count(root, true) >= TASK_INPUTS_MAX)
+    if (count(root, true) >= TASK_INPUTS_MAX || asker->n_asked >= TASK_ASKS_MAX)
         return ERR_LIMIT;
     i = input_new(root, asker, q);
     if (!i)
         return ERR_NOMEM;
+    asker->n_asked++;
     list_append(&root->inputs, &i->by_root);
     list_append(&asker->asks, &i->by_asker);
     set_timer(i);
@@ -243,6 +242,33 @@ enum err task_ask(struct tasks *ts, struct str id, int64_t turn,
     i->in.number = root->last_number;
     *out = &i->in;
     return OK;
+}
+
+/* A program may go on asking for ever. */
+static void log_unasked(struct task_entry *asker, const struct input_ask *q,
+                        enum err e)
+{
+    if (asker->n_unasked < UNASKED_LOGGED)
+        log_info(asker->ts->opts.log, "task.not_asked",
+                 LOG_C("task_id", asker->t.id.text),
+                 LOG_S("kind", input_kind_name(q->kind)),
+                 LOG_C("because", err_row(e)->wording));
+    asker->n_unasked++;
+}
+
+enum err task_ask(struct tasks *ts, struct str id, int64_t turn,
+                  int64_t attempt, const struct input_ask *q,
+                  const struct input **out)
+{
+    struct task_entry *asker = asker_of(ts, id, turn, attempt);
+    enum err e;
+
+    if (!asker)
+        return ERR_NOT_FOUND;
+    e = ask(asker, q, out);
+    if (e)
+        log_unasked(asker, q, e);
+    return e;
 }
 
 /* The end. */
@@ -289,6 +315,7 @@ void inputs_asked_end(struct task_entry *e)
     while ((n = list_first(&e->asks)))
         task_input_end(e->ts, &LIST_OF(n, struct task_input, by_asker)->in,
                        INPUT_WITHDRAWN, STR(""));
+    e->n_asked = e->n_unasked = 0;
 }
 
 void inputs_told_end(struct task_entry *e)

@@ -302,6 +302,31 @@ TEST(so_many_are_open_for_one_root_and_no_more)
     stage_close();
 }
 
+TEST(an_attempt_asks_so_often_and_the_next_one_anew)
+{
+    struct input_ask q = {.kind = INPUT_CONFIRM};
+    const struct input *in;
+    struct id id;
+
+    stage_open();
+    id = working("anna");
+    for (int i = 0; i < TASK_ASKS_MAX; i++) {
+        CHECK_INT(asks(&id, &q, &in), OK);
+        CHECK_INT(in->nth, i + 1);
+        task_input_end(stage.tasks, in, INPUT_ANSWERED, STR("anna"));
+    }
+    CHECK_INT(asks(&id, &q, &in), ERR_LIMIT);
+    CHECK_INT(n_open(&id), 0);
+    task_retry(stage.tasks, str_of(id.text), 10);
+    pass_ms(10);
+    turn(); /* the attempt is written before it is made */
+    move(&id, TASK_DISPATCHED);
+    CHECK_INT(task_ask(stage.tasks, str_of(id.text), 1, 2, &q, &in), OK);
+    CHECK_INT(in->nth, 1);
+    CHECK(tasks_check(stage.tasks));
+    stage_close();
+}
+
 /* As large as may be, in a ring that it fills: a gap, and it is open. */
 TEST(what_has_left_the_ring_is_open_all_the_same)
 {

@@ -20,6 +20,9 @@ TEXT = {"method": "input", "title": "Your name", "placeholder": "Ada"}
 EDITOR = {"method": "editor", "title": "The note", "prefill": "Line 1\nLine 2"}
 HOUR_MS = 3600 * 1000
 INPUTS_MAX = 8
+ASKS_MAX = 256
+FED_MAX = 32
+LOGGED_MAX = 8
 VALUE_MAX = 64 * 1024
 
 
@@ -293,6 +296,31 @@ class Inputs(unittest.TestCase):
             self.assertEqual(
                 {k for k, v in told.items() if v == [{"confirmed": True}]},
                 {f"d-{i}" for i in range(6, 14)})
+
+    def test_one_that_asks_without_end_is_told_so_often_and_then_cancelled(self):
+        often = {**CONFIRM, "timeout": 1, "times": ASKS_MAX + LOGGED_MAX + 1}
+        with House() as server:
+            with server.begin(often) as events:
+                heard = list(events)
+            told = json.loads(heard[-1][2]["text"])
+            self.assertEqual(told, {"d-0": [{"cancelled": True}] *
+                                    (ASKS_MAX + LOGGED_MAX + 1)})
+            over = [data["input"]["outcome"] for _, event, data in heard
+                    if event == "input_over"]
+            self.assertEqual(over, ["expired"] * ASKS_MAX)
+            self.assertEqual(server.said().count("task.not_asked"), LOGGED_MAX)
+            # The next attempt, here of the next task, may ask again.
+            server.send(json.dumps([{**CONFIRM, "timeout": 1}]), to="pi")
+            of_feed = []
+            with server.events("/api/feed?after=0") as feed:
+                for _, event, data in feed:
+                    of_feed += [(event, data["task_id"])]
+                    if event == "task.input_over" and \
+                            data["task_id"] != heard[-1][2]["task_id"]:
+                        break
+            for kind in "task.input", "task.input_over":
+                self.assertEqual(of_feed.count(
+                    (kind, heard[-1][2]["task_id"])), FED_MAX)
 
     def test_an_agent_below_asks_whoever_listens_to_the_root(self):
         with House() as server:

@@ -1,8 +1,8 @@
 """A child that speaks pi-coding-agent's dialect and asks people something: the
 prompt is a JSON list of what it shows, in order and at once (`method`, `title`,
-…; `say` is a word of its answer, and `die` the end of it). It answers, as JSON,
-with what it was told, by the number of what it showed. A prompt that is none is
-said back."""
+…; `say` is a word of its answer, and `die` the end of it). One with `times` is
+shown again once it is over, so often. It answers, as JSON, with what it was
+told, by the number of what it showed. A prompt that is none is said back."""
 import json
 import os
 import sys
@@ -36,6 +36,7 @@ class Pi:
     def __init__(self):
         self.waits = set()
         self.told = {}
+        self.shown = []
 
     def begin(self, text):
         write({"type": "agent_start"})
@@ -47,14 +48,18 @@ class Pi:
         self.waits = {f"d-{i}" for i, one in enumerate(shown)
                       if one["method"] in self.WAITS}
         self.told = {}
+        self.shown = shown
         for i, one in enumerate(shown):
             if one["method"] == "die":
                 os._exit(1)
             if one["method"] == "say":
                 say(one["text"])
                 continue
-            write({"type": "extension_ui_request", "id": f"d-{i}", **one})
+            self.show(f"d-{i}", one)
         self.end_if_told()
+
+    def show(self, number, one):
+        write({"type": "extension_ui_request", "id": number, **one})
 
     def end_if_told(self):
         if not self.waits:
@@ -64,7 +69,12 @@ class Pi:
         kind, number = message["type"], message.get("id")
         if kind == "extension_ui_response":
             del message["type"], message["id"]
-            self.told.setdefault(number, []).append(message)
+            told = self.told.setdefault(number, [])
+            told.append(message)
+            one = self.shown[int(number[2:])]
+            if len(told) < one.get("times", 1):
+                self.show(number, one)
+                return
             self.waits.discard(number)
             self.end_if_told()
             return
