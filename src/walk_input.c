@@ -122,6 +122,21 @@ static enum err is_over(const struct input *in, struct why *why)
                    STR_ARG(input_outcome_name(in->outcome)));
 }
 
+/* What was asked is forgotten with the root, whoever still works below it. */
+static enum err not_known(struct walk *w, struct str task_id, struct why *why)
+{
+    const struct task *t = task_find(w->tasks, task_id);
+    const struct task *root = t ? task_find(w->tasks, task_root(t)) : NULL;
+
+    if (t && (!root || task_is_over(root->status)))
+        return why_err(why, ERR_TASK_IS_OVER,
+                       "the task that it works for is over, and with it all "
+                       "that was asked");
+    return why_err(why, ERR_NOT_FOUND,
+                   "the task asks nothing by that id; GET /api/tasks/ID has "
+                   "what it does");
+}
+
 enum err walk_answer(struct walk *w, struct str task_id, struct str input_id,
                      const struct input_answer *a, struct str by,
                      const struct input **out, struct why *why)
@@ -130,9 +145,7 @@ enum err walk_answer(struct walk *w, struct str task_id, struct str input_id,
     enum err e;
 
     if (!in)
-        return why_err(why, ERR_NOT_FOUND,
-                       "the task asks nothing by that id; GET /api/tasks/ID "
-                       "has what it does");
+        return not_known(w, task_id, why);
     *out = in;
     if (in->outcome != INPUT_OPEN)
         return is_over(in, why);

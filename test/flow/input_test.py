@@ -322,6 +322,16 @@ class Inputs(unittest.TestCase):
                 self.assertEqual(of_feed.count(
                     (kind, heard[-1][2]["task_id"])), FED_MAX)
 
+    def below(self, front, *shown):
+        """The id of a root, below which an agent shows these."""
+        given = front.next(lambda m: m.get("method") == "task.execute")
+        root = given["params"]["task_id"]
+        front.send({"jsonrpc": "2.0", "id": given["id"],
+                    "result": {"status": "working"}})
+        front.call("agent.delegate", agentId="pi", mode="async",
+                   task=json.dumps(shown), parent_task_id=root)
+        return root
+
     def test_an_agent_below_asks_whoever_listens_to_the_root(self):
         with House() as server:
             anna = server.user("anna")
@@ -331,13 +341,7 @@ class Inputs(unittest.TestCase):
                         "/api/messages", method="POST", token=anna,
                         body={"text": "do it", "executor": {"name": "front"}}
                 ) as events:
-                    given = front.next(
-                        lambda m: m.get("method") == "task.execute")
-                    root = given["params"]["task_id"]
-                    front.send({"jsonrpc": "2.0", "id": given["id"],
-                                "result": {"status": "working"}})
-                    front.call("agent.delegate", agentId="pi", mode="async",
-                               task=json.dumps([SELECT]), parent_task_id=root)
+                    root = self.below(front, SELECT)
                     data = until(events, "input")
                     below = data["input"]["task_id"]
                     self.assertEqual(data["task_id"], root)
@@ -359,6 +363,38 @@ class Inputs(unittest.TestCase):
                     got = front.heard("delegation.result")
                     self.assertEqual(json.loads(got["text"]),
                                      {"d-0": [{"value": "Block"}]})
+
+    def test_who_listens_to_the_task_that_asks_is_told_as_well(self):
+        with House() as server, Hub(server) as front:
+            front.register("front")
+            server.send("do it", to="front", wait_ms=0)
+            root = self.below(front, CONFIRM, SELECT)
+            with server.events("/api/feed?after=0") as feed:
+                below = until(feed, "task.input")["task_id"]
+                until(feed, "task.input")
+            with server.events(f"/api/tasks/{below}/events") as events, \
+                    server.events(f"/api/tasks/{root}/events") as above:
+                first, second = until(events, "input"), until(events, "input")
+                self.assertEqual(first["task_id"], below)
+                told = until(above, "input")
+                self.assertEqual((told["task_id"], told["input"]),
+                                 (root, first["input"]))
+                self.assertEqual(
+                    server.say(below, confirmed=True, input_id=first["input"]
+                               ["input_id"]).status, 200)
+                self.assertEqual(until(events, "input_over")["input"]
+                                 ["outcome"], "answered")
+                with server.events(f"/api/tasks/{below}/events",
+                                   after="1-1000") as late:
+                    self.assertEqual(until(late, "input")["input"],
+                                     second["input"])
+                server.call("POST", f"/api/tasks/{root}/cancel")
+                self.assertEqual(until(events, "input_over")["input"]
+                                 ["outcome"], "withdrawn")
+            for asked in first, second:
+                late = server.say(below, cancelled=True, input_id=asked
+                                  ["input"]["input_id"])
+                self.assertEqual(late.status, 409, late)
 
 
 class CommandLine(Client):
