@@ -2,14 +2,16 @@
  * room of the tasks keeps it, deliver carries it; here the two meet, and the
  * feed is told: that something was asked and what became of it, never the
  * words. What the feed is told of comes and goes without being written, so an
- * entry that cannot be written is a line in the log. */
+ * entry that cannot be written is a line in the log; and a program that asks
+ * without end does not push everything else out of it: the first of an attempt
+ * are told. */
 #include "walk_internal.h"
 
 #include <stdlib.h>
 
 #include "base/fault.h"
 
-enum { DATA_MAX = 6 * PRINCIPAL_NAME_MAX + 512 };
+enum { DATA_MAX = 6 * PRINCIPAL_NAME_MAX + 512, FED_PER_ATTEMPT = 32 };
 
 struct input_news {
     struct walk *walk;
@@ -45,7 +47,9 @@ static struct str put_data(struct buf *out, const struct input *in)
 
 static void tell_feed(struct walk *w, const struct input *in)
 {
-    const struct task *t = task_find(w->tasks, str_of(in->task_id.text));
+    const struct task *t = in->nth > FED_PER_ATTEMPT
+                               ? NULL
+                               : task_find(w->tasks, str_of(in->task_id.text));
     struct input_news *n =
         !t || FAULT("walk.input_news") ? NULL : calloc(1, sizeof(*n));
     bool is_open = in->outcome == INPUT_OPEN;
@@ -87,15 +91,9 @@ bool walk_on_ask(void *ctx, const struct delivery_id *d,
     enum err e = task_ask(w->tasks, str_of(d->task_id.text), d->turn,
                           d->attempt, q, &in);
 
-    if (e) {
-        log_info(w->opts.log, "walk.not_asked",
-                 LOG_C("task_id", d->task_id.text),
-                 LOG_S("kind", input_kind_name(q->kind)),
-                 LOG_C("because", err_row(e)->wording));
-        return false;
-    }
-    tell_feed(w, in);
-    return true;
+    if (!e)
+        tell_feed(w, in);
+    return !e;
 }
 
 /* The program hears that nobody will say anything, if it is still there. */
@@ -124,6 +122,21 @@ static enum err is_over(const struct input *in, struct why *why)
                    STR_ARG(input_outcome_name(in->outcome)));
 }
 
+/* What was asked is forgotten with the root, whoever still works below it. */
+static enum err not_known(struct walk *w, struct str task_id, struct why *why)
+{
+    const struct task *t = task_find(w->tasks, task_id);
+    const struct task *root = t ? task_find(w->tasks, task_root(t)) : NULL;
+
+    if (t && (!root || task_is_over(root->status)))
+        return why_err(why, ERR_TASK_IS_OVER,
+                       "the task that it works for is over, and with it all "
+                       "that was asked");
+    return why_err(why, ERR_NOT_FOUND,
+                   "the task asks nothing by that id; GET /api/tasks/ID has "
+                   "what it does");
+}
+
 enum err walk_answer(struct walk *w, struct str task_id, struct str input_id,
                      const struct input_answer *a, struct str by,
                      const struct input **out, struct why *why)
@@ -132,9 +145,7 @@ enum err walk_answer(struct walk *w, struct str task_id, struct str input_id,
     enum err e;
 
     if (!in)
-        return why_err(why, ERR_NOT_FOUND,
-                       "the task asks nothing by that id; GET /api/tasks/ID "
-                       "has what it does");
+        return not_known(w, task_id, why);
     *out = in;
     if (in->outcome != INPUT_OPEN)
         return is_over(in, why);

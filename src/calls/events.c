@@ -90,19 +90,18 @@ static void write_missed_inputs(struct open *o)
 
     for (size_t i = 0; i < n; i++) {
         const struct input *in = list[i];
+        int64_t number = input_number(in, &o->task_id);
         struct json_out out;
         struct buf text;
 
-        if (strcmp(in->root_id.text, o->task_id.text) != 0 ||
-            in->number <= o->events.inputs_told ||
-            in->number >= o->listener.next)
+        if (number <= o->events.inputs_told || number >= o->listener.next)
             continue;
         buf_init(&text, 8 * INPUT_BYTES_MAX);
         out = json_out(&text);
         input_write(&out, in);
         write_input(o, "input", 0, in->at_ms, buf_str(&text));
         buf_fini(&text);
-        o->events.inputs_told = in->number;
+        o->events.inputs_told = number;
     }
 }
 

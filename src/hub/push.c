@@ -170,16 +170,16 @@ static void say_missed_inputs(struct hearing *g)
 
     for (size_t i = 0; i < n && !g->only_result; i++) {
         const struct input *in = list[i];
+        int64_t number = input_number(in, &g->task_id);
         struct json_out out;
         struct buf text;
 
-        if (strcmp(in->root_id.text, g->task_id.text) != 0 ||
-            in->number <= g->inputs_told || in->number >= g->listener.next)
+        if (number <= g->inputs_told || number >= g->listener.next)
             continue;
         buf_init(&text, 8 * INPUT_BYTES_MAX);
         out = json_out(&text);
         input_write(&out, in);
-        g->inputs_told = in->number;
+        g->inputs_told = number;
         say_input(g, STR("task.input"), 0, in->at_ms, buf_str(&text));
         buf_fini(&text);
     }

@@ -3,6 +3,8 @@
  * million options nor a value that was never offered gets any further. */
 #include "model/input.h"
 
+#include <string.h>
+
 struct str input_kind_name(enum input_kind k)
 {
     static const char *const names[] = {[INPUT_SELECT] = "select",
@@ -86,6 +88,13 @@ enum err input_may_be_answered(const struct input_ask *q,
             STR_ARG(input_kind_name(q->kind)),
             is_confirm ? "\"confirmed\", true or false" : "\"value\", a text");
     return is_confirm ? OK : check_value(q, a->value, why);
+}
+
+int64_t input_number(const struct input *in, const struct id *task_id)
+{
+    if (strcmp(in->root_id.text, task_id->text) == 0)
+        return in->number;
+    return strcmp(in->task_id.text, task_id->text) == 0 ? in->own_number : 0;
 }
 
 static void put_text(struct json_out *o, const char *key, struct str s)

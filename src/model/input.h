@@ -4,8 +4,8 @@
 /* input: what an agent asks of people while it works on a task, and what they
  * say to it.
  *
- * An agent's program shows a dialog; it is told to whoever listens to the root
- * of its task, one of them answers, and the program goes on. It lives in memory
+ * An agent's program shows a dialog; it is told to whoever listens to its task
+ * or to the root of it, one of them answers, and the program goes on. It lives in memory
  * alone: the program that asks does not survive the server either. Threads:
  * any; everything here is constant or the caller's. */
 
@@ -62,7 +62,9 @@ struct input {
     char agent[AGENT_NAME_MAX + 1];
     struct input_ask ask;    /* empty but for its kind once it is over */
     int64_t at_ms, until_ms; /* Unix time; no longer than its task has */
-    int64_t number;          /* of the event that told it */
+    int64_t number;          /* of the event that told it to the root's */
+    int64_t own_number;      /* and to task_id's, where that is another */
+    size_t nth;              /* that its attempt asks, from 1 */
     enum input_outcome outcome;
     char by[PRINCIPAL_NAME_MAX + 1]; /* who answered or cancelled it */
 };
@@ -79,6 +81,10 @@ MUST_USE enum err input_may_be_asked(const struct input_ask *q);
 MUST_USE enum err input_may_be_answered(const struct input_ask *q,
                                         const struct input_answer *a,
                                         struct why *why);
+
+/* The number of the event that told it on the stream of that task; zero: that
+ * is neither who asks nor the root. */
+int64_t input_number(const struct input *in, const struct id *task_id);
 
 /* As an object: what is asked, or what came of it. */
 void input_write(struct json_out *o, const struct input *in);

@@ -1,13 +1,13 @@
 /* What agents ask of people while they work: see model/input.h.
  *
- * One is known by two entries: the asker's, whose attempt it ends with, and the
- * root's, on whose stream it is told and where those listen who may answer. It
- * hangs in a list of each, so whatever ends finds its own.
+ * One is known by two entries, often the same: the asker's, whose attempt it
+ * ends with, and the root's. It hangs in a list of each, so whatever ends finds
+ * its own; on the streams of both it is told, and who listens to one of them
+ * may answer.
  *
  *     task_ask -> open -> task_input_end            somebody has said something
  *                      -> its timer: nobody listens, or the agent gave up
- *                      -> inputs_asked_end, inputs_told_end      it is
- * withdrawn
+ *                      -> inputs_asked_end, inputs_told_end   it is withdrawn
  *
  * The timer has its place in the heap from the beginning, so moving it needs no
  * memory. Once it is over the words go; that it was, and how, stays with the
@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NEVER_MS = 20 * 24 * 3600 * 1000 };
+enum { NEVER_MS = 20 * 24 * 3600 * 1000, UNASKED_LOGGED = 8 };
 
 struct task_input {
     struct input in;
@@ -36,6 +36,11 @@ struct task_input {
 static struct task_input *told_at(struct list_node *n)
 {
     return LIST_OF(n, struct task_input, by_root);
+}
+
+static struct task_input *asked_at(struct list_node *n)
+{
+    return LIST_OF(n, struct task_input, by_asker);
 }
 
 static bool is_open(const struct task_input *i)
@@ -96,13 +101,20 @@ static void tell(struct task_input *i, enum task_event_kind kind)
     buf_init(&text, 8 * INPUT_BYTES_MAX);
     o = json_out(&text);
     input_write(&o, &i->in);
-    /* Without memory it is a gap: who meets one is told what is open. */
-    event_input(i->root, kind, str_of(i->in.agent),
-                text.over ? STR("") : buf_str(&text));
+    if (text.over) /* it is a gap then: who meets one is told what is open */
+        buf_clear(&text);
+    event_input(i->root, kind, str_of(i->in.agent), buf_str(&text));
+    if (i->asker != i->root)
+        event_input(i->asker, kind, str_of(i->in.agent), buf_str(&text));
     buf_fini(&text);
 }
 
 /* Time. */
+
+static bool is_heard(const struct task_input *i)
+{
+    return i->root->n_hearers || (i->asker && i->asker->n_hearers);
+}
 
 static void set_timer(struct task_input *i)
 {
@@ -113,8 +125,7 @@ static void set_timer(struct task_input *i)
 
     if (i->gives_up_ms)
         left_ms = i->gives_up_ms - now_ms;
-    if (!i->root->n_hearers &&
-        i->alone_ms + limits->input_ms - now_ms < left_ms)
+    if (!is_heard(i) && i->alone_ms + limits->input_ms - now_ms < left_ms)
         left_ms = i->alone_ms + limits->input_ms - now_ms;
     set = loop_timer_set(loop_of(i), &i->timer, left_ms > 0 ? left_ms : 0);
     assert(set == OK); /* it has its place, or has just left it */
@@ -128,24 +139,28 @@ static void on_time(struct timer *t)
 
     if (i->gives_up_ms && now_ms >= i->gives_up_ms)
         task_input_end(i->root->ts, &i->in, INPUT_EXPIRED, STR(""));
-    else if (!i->root->n_hearers &&
+    else if (!is_heard(i) &&
              now_ms - i->alone_ms >= i->root->ts->opts.limits.input_ms)
         task_input_end(i->root->ts, &i->in, INPUT_UNHEARD, STR(""));
     else
         set_timer(i);
 }
 
+static void begin_alone(struct task_input *i)
+{
+    i->alone_ms = loop_mono_ms(loop_of(i));
+    set_timer(i);
+}
+
 void inputs_heard(struct task_entry *e)
 {
     for (struct list_node *n = list_first(&e->inputs); n;
-         n = list_next(&e->inputs, n)) {
-        struct task_input *i = told_at(n);
-
-        if (!is_open(i))
-            continue;
-        i->alone_ms = loop_mono_ms(loop_of(i));
-        set_timer(i);
-    }
+         n = list_next(&e->inputs, n))
+        if (is_open(told_at(n)))
+            begin_alone(told_at(n));
+    for (struct list_node *n = list_first(&e->asks); n;
+         n = list_next(&e->asks, n))
+        begin_alone(asked_at(n));
 }
 
 /* Beginning. */
@@ -201,6 +216,7 @@ static struct task_input *input_new(struct task_entry *root,
                            .turn = asker->t.turn,
                            .attempt = asker->t.attempt,
                            .ask = *q,
+                           .nth = asker->n_asked + 1,
                            .at_ms = now_ms,
                            .until_ms = asker->t.deadline_ms};
     snprintf(i->in.agent, sizeof(i->in.agent), "%.*s", STR_ARG(asker->t.agent));
@@ -217,13 +233,10 @@ static struct task_input *input_new(struct task_entry *root,
     return NULL;
 }
 
-enum err task_ask(struct tasks *ts, struct str id, int64_t turn,
-                  int64_t attempt, const struct input_ask *q,
-                  const struct input **out)
+static enum err ask(struct task_entry *asker, const struct input_ask *q,
+                    const struct input **out)
 {
-    struct task_entry *asker = asker_of(ts, id, turn, attempt);
-    struct task_entry *root =
-        asker ? task_entry_find(ts, task_root(&asker->t)) : NULL;
+    struct task_entry *root = task_entry_find(asker->ts, task_root(&asker->t));
     enum err e = input_may_be_asked(q);
     struct task_input *i;
 
@@ -231,18 +244,47 @@ enum err task_ask(struct tasks *ts, struct str id, int64_t turn,
         return e;
     if (!root || entry_is_over(root))
         return ERR_NOT_FOUND;
-    if (count(root, true) >= TASK_INPUTS_MAX)
+    if (count(root, true) >= TASK_INPUTS_MAX || asker->n_asked >= TASK_ASKS_MAX)
         return ERR_LIMIT;
     i = input_new(root, asker, q);
     if (!i)
         return ERR_NOMEM;
+    asker->n_asked++;
     list_append(&root->inputs, &i->by_root);
     list_append(&asker->asks, &i->by_asker);
     set_timer(i);
     tell(i, TASK_EVENT_INPUT);
     i->in.number = root->last_number;
+    i->in.own_number = asker->last_number;
     *out = &i->in;
     return OK;
+}
+
+/* A program may go on asking for ever. */
+static void log_unasked(struct task_entry *asker, const struct input_ask *q,
+                        enum err e)
+{
+    if (asker->n_unasked < UNASKED_LOGGED)
+        log_info(asker->ts->opts.log, "task.not_asked",
+                 LOG_C("task_id", asker->t.id.text),
+                 LOG_S("kind", input_kind_name(q->kind)),
+                 LOG_C("because", err_row(e)->wording));
+    asker->n_unasked++;
+}
+
+enum err task_ask(struct tasks *ts, struct str id, int64_t turn,
+                  int64_t attempt, const struct input_ask *q,
+                  const struct input **out)
+{
+    struct task_entry *asker = asker_of(ts, id, turn, attempt);
+    enum err e;
+
+    if (!asker)
+        return ERR_NOT_FOUND;
+    e = ask(asker, q, out);
+    if (e)
+        log_unasked(asker, q, e);
+    return e;
 }
 
 /* The end. */
@@ -271,11 +313,11 @@ void task_input_end(struct tasks *ts, const struct input *in,
     i->in.outcome = outcome;
     snprintf(i->in.by, sizeof(i->in.by), "%.*s", STR_ARG(by));
     loop_timer_cancel(ts->opts.loop, &i->timer);
-    list_remove(&i->by_asker);
-    i->asker = NULL;
     list_remove(&i->by_root); /* those that are over, by when they were */
     list_append(&i->root->inputs, &i->by_root);
     tell(i, TASK_EVENT_INPUT_OVER);
+    list_remove(&i->by_asker);
+    i->asker = NULL;
     if (ts->opts.on_input_over)
         ts->opts.on_input_over(ts->opts.ctx, &i->in);
     forget_ask(i);
@@ -287,8 +329,8 @@ void inputs_asked_end(struct task_entry *e)
     struct list_node *n;
 
     while ((n = list_first(&e->asks)))
-        task_input_end(e->ts, &LIST_OF(n, struct task_input, by_asker)->in,
-                       INPUT_WITHDRAWN, STR(""));
+        task_input_end(e->ts, &asked_at(n)->in, INPUT_WITHDRAWN, STR(""));
+    e->n_asked = e->n_unasked = 0;
 }
 
 void inputs_told_end(struct task_entry *e)
@@ -303,8 +345,10 @@ void inputs_free(struct task_entry *e)
 {
     struct list_node *n;
 
-    while ((n = list_first(&e->asks)))
+    while ((n = list_first(&e->asks))) {
+        asked_at(n)->asker = NULL; /* its root may be there yet */
         list_remove(n);
+    }
     while ((n = list_first(&e->inputs)))
         input_free(told_at(n));
 }

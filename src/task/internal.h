@@ -101,6 +101,8 @@ struct task_entry {
     struct list inputs; /* struct task_input, told here; some are over */
     struct list asks;   /* those that are asked by it, and open */
     size_t n_hearers;   /* of the listeners: who is told of inputs */
+    size_t n_asked;     /* times that the attempt asked */
+    size_t n_unasked;   /* and could not */
 };
 
 /* What one requester, or one agent, has of what is CLAIMED or GOING_ON;

@@ -241,7 +241,7 @@ TEST(only_the_attempt_that_goes_on_may_ask)
     stage_close();
 }
 
-TEST(the_root_is_told_and_its_end_withdraws_what_is_asked_below)
+TEST(the_root_and_the_asker_are_told_and_either_end_withdraws_it)
 {
     struct task_listener *l, *child;
     const struct input *in;
@@ -256,19 +256,30 @@ TEST(the_root_is_told_and_its_end_withdraws_what_is_asked_below)
     in = sure(&a, "a");
     sure(&b, "b");
     CHECK_STR(heard(l), "input|input|");
-    CHECK_STR(heard(child), "");
+    CHECK_STR(heard(child), "input|"); /* its own alone */
+    CHECK_INT(input_number(in, &root), in->number);
+    CHECK_INT(input_number(in, &a), in->own_number);
+    CHECK_INT(input_number(in, &b), 0);
     CHECK(n_open(&root) == 2 && n_open(&a) == 1 && n_open(&b) == 1);
     CHECK(task_input_find(stage.tasks, str_of(a.text), str_of(in->id.text)));
     CHECK(!task_input_find(stage.tasks, str_of(b.text), str_of(in->id.text)));
     ear_free(l);
-    pass_ms(30000); /* who listens below does not count */
-    CHECK(strcmp(stage.inputs, "unheard:a unheard:b ") == 0);
+    pass_ms(30000);
+    CHECK(strcmp(stage.inputs, "unheard:b ") == 0); /* who hears a counts */
+    ear_free(child);
+    pass_ms(29999);
+    CHECK_INT(n_open(&a), 1);
+    pass_ms(1);
+    CHECK(strcmp(stage.inputs, "unheard:b unheard:a ") == 0);
+    child = ear_new(&a, true, 1);
+    CHECK_STR(heard(child), "input|over|");
 
     stage.inputs[0] = '\0';
     sure(&a, "c");
     sure(&b, "d");
     CHECK_INT(ended(&a, TASK_FAILED, ""), OK);
     CHECK(strcmp(stage.inputs, "withdrawn:c ") == 0 && n_open(&root) == 1);
+    CHECK_STR(heard(child), "input|over|result|");
     CHECK_INT(ended(&root, TASK_COMPLETED, "done"), OK);
     CHECK(strcmp(stage.inputs, "withdrawn:c withdrawn:d ") == 0);
     CHECK_INT(asks(&b, &(struct input_ask){.kind = INPUT_CONFIRM}, &in),
@@ -302,6 +313,31 @@ TEST(so_many_are_open_for_one_root_and_no_more)
     stage_close();
 }
 
+TEST(an_attempt_asks_so_often_and_the_next_one_anew)
+{
+    struct input_ask q = {.kind = INPUT_CONFIRM};
+    const struct input *in;
+    struct id id;
+
+    stage_open();
+    id = working("anna");
+    for (int i = 0; i < TASK_ASKS_MAX; i++) {
+        CHECK_INT(asks(&id, &q, &in), OK);
+        CHECK_INT(in->nth, i + 1);
+        task_input_end(stage.tasks, in, INPUT_ANSWERED, STR("anna"));
+    }
+    CHECK_INT(asks(&id, &q, &in), ERR_LIMIT);
+    CHECK_INT(n_open(&id), 0);
+    task_retry(stage.tasks, str_of(id.text), 10);
+    pass_ms(10);
+    turn(); /* the attempt is written before it is made */
+    move(&id, TASK_DISPATCHED);
+    CHECK_INT(task_ask(stage.tasks, str_of(id.text), 1, 2, &q, &in), OK);
+    CHECK_INT(in->nth, 1);
+    CHECK(tasks_check(stage.tasks));
+    stage_close();
+}
+
 /* As large as may be, in a ring that it fills: a gap, and it is open. */
 TEST(what_has_left_the_ring_is_open_all_the_same)
 {
@@ -320,6 +356,25 @@ TEST(what_has_left_the_ring_is_open_all_the_same)
     CHECK_INT(n_open(&id), 1);
     ear_free(l);
     stage_close();
+}
+
+/* Whichever of the two goes first. */
+TEST(the_end_of_everything_forgets_who_asks_and_who_listens)
+{
+    struct task_listener *up, *down;
+    struct id root, child;
+
+    stage_open();
+    root = working("anna");
+    child = below(&root);
+    up = ear_new(&root, true, 0);
+    down = ear_new(&child, true, 0);
+    sure(&child, "a");
+    sure(&root, "b");
+    stage_close();
+    CHECK(!up->entry && !down->entry);
+    free(up);
+    free(down);
 }
 
 TEST(a_start_forgets_what_was_asked)

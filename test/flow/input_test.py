@@ -21,6 +21,9 @@ EDITOR = {"method": "editor", "title": "The note", "prefill": "Line 1\nLine 2"}
 HOUR_MS = 3600 * 1000
 ANSWERS = "Signalbox-Answers: input"
 INPUTS_MAX = 8
+ASKS_MAX = 256
+FED_MAX = 32
+LOGGED_MAX = 8
 VALUE_MAX = 64 * 1024
 
 
@@ -283,11 +286,13 @@ class Inputs(unittest.TestCase):
                  {**SELECT, "options": []},
                  {**SELECT, "options": ["x"] * 101},
                  {**TEXT, "title": "x" * VALUE_MAX},
-                 *[CONFIRM] * (INPUTS_MAX + 1)]
+                 *[CONFIRM] * (INPUTS_MAX + 1),
+                 {"method": "say", "text": "that was all"}]
         with House() as server, server.begin(*shows) as events:
             asked = [until(events, "input")["input"]["input_id"]
                      for _ in range(INPUTS_MAX)]
-            task = server.call("GET", "/api/tasks").json()["items"][0]["id"]
+            # An answer makes room: none before the last of them was turned down.
+            task = until(events, "chunk")["task_id"]
             self.assertEqual([i["input_id"]
                               for i in server.task(task)["inputs"]], asked)
             for number in asked:
@@ -300,6 +305,41 @@ class Inputs(unittest.TestCase):
                 {k for k, v in told.items() if v == [{"confirmed": True}]},
                 {f"d-{i}" for i in range(6, 14)})
 
+    def test_one_that_asks_without_end_is_told_so_often_and_then_cancelled(self):
+        often = {**CONFIRM, "timeout": 1, "times": ASKS_MAX + LOGGED_MAX + 1}
+        with House() as server:
+            with server.begin(often) as events:
+                heard = list(events)
+            told = json.loads(heard[-1][2]["text"])
+            self.assertEqual(told, {"d-0": [{"cancelled": True}] *
+                                    (ASKS_MAX + LOGGED_MAX + 1)})
+            over = [data["input"]["outcome"] for _, event, data in heard
+                    if event == "input_over"]
+            self.assertEqual(over, ["expired"] * ASKS_MAX)
+            self.assertEqual(server.said().count("task.not_asked"), LOGGED_MAX)
+            # The next attempt, here of the next task, may ask again.
+            server.send(json.dumps([{**CONFIRM, "timeout": 1}]), to="pi")
+            of_feed = []
+            with server.events("/api/feed?after=0") as feed:
+                for _, event, data in feed:
+                    of_feed += [(event, data["task_id"])]
+                    if event == "task.input_over" and \
+                            data["task_id"] != heard[-1][2]["task_id"]:
+                        break
+            for kind in "task.input", "task.input_over":
+                self.assertEqual(of_feed.count(
+                    (kind, heard[-1][2]["task_id"])), FED_MAX)
+
+    def below(self, front, *shown):
+        """The id of a root, below which an agent shows these."""
+        given = front.next(lambda m: m.get("method") == "task.execute")
+        root = given["params"]["task_id"]
+        front.send({"jsonrpc": "2.0", "id": given["id"],
+                    "result": {"status": "working"}})
+        front.call("agent.delegate", agentId="pi", mode="async",
+                   task=json.dumps(shown), parent_task_id=root)
+        return root
+
     def test_an_agent_below_asks_whoever_listens_to_the_root(self):
         with House() as server:
             anna = server.user("anna")
@@ -309,13 +349,7 @@ class Inputs(unittest.TestCase):
                         "/api/messages", method="POST", token=anna,
                         body={"text": "do it", "executor": {"name": "front"}}
                 ) as events:
-                    given = front.next(
-                        lambda m: m.get("method") == "task.execute")
-                    root = given["params"]["task_id"]
-                    front.send({"jsonrpc": "2.0", "id": given["id"],
-                                "result": {"status": "working"}})
-                    front.call("agent.delegate", agentId="pi", mode="async",
-                               task=json.dumps([SELECT]), parent_task_id=root)
+                    root = self.below(front, SELECT)
                     data = until(events, "input")
                     below = data["input"]["task_id"]
                     self.assertEqual(data["task_id"], root)
@@ -337,6 +371,38 @@ class Inputs(unittest.TestCase):
                     got = front.heard("delegation.result")
                     self.assertEqual(json.loads(got["text"]),
                                      {"d-0": [{"value": "Block"}]})
+
+    def test_who_listens_to_the_task_that_asks_is_told_as_well(self):
+        with House() as server, Hub(server) as front:
+            front.register("front")
+            server.send("do it", to="front", wait_ms=0)
+            root = self.below(front, CONFIRM, SELECT)
+            with server.events("/api/feed?after=0") as feed:
+                below = until(feed, "task.input")["task_id"]
+                until(feed, "task.input")
+            with server.events(f"/api/tasks/{below}/events") as events, \
+                    server.events(f"/api/tasks/{root}/events") as above:
+                first, second = until(events, "input"), until(events, "input")
+                self.assertEqual(first["task_id"], below)
+                told = until(above, "input")
+                self.assertEqual((told["task_id"], told["input"]),
+                                 (root, first["input"]))
+                self.assertEqual(
+                    server.say(below, confirmed=True, input_id=first["input"]
+                               ["input_id"]).status, 200)
+                self.assertEqual(until(events, "input_over")["input"]
+                                 ["outcome"], "answered")
+                with server.events(f"/api/tasks/{below}/events",
+                                   after="1-1000") as late:
+                    self.assertEqual(until(late, "input")["input"],
+                                     second["input"])
+                server.call("POST", f"/api/tasks/{root}/cancel")
+                self.assertEqual(until(events, "input_over")["input"]
+                                 ["outcome"], "withdrawn")
+            for asked in first, second:
+                late = server.say(below, cancelled=True, input_id=asked
+                                  ["input"]["input_id"])
+                self.assertEqual(late.status, 409, late)
 
 
 class CommandLine(Client):
