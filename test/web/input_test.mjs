@@ -67,6 +67,49 @@ test('the page of the task shows it to who comes later, and who was first', asyn
   await heard(one, { 'd-0': [{ value: 'Allow' }] });
 });
 
+// Each of n characters; only the last ones differ.
+const alike = (n, ...ends) => ends.map((end) => `${'Write to /srv, and '.repeat(n).slice(0, n - end.length)}${end}`);
+
+test('options that differ only at their ends are shown to the end', async () => {
+  const page = await server.newPage();
+  const options = alike(260, ' keep a copy', ' keep nothing');
+  await send(page, { method: 'select', title: 'How?', options });
+  await question(page).waitFor();
+  for (const option of options) {
+    const whole = button(question(page), option);
+    await whole.waitFor();
+    const { isCut, right } = await whole.evaluate((el) => ({ right: el.getBoundingClientRect().right - innerWidth,
+      isCut: [el, ...el.querySelectorAll('*')].some((e) => e.clientWidth && e.scrollWidth > e.clientWidth) }));
+    assert.ok(!isCut && right <= 0, 'all of it is in view');
+  }
+  await button(question(page), options[1]).click();
+  await heard(page, { 'd-0': [{ value: options[1] }] });
+});
+
+for (const [theme, width] of [['light', 1280], ['dark', 1280], ['light', 360]]) {
+  test(`what is too long to be shown at once is chosen after it was, ${theme}, ${width} wide`, async () => {
+    const page = await server.newPage({ theme, width });
+    const [atMost, ...more] = [...alike(600, ' and keep it'), ...alike(601, ' and keep it', ' and lose it')];
+    await send(page, { method: 'select', title: 'How?', options: ['Not at all', ...alike(150, ' a', ' b'), atMost,
+      ...more] });
+    const option = question(page).locator('.option');
+    const unfold = question(page).getByRole('button', { name: 'show all 601 characters', exact: false });
+    await option.nth(5).waitFor();
+    assert.deepEqual(await option.evaluateAll((all) => all.map((b) => b.disabled)),
+      [false, false, false, false, true, true]);
+    assert.equal(await unfold.count(), 2);
+    await shot(page, `playground-options-${theme}-${width}`, { whole: true });
+    await axe(page, { contrast: true });
+    await unfold.nth(1).press('Enter');
+    assert.deepEqual([await option.nth(4).isDisabled(), await option.nth(5).isDisabled()], [true, false]);
+    await question(page).getByRole('button', { name: 'show less' }).press('Enter'); // the focus has stayed
+    await unfold.nth(1).press('Enter');
+    await shot(page, `playground-options-whole-${theme}-${width}`, { whole: true });
+    await button(question(page), more[1]).click();
+    await heard(page, { 'd-0': [{ value: more[1] }] });
+  });
+}
+
 test('a question that is over is not asked any more', async () => {
   const page = await server.newPage();
   await send(page, SELECT);

@@ -1,7 +1,10 @@
 // What an agent asks while it works, and the answer of whoever is first. The
 // words are an agent's: buttons have them as text, and nothing else.
-import { Button, Field, Name, Text, Time, html, useState } from './ui.js';
+import { Button, Field, Name, Text, Time, html, useId, useState } from './ui.js';
 import { can, path, post } from './api.js';
+import { cut } from './format.js';
+
+const OPTION_MOST = 600; // what a phone shows at once
 
 const ENDED = {
   unheard: 'nobody was there for too long, so it was cancelled.',
@@ -18,10 +21,22 @@ function Ended({ input }) {
 
 function Choices({ input, say }) {
   if (input.kind === 'confirm')
-    return html`<${Button} kind="main" onClick=${() => say({ confirmed: true })}>Yes<//>
-      <${Button} onClick=${() => say({ confirmed: false })}>No<//>`;
-  return input.options.map((o, i) => html`<${Button} key=${i}
-    onClick=${() => say({ value: o })}><${Text} text=${o} max=${200} line=${true}/><//>`);
+    return html`<div class="actions"><${Button} kind="main" onClick=${() => say({ confirmed: true })}>Yes<//>
+      <${Button} onClick=${() => say({ confirmed: false })}>No<//><${Nothing} say=${say}/></div>`;
+  return html`<div class="actions"><div class="asked-options">${input.options.map((o, i) => html`<${Option} key=${i}
+    text=${o} choose=${() => say({ value: o })}/>`)}</div><${Nothing} say=${say}/></div>`;
+}
+
+// Nobody agrees to words that were not shown: one that is folded cannot be chosen.
+function Option({ text, choose }) {
+  const [isWhole, setWhole] = useState(text.length <= OPTION_MOST);
+  const id = useId();
+  const button = html`<${Button} id=${id} className="option" onClick=${choose} disabled=${!isWhole}><${Text}
+    text=${isWhole ? text : `${cut(text, OPTION_MOST)}…`} max=${Infinity}/><//>`;
+  return text.length <= OPTION_MOST ? button : html`<div class="asked-folded">${button}
+    <button type="button" class="link" aria-expanded=${isWhole} aria-controls=${id}
+      onClick=${() => setWhole(!isWhole)}>${isWhole ? 'show less'
+        : `show all ${text.length.toLocaleString('en')} characters, to choose it`}</button></div>`;
 }
 
 function Words({ input, say, error }) {
@@ -54,7 +69,7 @@ function Asked({ input }) {
     ${input.message && html`<p><${Text} text=${input.message}/></p>`}
     ${!can('send') ? html`<p class="faint">This token may read, and not answer.</p>`
       : isWords ? html`<${Words} input=${input} say=${say} error=${error}/>`
-      : html`<div class="actions"><${Choices} input=${input} say=${say}/><${Nothing} say=${say}/></div>`}
+      : html`<${Choices} input=${input} say=${say}/>`}
     ${error && !isWords && html`<p class="field-error" role="alert"><${Text} text=${error}/></p>`}
     <p class="faint">It waits until <${Time}
       ms=${input.until_ms}/>, as long as somebody looks on; the time of the task goes on.</p>
