@@ -2,14 +2,15 @@
 // answered there, and told to the others. The program speaks pi's dialect.
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { allow, axe, shot, stage, test } from './stage.mjs';
+import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 import { STRINGS } from './hostile_strings.mjs';
 
 const CHILD = path.join(process.env.SIGNALBOX_SOURCE, 'test/lib/pi_dialogs.py');
-const server = await stage({ agents: {
+const HOUSE = { agents: {
   deliver: { inputMs: 3600000 },
   agents: { list: [{ id: 'pi', process: { command: ['python3', CHILD], dialect: 'pi' } }] },
-} });
+} };
+const server = await stage(HOUSE);
 const message = (page) => page.getByLabel('Message', { exact: true });
 const question = (page) => page.getByRole('region', { name: 'A question of the agent' });
 const button = (place, name) => place.getByRole('button', { name, exact: true });
@@ -117,6 +118,54 @@ test('a question that is over is not asked any more', async () => {
   await page.getByRole('button', { name: 'Cancel', exact: true }).click();
   await page.getByText('it is not asked any more').waitFor();
   assert.equal(await question(page).count(), 0);
+});
+
+// The playground and the page of the task, with a question, when the server is killed.
+async function cutOff(own) {
+  const one = await own.newPage();
+  await send(one, SELECT);
+  await question(one).waitFor();
+  const { items: [{ id }] } = await own.ask('GET', '/api/tasks?limit=1');
+  const pages = [one, await own.newPage({ at: `#/tasks/${id}` })];
+  await question(pages[1]).waitFor();
+  for (const page of pages) {
+    allow(page, /ERR_|Failed to (load|fetch)|network/);
+    await page.route('**/events', (route) => route.abort('connectionrefused'));
+  }
+  await own.kill9();
+  for (const page of pages)
+    await page.getByText('coming back').first().waitFor();
+  await own.restart();
+  return { id, pages };
+}
+
+const over = (page, words) => page.locator('.asked-over').getByText(words).waitFor();
+
+test('a question that ended while nobody could be told is over when the line is back', async () => {
+  const own = await stage(HOUSE);
+  const { id, pages } = await cutOff(own);
+  await eventually(async () => (await own.ask('GET', `/api/tasks/${id}`)).inputs.length, 'the next program asks anew');
+  for (const page of pages) {
+    await page.unroute('**/events');
+    await over(page, 'over before this page was back');
+    await shot(page, `asked-over-${page === pages[0] ? 'playground' : 'task'}`, { whole: true });
+    await question(page).waitFor(); // one, the new one: waitFor wants no more
+  }
+  await button(question(pages[1]), 'Block').click();
+  for (const page of pages)
+    await over(page, 'admin has answered.');
+  await heard(pages[0], { 'd-0': [{ value: 'Block' }] });
+});
+
+test('a question of a task that ended while nobody could be told is over too', async () => {
+  const own = await stage(HOUSE);
+  const { id, pages } = await cutOff(own);
+  await own.ask('POST', `/api/tasks/${id}/cancel`);
+  for (const page of pages) {
+    await page.unroute('**/events');
+    await over(page, /over before this page was back|what it belonged to is over/);
+    assert.equal(await question(page).count(), 0);
+  }
 });
 
 test('whatever it asks is words and nothing else', async () => {

@@ -10,6 +10,7 @@ const ENDED = {
   unheard: 'nobody was there for too long, so it was cancelled.',
   expired: 'the agent did not wait any longer.',
   withdrawn: 'it is not asked any more: what it belonged to is over.',
+  missed: 'it was over before this page was back.',
 };
 
 function Ended({ input }) {
