@@ -2,10 +2,12 @@
 // answered there, and told to the others. The program speaks pi's dialect.
 import assert from 'node:assert/strict';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 import { STRINGS } from './hostile_strings.mjs';
 
 const CHILD = path.join(process.env.SIGNALBOX_SOURCE, 'test/lib/pi_dialogs.py');
+const { connect } = await import(pathToFileURL(path.join(process.env.SIGNALBOX_SOURCE, 'client/js/signalbox.js')));
 const HOUSE = { agents: {
   deliver: { inputMs: 3600000 },
   agents: { list: [{ id: 'pi', process: { command: ['python3', CHILD], dialect: 'pi' } }] },
@@ -66,6 +68,32 @@ test('the page of the task shows it to who comes later, and who was first', asyn
   await two.getByText('admin has answered.').waitFor();
   await one.getByText('admin has answered.').waitFor();
   await heard(one, { 'd-0': [{ value: 'Allow' }] });
+});
+
+test('the page of a task below says who must look on, and takes the answer', async () => {
+  const hub = await connect({ url: server.url, token: server.token, log: () => {} });
+  await hub.register({ name: 'front', description: 'Has pi do it' }, async (task) =>
+    (await task.delegateToAgent({ agentId: 'pi', task: JSON.stringify([SELECT]) })).response);
+  const root = await server.newPage();
+  await message(root).fill('/front do it');
+  await message(root).press('Enter');
+  await question(root).waitFor();
+  const { items: [one, two] } = await server.ask('GET', '/api/tasks?limit=2');
+  const [below, above] = one.root_task_id ? [one.id, two.id] : [two.id, one.id];
+  for (const [theme, width] of [['light', 1280], ['dark', 1280], ['light', 360]]) {
+    const page = await server.newPage({ at: `#/tasks/${below}`, theme, width });
+    await question(page).waitFor();
+    await shot(page, `task-below-asked-${theme}-${width}`, { whole: true });
+    const way = question(page).getByRole('link', { name: 'the task that it is a part of' });
+    assert.equal(await way.getAttribute('href'), `#/tasks/${above}`);
+    assert.equal(await question(root).getByText('as long as somebody looks on').count(), 1);
+    await axe(page, { contrast: true });
+    if (width < 1280)
+      await button(question(page), 'Block').click();
+  }
+  await root.getByText('admin has answered.').waitFor();
+  await heard(root, { 'd-0': [{ value: 'Block' }] });
+  await hub.close();
 });
 
 // Each of n characters; only the last ones differ.

@@ -131,10 +131,12 @@ function About({ task, around }) {
     ['Id', html`<span class="id"><${Text} text=${task.id}/></span> <${Copy} text=${task.id}/>`]]}/><//>`;
 }
 
-// A question is told on the stream of the root: a task below has its own with it.
-// That a task is over may be known here before its stream has said so.
+// What was heard counts; a task below has what it asks with it, and perhaps not on its stream. That a task is over
+// may be known here before its stream has said so.
 function asked(task, heard) {
-  const list = task.root_task_id ? task.inputs || [] : heard.inputs;
+  const known = new Set(heard.inputs.map((i) => i.input_id));
+  const more = task.root_task_id ? task.inputs.filter((i) => !known.has(i.input_id)) : [];
+  const list = [...heard.inputs, ...more];
   return isOver(task) ? endInputs(list, 'withdrawn') : list;
 }
 
@@ -166,7 +168,7 @@ function One({ id }) {
         <${Card} title=${task.turn > 1 ? `The message, turn ${task.turn}` : 'The message'}>
           <${Message} text=${task.text} from=${task.requester}/>
             <${Metadata} title="Metadata" value=${task.metadata}/><//>
-        <${Inputs} list=${asked(task, heard)}/>
+        <${Inputs} list=${asked(task, heard)} root=${task.root_task_id}/>
         <${Answer} task=${task} heard=${heard}/>
         <${Turns} turns=${task.turns} total=${task.turn}/>
       </div>
