@@ -19,6 +19,7 @@ CONFIRM = {"method": "confirm", "title": "Clear it?", "message": "All is lost."}
 TEXT = {"method": "input", "title": "Your name", "placeholder": "Ada"}
 EDITOR = {"method": "editor", "title": "The note", "prefill": "Line 1\nLine 2"}
 HOUR_MS = 3600 * 1000
+ANSWERS = "Signalbox-Answers: input"
 INPUTS_MAX = 8
 VALUE_MAX = 64 * 1024
 
@@ -39,7 +40,7 @@ class House(Server):
 
     def begin(self, *shown, **more):
         """A task whose agent shows these, and its stream."""
-        return self.events("/api/messages", method="POST", body={
+        return self.events("/api/messages", ANSWERS, method="POST", body={
             "text": json.dumps(shown), "executor": {"name": "pi"}}, **more)
 
     def say(self, task, **said):
@@ -228,7 +229,14 @@ class Inputs(unittest.TestCase):
                 hub.heard("task.input")
                 self.assertEqual(hub.heard("task.input_over")["input"]
                                  ["outcome"], "unheard")
-            # The control: somebody listens.
+            # Nor do others that do not say that they answer.
+            with server.events("/api/messages", method="POST", body={
+                    "text": json.dumps([CONFIRM]),
+                    "executor": {"name": "pi"}}) as events:
+                until(events, "input")
+                self.assertEqual(until(events, "input_over")["input"]
+                                 ["outcome"], "unheard")
+            # The control: somebody listens, and answers.
             with server.begin(CONFIRM) as events:
                 data = until(events, "input")
                 self.assertEqual(

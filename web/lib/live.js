@@ -67,7 +67,8 @@ export function stream(where, { method = 'GET', body, headers, after = '', ends 
     const again = resume?.(last) || { where, method, body, headers };
     const reply = await ask(again.method || 'GET', again.where, {
       body: again.body, accept: 'text/event-stream', signal: stop.signal,
-      headers: { ...again.headers, ...(last && { 'Last-Event-ID': last }) },
+      // Somebody looks on, and answers what agents ask.
+      headers: { 'Signalbox-Answers': 'input', ...again.headers, ...(last && { 'Last-Event-ID': last }) },
     });
     onState('open');
     await readEvents(reply, take);
