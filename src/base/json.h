@@ -150,6 +150,11 @@ MUST_USE enum err json_check(struct str text, struct json_error *err);
 MUST_USE enum err json_scan(struct str text, const struct str *keys, size_t n,
                             struct str *values, struct json_error *err);
 
+/* Make every escape that is half a surrogate pair one of U+FFFD, in place, for
+ * texts of programs that cut their strings anywhere; the rest stays, valid or
+ * not. Returns how many there were. */
+size_t json_mend_halves(char *text, size_t n);
+
 /* Write `text` to out with the value of one top-level member replaced by
  * `document` (added at the end if it was not there). Everything else is copied
  * byte for byte. Checks text, not document. ERR_LIMIT when out is too small;

@@ -67,6 +67,36 @@ TEST(an_error_says_what_and_where)
     }
 }
 
+TEST(half_a_pair_is_mended_where_it_stands_and_nothing_else)
+{
+    static const struct {
+        const char *text, *mended;
+        size_t n;
+    } cases[] = {
+        {"\"a\\ud83d\"", "\"a\\ufffd\"", 1},
+        {"\"\\uDE00b\"", "\"\\ufffdb\"", 1},
+        {"\"\\ud83d\\ude00\"", "\"\\ud83d\\ude00\"", 0},
+        {"\"\\ud83d\\ud83d\\ude00\"", "\"\\ufffd\\ud83d\\ude00\"", 1},
+        {"\"\\ude00\\ud83d\"", "\"\\ufffd\\ufffd\"", 2},
+        {"\"\\\\ud83d\"", "\"\\\\ud83d\"", 0}, /* a backslash, and "ud83d" */
+        {"\"\\\\\\ud83d\"", "\"\\\\\\ufffd\"", 1},
+        {"\"\\ud7ff\\ue000\"", "\"\\ud7ff\\ue000\"", 0},
+        {"\"\\ud83", "\"\\ud83", 0},
+        {"\"\\", "\"\\", 0},
+        {"", "", 0},
+    };
+
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        size_t n = strlen(cases[i].text);
+        char *text = malloc(n ? n : 1); /* nothing is read behind it */
+
+        memcpy(text, cases[i].text, n);
+        CHECK_INT(json_mend_halves(text, n), cases[i].n);
+        CHECK_STR(((struct str){text, n}), cases[i].mended);
+        free(text);
+    }
+}
+
 TEST(a_place_has_a_line_and_a_column)
 {
     struct str text = STR("ab\ncd\n\nx");

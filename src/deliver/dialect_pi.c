@@ -104,7 +104,7 @@ static enum err pi_greet(struct hand *h)
     if (!pi)
         return ERR_NOMEM;
     h->mind = pi;
-    arena_init(&pi->scratch, (size_t)h->pool->def.max_line_bytes + 65536);
+    arena_init(&pi->scratch, 2 * (size_t)h->pool->def.max_line_bytes + 65536);
     buf_init(&pi->prompt, UNSENT_MAX);
     buf_init(&pi->text, MSG_TEXT_MAX);
     return hand_send(h, STR("{\"id\":\"state\",\"type\":\"get_state\"}"));
@@ -555,6 +555,14 @@ static void on_event(struct hand *h, const struct str e[N_E])
         }
 }
 
+/* The line in scratch, with U+FFFD where pi cut a text within a character. */
+static struct str mended(struct pi *pi, struct str line)
+{
+    char *p = arena_strdup(&pi->scratch, line);
+
+    return p && json_mend_halves(p, line.n) ? (struct str){p, line.n} : line;
+}
+
 static void pi_heard(struct hand *h, struct str line)
 {
     struct pi *pi = h->mind;
@@ -564,8 +572,11 @@ static void pi_heard(struct hand *h, struct str line)
         return;
     arena_reset(&pi->scratch);
     if (!SCAN(line, event_keys, e)) {
-        hand_garbage(h);
-        return;
+        line = mended(pi, line);
+        if (!SCAN(line, event_keys, e)) {
+            hand_garbage(h);
+            return;
+        }
     }
     h->n_garbage = 0;
     pi->line = line;

@@ -221,9 +221,12 @@ void hand_unheard(struct hand *h)
 
 void hand_garbage(struct hand *h)
 {
-    if (h->n_garbage++ == 0)
-        log_debug(hand_deliver(h)->opts.log, "deliver.child_garbage",
-                  LOG_S("process", h->pool->def.name));
+    /* What it wanted to say is lost: people should know, but a few times. */
+    if (h->n_garbage++ == 0 && h->n_garbage_logged < GARBAGE_LOGGED) {
+        h->n_garbage_logged++;
+        log_info(hand_deliver(h)->opts.log, "deliver.child_garbage",
+                 LOG_S("process", h->pool->def.name));
+    }
     if (h->n_garbage >= GARBAGE_MAX && h->state != HAND_ENDING)
         give_up(h, "deliver.child_speaks_no_dialect",
                 STR("the agent's process says what cannot be understood"));

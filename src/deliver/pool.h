@@ -26,7 +26,8 @@ enum {
     RESTART_MS = 200, /* the pause after the first bad end of a child,
                        * doubled each time */
     RESTART_MAX_MS = 30 * 1000,
-    GARBAGE_MAX = 100, /* lines in a row that are none of its dialect's */
+    GARBAGE_MAX = 100,  /* lines in a row that are none of its dialect's */
+    GARBAGE_LOGGED = 8, /* times that this is in the log */
     UNSENT_MAX = 16 * 1024 * 1024,
     STDERR_KEPT = 4096,
     DIALECT_ARGS_MAX = 8,
@@ -99,6 +100,7 @@ struct hand {
     struct list keeps;              /* struct keep */
     int64_t idle_since_ms;
     int n_garbage; /* lines in a row */
+    int n_garbage_logged;
     int64_t n_results;
     bool is_counted_free;  /* in pool->n_free */
     bool has_failed_start; /* it did not become ready in time */

@@ -340,6 +340,17 @@ class Inputs(unittest.TestCase):
                    task=json.dumps(shown), parent_task_id=root)
         return root
 
+    def test_a_text_that_was_cut_within_a_character_is_asked_all_the_same(self):
+        cut = {**CONFIRM, "title": "cut \ud83d"}
+        with House() as server, server.begin(cut) as events:
+            data = until(events, "input")
+            self.assertEqual(data["input"]["title"], "cut \ufffd")
+            self.assertEqual(
+                server.say(data["task_id"], confirmed=True,
+                           input_id=data["input"]["input_id"]).status, 200)
+            self.assertEqual(json.loads(until(events, "result")["text"]),
+                             {"d-0": [{"confirmed": True}]})
+
     def test_an_agent_below_asks_whoever_listens_to_the_root(self):
         with House() as server:
             anna = server.user("anna")
