@@ -86,7 +86,7 @@ test('the page of a task below says who must look on, and takes the answer', asy
     await shot(page, `task-below-asked-${theme}-${width}`, { whole: true });
     const way = question(page).getByRole('link', { name: 'the task that it is a part of' });
     assert.equal(await way.getAttribute('href'), `#/tasks/${above}`);
-    assert.equal(await question(root).getByText('as long as somebody looks on').count(), 1);
+    assert.equal(await question(root).getByText('as long as somebody who may answer looks on').count(), 1);
     await axe(page, { contrast: true });
     if (width < 1280)
       await button(question(page), 'Block').click();
@@ -94,6 +94,26 @@ test('the page of a task below says who must look on, and takes the answer', asy
   await root.getByText('admin has answered.').waitFor();
   await heard(root, { 'd-0': [{ value: 'Block' }] });
   await hub.close();
+});
+
+test('who may only read sees it, and nobody waits for their answer', async () => {
+  const one = await server.newPage();
+  await send(one, SELECT);
+  await question(one).waitFor();
+  const { items: [{ id }] } = await server.ask('GET', '/api/tasks?limit=1');
+  const { token } = await server.ask('POST', '/api/tokens', { user: 'admin', scopes: ['read'] });
+  const says = async (page) => {
+    const asked = page.waitForRequest('**/events');
+    await page.goto(`${server.url}/#/tasks/${id}`);
+    return (await (await asked).allHeaders())['signalbox-answers'];
+  };
+  const reader = await server.newPage({ token });
+  assert.equal(await says(reader), undefined);
+  await question(reader).getByText('This token may read, and not answer.').waitFor();
+  assert.equal(await question(reader).getByRole('button').count(), 0);
+  assert.equal(await says(await server.newPage()), 'input');
+  await button(question(one), 'No answer').click();
+  await reader.getByText('admin has cancelled it.').waitFor();
 });
 
 // Each of n characters; only the last ones differ.

@@ -72,7 +72,7 @@ function Asked({ input, root }) {
       : isWords ? html`<${Words} input=${input} say=${say} error=${error}/>`
       : html`<${Choices} input=${input} say=${say}/>`}
     ${error && !isWords && html`<p class="field-error" role="alert"><${Text} text=${error}/></p>`}
-    <p class="faint">It waits until <${Time} ms=${input.until_ms}/>, as long as somebody ${root
+    <p class="faint">It waits until <${Time} ms=${input.until_ms}/>, as long as somebody who may answer ${root
       ? html`looks at <${Link} to=${`/tasks/${root}`}>the task that it is a part of<//>` : 'looks on'
       }; the time of the task goes on.</p>
   </section>`;

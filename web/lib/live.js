@@ -2,7 +2,7 @@
 // a token), coming back after every break from where they were, and the one
 // stream of the feed that all pages share.
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
-import { ApiError, ask, get, me, onSession, path } from './api.js';
+import { ApiError, ask, can, get, me, onSession, path } from './api.js';
 
 const EVENT_BYTES = 64 * 1024 * 1024; // a result at its largest, escaped
 const PAUSES_MS = [300, 1000, 2000, 5000, 10000];
@@ -67,8 +67,9 @@ export function stream(where, { method = 'GET', body, headers, after = '', ends 
     const again = resume?.(last) || { where, method, body, headers };
     const reply = await ask(again.method || 'GET', again.where, {
       body: again.body, accept: 'text/event-stream', signal: stop.signal,
-      // Somebody looks on, and answers what agents ask.
-      headers: { 'Signalbox-Answers': 'input', ...again.headers, ...(last && { 'Last-Event-ID': last }) },
+      // Who looks on may answer what agents ask; with a token that only reads nobody should wait for that.
+      headers: { ...(can('send') && { 'Signalbox-Answers': 'input' }), ...again.headers,
+        ...(last && { 'Last-Event-ID': last }) },
     });
     onState('open');
     await readEvents(reply, take);
