@@ -100,10 +100,12 @@ class Inputs(unittest.TestCase):
     def test_who_is_second_hears_who_was_first(self):
         with House() as server:
             anna = server.user("anna")
-            with server.begin(CONFIRM, SELECT, token=anna) as events:
+            # The last holds the task open.
+            with server.begin(CONFIRM, SELECT, TEXT, token=anna) as events:
                 data = until(events, "input")
                 task, first = data["task_id"], data["input"]["input_id"]
                 second = until(events, "input")["input"]["input_id"]
+                last = until(events, "input")["input"]["input_id"]
                 self.assertEqual(
                     server.say(task, input_id=first, confirmed=True,
                                token=anna).status, 200)
@@ -116,9 +118,10 @@ class Inputs(unittest.TestCase):
                 self.refused(server.say(task, input_id=second, value="Allow"),
                              409, "input_is_over",
                              "admin was first: it is cancelled")
+                server.say(task, input_id=last, value="")
                 self.assertEqual(json.loads(until(events, "result")["text"]), {
                     "d-0": [{"confirmed": True}],
-                    "d-1": [{"cancelled": True}]})
+                    "d-1": [{"cancelled": True}], "d-2": [{"value": ""}]})
             self.refused(server.say(task, input_id=first, confirmed=True),
                          409, "task_is_over", "over")
 
@@ -241,8 +244,9 @@ class Inputs(unittest.TestCase):
                                  {"d-0": [{"confirmed": True}]})
 
     def test_what_the_agent_waits_for_no_longer_is_over(self):
+        # The second holds the task open.
         with House() as server, \
-                server.begin({**CONFIRM, "timeout": 20}) as events:
+                server.begin({**CONFIRM, "timeout": 20}, SELECT) as events:
             data = until(events, "input")
             self.assertEqual(data["input"]["until_ms"],
                              data["input"]["at_ms"] + 20)
