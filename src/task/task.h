@@ -410,10 +410,11 @@ bool task_chunk_of(struct tasks *ts, struct str id, struct str agent,
 
 /* What agents ask while they work. It is told on the streams of the asker's
  * task and of its root, and is over when it was answered, when nobody has
- * listened to either (hears_inputs) for limits.input_ms, when the agent does not wait any
- * more, or with the attempt, its task or the root's. In memory alone. A root
- * has TASK_INPUTS_MAX that are open, and the last TASK_INPUTS_KEPT of those
- * that are over are known; an attempt asks TASK_ASKS_MAX times. */
+ * listened to either (hears_inputs) for limits.input_ms, when the agent does
+ * not wait any more, or with the attempt, its task or the root's. In memory
+ * alone. A root has TASK_INPUTS_MAX that are open, and the last
+ * TASK_INPUTS_KEPT of those that are over are known; an attempt asks
+ * TASK_ASKS_MAX times. */
 enum { TASK_INPUTS_MAX = 8, TASK_INPUTS_KEPT = 16, TASK_ASKS_MAX = 256 };
 
 /* The attempt asks. ERR_NOT_FOUND: it does not go on, or nobody can be told;
