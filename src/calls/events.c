@@ -312,8 +312,8 @@ static enum err begin_to_listen(struct open *o, const struct task *t)
     enum err e;
 
     o->turn = t->turn;
-    o->listener =
-        (struct task_listener){.on_news = on_news, .hears_inputs = true};
+    o->listener = (struct task_listener){.on_news = on_news,
+                                         .hears_inputs = o->answers_inputs};
     e = task_listen(walk_tasks(o->calls->walk), str_of(o->task_id.text),
                     &o->listener, from);
     o->is_listening = e == OK;

@@ -84,6 +84,7 @@ struct open {
     int64_t turn; /* of the task, as it was last seen */
     struct task_listener listener;
     bool is_listening;
+    bool answers_inputs; /* it says so: what agents ask may wait for it */
 
     /* A message, and who waits for what comes of it. */
     struct {

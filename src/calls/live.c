@@ -170,6 +170,8 @@ struct open *open_new(struct call *call)
         o->calls = c;
         o->id = call->id;
         o->caller = call->caller;
+        o->answers_inputs = str_eq(
+            http_header(call->rq, STR("Signalbox-Answers")), STR("input"));
         e = map_put(&c->by_id, key_of(&o->id), o);
     }
     if (e) {

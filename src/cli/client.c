@@ -237,6 +237,8 @@ static struct curl_slist *headers(struct client *cl,
 
     h = add_header(h, "Accept: %s",
                    r->on_event ? "text/event-stream" : "application/json");
+    if (r->answers_inputs)
+        h = add_header(h, "Signalbox-Answers: input");
     /* Nobody need be asked before a body is sent. */
     h = add_header(h, "Expect:");
     if (r->body.n)

@@ -51,6 +51,7 @@ struct client_request {
     int64_t timeout_ms; /* for each try; zero: CLIENT_TIMEOUT_MS */
     int64_t until_ms;   /* monotonic: none begins later; zero: no matter */
     sse_fn *on_event;   /* ask for a stream, without limit of time; else NULL */
+    bool answers_inputs; /* of it: somebody looks on, and answers agents */
     void *ctx;
     bool is_array;      /* the answer is one; else it is an object */
     bool must_be_new;   /* If-None-Match: * */

@@ -370,8 +370,10 @@ static enum exit_status send_and_wait(struct sending *s)
 
 static enum err stream_once(struct sending *s)
 {
-    struct client_request r = {
-        .on_event = sending_event, .ctx = s, .notice = s->notice};
+    struct client_request r = {.on_event = sending_event,
+                               .ctx = s,
+                               .notice = s->notice,
+                               .answers_inputs = s->c->on_terminal};
     char path[64];
 
     if (!s->task_id[0]) {

@@ -66,7 +66,8 @@ class PiTest(unittest.TestCase):
             extension.write(ASKS)
         server = self.server(command=[NODE, PI, "--mode", "rpc",
                                       "--no-session", "-e", asks])
-        with server.events("/api/messages", method="POST", body={
+        with server.events("/api/messages", "Signalbox-Answers: input",
+                           method="POST", body={
                 "text": "say hello", "executor": {"name": "pi"}}) as events:
             told = []
             for _, kind, data in events:

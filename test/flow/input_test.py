@@ -19,6 +19,7 @@ CONFIRM = {"method": "confirm", "title": "Clear it?", "message": "All is lost."}
 TEXT = {"method": "input", "title": "Your name", "placeholder": "Ada"}
 EDITOR = {"method": "editor", "title": "The note", "prefill": "Line 1\nLine 2"}
 HOUR_MS = 3600 * 1000
+ANSWERS = "Signalbox-Answers: input"
 INPUTS_MAX = 8
 ASKS_MAX = 256
 FED_MAX = 32
@@ -42,7 +43,7 @@ class House(Server):
 
     def begin(self, *shown, **more):
         """A task whose agent shows these, and its stream."""
-        return self.events("/api/messages", method="POST", body={
+        return self.events("/api/messages", ANSWERS, method="POST", body={
             "text": json.dumps(shown), "executor": {"name": "pi"}}, **more)
 
     def say(self, task, **said):
@@ -100,12 +101,12 @@ class Inputs(unittest.TestCase):
     def test_who_is_second_hears_who_was_first(self):
         with House() as server:
             anna = server.user("anna")
-            # The last holds the task open.
             with server.begin(CONFIRM, SELECT, TEXT, token=anna) as events:
                 data = until(events, "input")
                 task, first = data["task_id"], data["input"]["input_id"]
                 second = until(events, "input")["input"]["input_id"]
-                last = until(events, "input")["input"]["input_id"]
+                # As long as this one is open the task is not over.
+                third = until(events, "input")["input"]["input_id"]
                 self.assertEqual(
                     server.say(task, input_id=first, confirmed=True,
                                token=anna).status, 200)
@@ -118,10 +119,11 @@ class Inputs(unittest.TestCase):
                 self.refused(server.say(task, input_id=second, value="Allow"),
                              409, "input_is_over",
                              "admin was first: it is cancelled")
-                server.say(task, input_id=last, value="")
+                self.assertEqual(server.say(task, input_id=third,
+                                            value="Ada").status, 200)
                 self.assertEqual(json.loads(until(events, "result")["text"]), {
                     "d-0": [{"confirmed": True}],
-                    "d-1": [{"cancelled": True}], "d-2": [{"value": ""}]})
+                    "d-1": [{"cancelled": True}], "d-2": [{"value": "Ada"}]})
             self.refused(server.say(task, input_id=first, confirmed=True),
                          409, "task_is_over", "over")
 
@@ -234,7 +236,14 @@ class Inputs(unittest.TestCase):
                 hub.heard("task.input")
                 self.assertEqual(hub.heard("task.input_over")["input"]
                                  ["outcome"], "unheard")
-            # The control: somebody listens.
+            # Nor do others that do not say that they answer.
+            with server.events("/api/messages", method="POST", body={
+                    "text": json.dumps([CONFIRM]),
+                    "executor": {"name": "pi"}}) as events:
+                until(events, "input")
+                self.assertEqual(until(events, "input_over")["input"]
+                                 ["outcome"], "unheard")
+            # The control: somebody listens, and answers.
             with server.begin(CONFIRM) as events:
                 data = until(events, "input")
                 self.assertEqual(

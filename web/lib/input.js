@@ -1,12 +1,16 @@
 // What an agent asks while it works, and the answer of whoever is first. The
 // words are an agent's: buttons have them as text, and nothing else.
-import { Button, Field, Name, Text, Time, html, useState } from './ui.js';
+import { Button, Field, Link, Name, Text, Time, html, useId, useState } from './ui.js';
 import { can, path, post } from './api.js';
+import { cut } from './format.js';
+
+const OPTION_MOST = 600; // what a phone shows at once
 
 const ENDED = {
   unheard: 'nobody was there for too long, so it was cancelled.',
   expired: 'the agent did not wait any longer.',
   withdrawn: 'it is not asked any more: what it belonged to is over.',
+  missed: 'it was over before this page was back.',
 };
 
 function Ended({ input }) {
@@ -18,10 +22,22 @@ function Ended({ input }) {
 
 function Choices({ input, say }) {
   if (input.kind === 'confirm')
-    return html`<${Button} kind="main" onClick=${() => say({ confirmed: true })}>Yes<//>
-      <${Button} onClick=${() => say({ confirmed: false })}>No<//>`;
-  return input.options.map((o, i) => html`<${Button} key=${i}
-    onClick=${() => say({ value: o })}><${Text} text=${o} max=${200} line=${true}/><//>`);
+    return html`<div class="actions"><${Button} kind="main" onClick=${() => say({ confirmed: true })}>Yes<//>
+      <${Button} onClick=${() => say({ confirmed: false })}>No<//><${Nothing} say=${say}/></div>`;
+  return html`<div class="actions"><div class="asked-options">${input.options.map((o, i) => html`<${Option} key=${i}
+    text=${o} choose=${() => say({ value: o })}/>`)}</div><${Nothing} say=${say}/></div>`;
+}
+
+// Nobody agrees to words that were not shown: one that is folded cannot be chosen.
+function Option({ text, choose }) {
+  const [isWhole, setWhole] = useState(text.length <= OPTION_MOST);
+  const id = useId();
+  const button = html`<${Button} id=${id} className="option" onClick=${choose} disabled=${!isWhole}><${Text}
+    text=${isWhole ? text : `${cut(text, OPTION_MOST)}…`} max=${Infinity}/><//>`;
+  return text.length <= OPTION_MOST ? button : html`<div class="asked-folded">${button}
+    <button type="button" class="link" aria-expanded=${isWhole} aria-controls=${id}
+      onClick=${() => setWhole(!isWhole)}>${isWhole ? 'show less'
+        : `show all ${text.length.toLocaleString('en')} characters, to choose it`}</button></div>`;
 }
 
 function Words({ input, say, error }) {
@@ -36,7 +52,7 @@ function Words({ input, say, error }) {
 const Nothing = ({ say }) => html`<${Button} className="small" onClick=${() => say({ cancelled: true })}>No answer<//>`;
 
 /** One question with what it takes to answer it, or what became of it. */
-function Asked({ input }) {
+function Asked({ input, root }) {
   const [error, setError] = useState('');
   const say = async (said) => {
     setError('');
@@ -54,12 +70,14 @@ function Asked({ input }) {
     ${input.message && html`<p><${Text} text=${input.message}/></p>`}
     ${!can('send') ? html`<p class="faint">This token may read, and not answer.</p>`
       : isWords ? html`<${Words} input=${input} say=${say} error=${error}/>`
-      : html`<div class="actions"><${Choices} input=${input} say=${say}/><${Nothing} say=${say}/></div>`}
+      : html`<${Choices} input=${input} say=${say}/>`}
     ${error && !isWords && html`<p class="field-error" role="alert"><${Text} text=${error}/></p>`}
-    <p class="faint">It waits until <${Time}
-      ms=${input.until_ms}/>, as long as somebody looks on; the time of the task goes on.</p>
+    <p class="faint">It waits until <${Time} ms=${input.until_ms}/>, as long as somebody who may answer ${root
+      ? html`looks at <${Link} to=${`/tasks/${root}`}>the task that it is a part of<//>` : 'looks on'
+      }; the time of the task goes on.</p>
   </section>`;
 }
 
-export const Inputs = ({ list }) => (list.length ? html`<div class="asked-all"
-  aria-live="polite">${list.map((i) => html`<${Asked} key=${i.input_id} input=${i}/>`)}</div>` : null);
+/** `root`: the task whose listeners count, where this is the page of one below it. */
+export const Inputs = ({ list, root }) => (list.length ? html`<div class="asked-all"
+  aria-live="polite">${list.map((i) => html`<${Asked} key=${i.input_id} input=${i} root=${root}/>`)}</div>` : null);

@@ -2,7 +2,7 @@
 // a token), coming back after every break from where they were, and the one
 // stream of the feed that all pages share.
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
-import { ApiError, ask, me, onSession } from './api.js';
+import { ApiError, ask, can, get, me, onSession, path } from './api.js';
 
 const EVENT_BYTES = 64 * 1024 * 1024; // a result at its largest, escaped
 const PAUSES_MS = [300, 1000, 2000, 5000, 10000];
@@ -67,7 +67,9 @@ export function stream(where, { method = 'GET', body, headers, after = '', ends 
     const again = resume?.(last) || { where, method, body, headers };
     const reply = await ask(again.method || 'GET', again.where, {
       body: again.body, accept: 'text/event-stream', signal: stop.signal,
-      headers: { ...again.headers, ...(last && { 'Last-Event-ID': last }) },
+      // Who looks on may answer what agents ask; with a token that only reads nobody should wait for that.
+      headers: { ...(can('send') && { 'Signalbox-Answers': 'input' }), ...again.headers,
+        ...(last && { 'Last-Event-ID': last }) },
     });
     onState('open');
     await readEvents(reply, take);
@@ -106,11 +108,44 @@ function pause(ms, signal) {
   });
 }
 
-/** The questions of a stream after one more `input` or `input_over`. */
-export function heardInput(list, type, { input }) {
+// What agents ask on a stream.
+
+function heardInput(list, type, { input }) {
   const at = list.findIndex((i) => i.input_id === input.input_id);
   if (at < 0) return type === 'input' ? [...list, input] : list;
   return list.map((i, n) => (n === at ? { ...i, ...input } : i));
+}
+
+/** The questions with those that are still open, or those of them that it is about, at an end. */
+export const endInputs = (list, outcome, isAbout = () => true) =>
+  list.map((i) => (!i.outcome && isAbout(i) ? { ...i, outcome } : i));
+
+/**
+ * The questions of a task's stream, kept right over its breaks: `onChange(list)` with each news of them.
+ *   taskId()        of the task, once it is known
+ *   take(event)     each event of the stream
+ *   back()          the stream is open, perhaps again
+ */
+export function questions(taskId, onChange) {
+  let list = [];
+  const put = (next) => { list = next; onChange(list); };
+  // Only what was open before the server is asked can have ended unheard: what is new is told by the stream.
+  const compare = async () => {
+    const before = new Set(list.filter((i) => !i.outcome).map((i) => i.input_id));
+    if (!before.size) return;
+    const { inputs } = await get(path`/api/tasks/${taskId()}`);
+    for (const { input_id } of inputs) before.delete(input_id);
+    put(endInputs(list, 'missed', (i) => before.has(i.input_id)));
+  };
+  const back = () => compare().catch(() => {}); // away again, and so it comes back again
+  return {
+    back,
+    take({ type, data }) {
+      if (type === 'input' || type === 'input_over') put(heardInput(list, type, data));
+      else if (type === 'gap') back();
+      else if (type === 'result') put(endInputs(list, 'withdrawn'));
+    },
+  };
 }
 
 // The feed.

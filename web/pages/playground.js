@@ -3,7 +3,7 @@
 import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef,
   useState } from '../lib/ui.js';
 import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
-import { heardInput, stream } from '../lib/live.js';
+import { questions, stream } from '../lib/live.js';
 import { bytesOf, duration, money } from '../lib/format.js';
 
 const PAUSE_MS = 120; // after a key, before the server is asked
@@ -67,23 +67,24 @@ function startTurn(text, conversation) {
     since: performance.now() };
   const body = { text, idempotency_key: turn.key, ...(conversation && { conversation_id: conversation }) };
   const set = (more) => { Object.assign(turn, more); talk.draw(); };
+  const asked = questions(() => turn.task, (inputs) => set({ inputs }));
   turn.close = stream('/api/messages', {
     method: 'POST', body, ends: ['result'],
     resume: () => turn.task && { where: path`/api/tasks/${turn.task}/events` },
-    onEvent: ({ type, data }) => takeEvent(turn, type, data, set),
+    onEvent: (e) => { takeEvent(turn, e, set); asked.take(e); },
     onState: (state, error) => {
       if (state === 'refused') set({ status: 'refused', error });
       else set({ isLost: state === 'lost' });
+      if (state === 'open') asked.back();
     },
   });
   return turn;
 }
 
-function takeEvent(turn, type, data, set) {
+function takeEvent(turn, { type, data }, set) {
   if (type === 'status') set({ task: data.task_id, status: data.status });
   else if (type === 'chunk') set({ parts: addWords(turn.parts, data.agent || null, data.text),
     ...(!data.agent && { status: 'working' }) });
-  else if (type === 'input' || type === 'input_over') set({ inputs: heardInput(turn.inputs, type, data) });
   else if (type === 'gap') set({ parts: [] });
   else if (type === 'result')
     set({ task: data.task_id, status: data.status, error: data.error, conversation_id: data.conversation_id,

@@ -4,7 +4,7 @@ import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time,
   useState } from '../lib/ui.js';
 import { can, get, now, path } from '../lib/api.js';
 import { Inputs } from '../lib/input.js';
-import { heardInput, stream, useRefresh } from '../lib/live.js';
+import { endInputs, questions, stream, useRefresh } from '../lib/live.js';
 import { duration, money } from '../lib/format.js';
 import { cancelTask, isOver } from '../lib/tasks.js';
 import { Message } from '../lib/message.js';
@@ -21,13 +21,16 @@ function useEvents(id, isOpen, onOver) {
     const take = ({ type, data }) => setHeard((h) => {
       if (type === 'chunk') return data.agent ? { ...h, voices: addVoice(h.voices, data) }
         : { ...h, text: h.text + data.text };
-      if (type === 'input' || type === 'input_over') return { ...h, inputs: heardInput(h.inputs, type, data) };
       if (type === 'gap') return { ...h, text: '', voices: [], hasGap: true };
       return type === 'status' ? { ...h, status: data.status } : h;
     });
+    const asked = questions(() => id, (inputs) => setHeard((h) => ({ ...h, inputs })));
     return stream(path`/api/tasks/${id}/events`, {
-      ends: ['result'], onEvent: (e) => { take(e); if (e.type === 'result') over.current(); },
-      onState: (state) => setHeard((h) => ({ ...h, isLost: state === 'lost' })),
+      ends: ['result'], onEvent: (e) => { take(e); asked.take(e); if (e.type === 'result') over.current(); },
+      onState: (state) => {
+        setHeard((h) => ({ ...h, isLost: state === 'lost' }));
+        if (state === 'open') asked.back();
+      },
     });
   }, [id, isOpen]);
   return heard;
@@ -128,8 +131,14 @@ function About({ task, around }) {
     ['Id', html`<span class="id"><${Text} text=${task.id}/></span> <${Copy} text=${task.id}/>`]]}/><//>`;
 }
 
-// A question is told on the stream of the root: a task below has its own with it.
-const asked = (task, heard) => (task.root_task_id ? task.inputs || [] : heard.inputs);
+// What was heard counts; a task below has what it asks with it, and perhaps not on its stream. That a task is over
+// may be known here before its stream has said so.
+function asked(task, heard) {
+  const known = new Set(heard.inputs.map((i) => i.input_id));
+  const more = task.root_task_id ? task.inputs.filter((i) => !known.has(i.input_id)) : [];
+  const list = [...heard.inputs, ...more];
+  return isOver(task) ? endInputs(list, 'withdrawn') : list;
+}
 
 export default function Task({ args }) {
   const id = args[0];
@@ -159,7 +168,7 @@ function One({ id }) {
         <${Card} title=${task.turn > 1 ? `The message, turn ${task.turn}` : 'The message'}>
           <${Message} text=${task.text} from=${task.requester}/>
             <${Metadata} title="Metadata" value=${task.metadata}/><//>
-        <${Inputs} list=${asked(task, heard)}/>
+        <${Inputs} list=${asked(task, heard)} root=${task.root_task_id}/>
         <${Answer} task=${task} heard=${heard}/>
         <${Turns} turns=${task.turns} total=${task.turn}/>
       </div>
