@@ -5,9 +5,9 @@
  * say to it.
  *
  * An agent's program shows a dialog; it is told to whoever listens to its task
- * or to the root of it, one of them answers, and the program goes on. It lives in memory
- * alone: the program that asks does not survive the server either. Threads:
- * any; everything here is constant or the caller's. */
+ * or to the root of it, one of them answers, and the program goes on. It lives
+ * in memory alone: the program that asks does not survive the server either.
+ * Threads: any; everything here is constant or the caller's. */
 
 #include "base/err.h"
 #include "base/id.h"
