@@ -99,7 +99,8 @@ static void write_missed_inputs(struct open *o)
         buf_init(&text, 8 * INPUT_BYTES_MAX);
         out = json_out(&text);
         input_write(&out, in);
-        write_input(o, "input", 0, in->at_ms, buf_str(&text));
+        if (!text.over) /* without memory GET /api/tasks/ID has it */
+            write_input(o, "input", 0, in->at_ms, buf_str(&text));
         buf_fini(&text);
         o->events.inputs_told = number;
     }

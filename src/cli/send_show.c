@@ -168,12 +168,13 @@ static void show_input(struct sending *s, const struct json *in)
     struct buf line;
 
     buf_init(&line, 256 * 1024);
-    if (outcome.n)
+    if (outcome.n) {
         buf_addf(&line, "what it asked is %.*s\n", STR_ARG(outcome));
-    else
-        buf_addf(
-            &line, "%.*s (signalbox tasks input %s shows it, and answers)\n",
-            STR_ARG(title.n ? title : STR("it asks something")), s->task_id);
+    } else {
+        buf_add_str(&line, title.n ? title : STR("it asks something"));
+        buf_addf(&line, " (signalbox tasks input %s shows it, and answers)\n",
+                 s->task_id);
+    }
     sending_others(s, cli_field(in, STR("agent")), buf_str(&line));
     buf_fini(&line);
 }

@@ -180,7 +180,8 @@ static void say_missed_inputs(struct hearing *g)
         out = json_out(&text);
         input_write(&out, in);
         g->inputs_told = number;
-        say_input(g, STR("task.input"), 0, in->at_ms, buf_str(&text));
+        if (!text.over)
+            say_input(g, STR("task.input"), 0, in->at_ms, buf_str(&text));
         buf_fini(&text);
     }
 }

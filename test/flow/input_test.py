@@ -253,6 +253,7 @@ class Inputs(unittest.TestCase):
                                  {"d-0": [{"confirmed": True}]})
 
     def test_what_the_agent_waits_for_no_longer_is_over(self):
+        # The second holds the task open.
         with House() as server, \
                 server.begin({**CONFIRM, "timeout": 20}, SELECT) as events:
             data = until(events, "input")

@@ -70,7 +70,7 @@ test('the page of the task shows it to who comes later, and who was first', asyn
   await heard(one, { 'd-0': [{ value: 'Allow' }] });
 });
 
-test('the page of a task below says who must look on, and takes the answer', async () => {
+test('the page of a task below shows what that asks, takes the answer, and says what came of it', async () => {
   const hub = await connect({ url: server.url, token: server.token, log: () => {} });
   await hub.register({ name: 'front', description: 'Has pi do it' }, async (task) =>
     (await task.delegateToAgent({ agentId: 'pi', task: JSON.stringify([SELECT]) })).response);
@@ -78,20 +78,19 @@ test('the page of a task below says who must look on, and takes the answer', asy
   await message(root).fill('/front do it');
   await message(root).press('Enter');
   await question(root).waitFor();
-  const { items: [one, two] } = await server.ask('GET', '/api/tasks?limit=2');
-  const [below, above] = one.root_task_id ? [one.id, two.id] : [two.id, one.id];
+  const { items } = await server.ask('GET', '/api/tasks?limit=2');
+  const below = items.find((t) => t.root_task_id).id;
+  const pages = [];
   for (const [theme, width] of [['light', 1280], ['dark', 1280], ['light', 360]]) {
     const page = await server.newPage({ at: `#/tasks/${below}`, theme, width });
     await question(page).waitFor();
     await shot(page, `task-below-asked-${theme}-${width}`, { whole: true });
-    const way = question(page).getByRole('link', { name: 'the task that it is a part of' });
-    assert.equal(await way.getAttribute('href'), `#/tasks/${above}`);
-    assert.equal(await question(root).getByText('as long as somebody who may answer looks on').count(), 1);
-    await axe(page, { contrast: true });
-    if (width < 1280)
-      await button(question(page), 'Block').click();
+    pages.push(page);
   }
-  await root.getByText('admin has answered.').waitFor();
+  await axe(pages[1], { contrast: true });
+  await button(question(pages[2]), 'Block').click();
+  for (const page of [root, ...pages])
+    await page.getByText('admin has answered.').waitFor();
   await heard(root, { 'd-0': [{ value: 'Block' }] });
   await hub.close();
 });

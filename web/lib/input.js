@@ -1,6 +1,6 @@
 // What an agent asks while it works, and the answer of whoever is first. The
 // words are an agent's: buttons have them as text, and nothing else.
-import { Button, Field, Link, Name, Text, Time, html, useId, useState } from './ui.js';
+import { Button, Field, Name, Text, Time, html, useId, useState } from './ui.js';
 import { can, path, post } from './api.js';
 import { cut } from './format.js';
 
@@ -52,7 +52,7 @@ function Words({ input, say, error }) {
 const Nothing = ({ say }) => html`<${Button} className="small" onClick=${() => say({ cancelled: true })}>No answer<//>`;
 
 /** One question with what it takes to answer it, or what became of it. */
-function Asked({ input, root }) {
+function Asked({ input }) {
   const [error, setError] = useState('');
   const say = async (said) => {
     setError('');
@@ -72,12 +72,10 @@ function Asked({ input, root }) {
       : isWords ? html`<${Words} input=${input} say=${say} error=${error}/>`
       : html`<${Choices} input=${input} say=${say}/>`}
     ${error && !isWords && html`<p class="field-error" role="alert"><${Text} text=${error}/></p>`}
-    <p class="faint">It waits until <${Time} ms=${input.until_ms}/>, as long as somebody who may answer ${root
-      ? html`looks at <${Link} to=${`/tasks/${root}`}>the task that it is a part of<//>` : 'looks on'
-      }; the time of the task goes on.</p>
+    <p class="faint">It waits until <${Time} ms=${input.until_ms
+      }/>, as long as somebody who may answer looks on; the time of the task goes on.</p>
   </section>`;
 }
 
-/** `root`: the task whose listeners count, where this is the page of one below it. */
-export const Inputs = ({ list, root }) => (list.length ? html`<div class="asked-all"
-  aria-live="polite">${list.map((i) => html`<${Asked} key=${i.input_id} input=${i} root=${root}/>`)}</div>` : null);
+export const Inputs = ({ list }) => (list.length ? html`<div class="asked-all"
+  aria-live="polite">${list.map((i) => html`<${Asked} key=${i.input_id} input=${i}/>`)}</div>` : null);

@@ -131,14 +131,8 @@ function About({ task, around }) {
     ['Id', html`<span class="id"><${Text} text=${task.id}/></span> <${Copy} text=${task.id}/>`]]}/><//>`;
 }
 
-// What was heard counts; a task below has what it asks with it, and perhaps not on its stream. That a task is over
-// may be known here before its stream has said so.
-function asked(task, heard) {
-  const known = new Set(heard.inputs.map((i) => i.input_id));
-  const more = task.root_task_id ? task.inputs.filter((i) => !known.has(i.input_id)) : [];
-  const list = [...heard.inputs, ...more];
-  return isOver(task) ? endInputs(list, 'withdrawn') : list;
-}
+// That a task is over may be known here before its stream has said so.
+const asked = (task, heard) => (isOver(task) ? endInputs(heard.inputs, 'withdrawn') : heard.inputs);
 
 export default function Task({ args }) {
   const id = args[0];
@@ -168,7 +162,7 @@ function One({ id }) {
         <${Card} title=${task.turn > 1 ? `The message, turn ${task.turn}` : 'The message'}>
           <${Message} text=${task.text} from=${task.requester}/>
             <${Metadata} title="Metadata" value=${task.metadata}/><//>
-        <${Inputs} list=${asked(task, heard)} root=${task.root_task_id}/>
+        <${Inputs} list=${asked(task, heard)}/>
         <${Answer} task=${task} heard=${heard}/>
         <${Turns} turns=${task.turns} total=${task.turn}/>
       </div>
