@@ -537,8 +537,8 @@ static const struct setting rows[] = {
      .preset = "30000", .min = SHORTEST_MS, .max = HOUR_MS,
      .unit = "milliseconds",
      .what = "How long a dialog that an agent's program shows waits while "
-             "nobody listens to the task or its root; then it is cancelled. "
-             "Who streams listens, whether they answer or not."},
+             "nobody listens to the task or its root who says that they "
+             "answer (`Signalbox-Answers: input`); then it is cancelled."},
     {"deliver.maxGatheredBytes", AT(deliver.max_gathered_bytes),
      .type = &type_int, .preset = "268435456", .min = MIB,
      .max = 64LL * KIB * MIB, .unit = "bytes",
