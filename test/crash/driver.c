@@ -140,6 +140,7 @@ int main(int argc, char **argv)
         how.acks_early = true;
     else if (argc > 3)
         die("no such fault");
+    how.early_ms = 5; /* time for the report to be heard before the commit */
     store_sabotage(&how);
     if (store_folder_open(&folder, str_of(argv[1]), &why) != OK)
         die(why.text);
