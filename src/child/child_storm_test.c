@@ -6,7 +6,14 @@
  * when the storm is over no process and no descriptor is left. */
 #include "test/lib/child_stage.h"
 
-enum { KIDS = 12, STEPS = 150, STORMS = 30 };
+enum { KIDS = 12, STEPS = 150 };
+
+/* Starting a process takes a sanitizer a while. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STORMS = 10 };
+#else
+enum { STORMS = 30 };
+#endif
 
 static const char *const scripts[] = {
     "exec cat",

@@ -286,7 +286,7 @@ TEST(who_left_is_not_read_for_even_behind_a_listing_without_end)
 
 /* The log, while both lanes are never empty. Each tx waits for a listing that
  * came back, so how fast anybody is does not matter. */
-enum { READERS = 6, LOG_TXS = 60, LOG_TX_BYTES = 100 * 1024 };
+enum { READERS = 6, LOG_TXS = 30, LOG_TX_BYTES = 100 * 1024 };
 
 static struct query readers[READERS];
 static struct tx log_tx;

@@ -21,7 +21,7 @@ import signalbox
 from storm import ENDS, GONE, Phoenix, Strace, read_points, threads
 
 IS_FULL = os.environ.get("STRESS") == "full"
-MAX_POINTS = 10 ** 6 if IS_FULL else 120
+MAX_POINTS = 10 ** 6 if IS_FULL else 80
 AGENTS = [{"id": "echo", "url": "echo:"}, {"id": "slow", "url": "echo:600000"}]
 QUIET = ("--set", "log.level=error")
 
