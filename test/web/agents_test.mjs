@@ -304,12 +304,15 @@ test('of a server that is away each page tells once', async () => {
   for (const [at, there] of [['agents', 'echo'], ['agents/echo', 'Who may see it'], ['ledger', 'topup']]) {
     const page = await own.newPage({ at: `#/${at}` });
     allow(page, /./);
+    await page.clock.install();
+    await page.reload();
     await page.getByText(there).first().waitFor();
     open.push([at, page]);
   }
   await own.stop();
   for (const [at, page] of open) {
     if (at === 'ledger') await page.getByLabel('From (UTC)').fill('2001-01-01');
+    await page.clock.runFor(16_000); // each asks again by then
     await page.getByText('cannot be reached').first().waitFor();
     assert.equal(await page.getByRole('alert').filter({ hasText: 'cannot be reached' }).count(), 1, at);
   }

@@ -165,7 +165,7 @@ test('what is held waits in the list of agents too', async () => {
   await row.getByText(`${queued} + ${held} held`).waitFor();
 });
 
-// How agents are is told in no feed: a hold is looked at again while it is open.
+// In case that something was not told: a hold is looked at again while it is open.
 test('a hold that is looked at is asked about again', async () => {
   const { task_id: task } = await envelope('1-too-early', about());
   const page = await server.newPage();
@@ -177,7 +177,7 @@ test('a hold that is looked at is asked about again', async () => {
   await page.getByText('blocks it').first().waitFor();
   let asked = 0;
   page.on('request', (r) => { asked += r.url().includes('/api/gate/graph'); });
-  await page.clock.runFor(11_000);
+  await page.clock.runFor(31_000);
   await eventually(() => asked > 0, 'it is asked about again');
 });
 
