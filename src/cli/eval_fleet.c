@@ -26,20 +26,22 @@ static enum err no_memory(struct why *why)
 
 /* The folder. */
 
+static bool make_folder_in(struct eval_fleet *f, const char *root)
+{
+    int n;
+
+    if (!root || !*root)
+        return false;
+    n = snprintf(f->folder, sizeof(f->folder), "%s/signalbox-eval-XXXXXX",
+                 root);
+    return n < (int)sizeof(f->folder) && mkdtemp(f->folder);
+}
+
 /* Where the user says, else in memory. */
 static enum err make_folder(struct eval_fleet *f, struct why *why)
 {
-    const char *const roots[] = {config_env(environ, "TMPDIR"), "/dev/shm",
-                                 "/tmp"};
-
-    for (size_t i = 0; i < 3 && !f->has_folder; i++) {
-        int n = snprintf(f->folder, sizeof(f->folder),
-                         "%s/signalbox-eval-XXXXXX", roots[i] ? roots[i] : "");
-
-        f->has_folder = n >= (int)sizeof("/signalbox-eval-XXXXXX") &&
-                        n < (int)sizeof(f->folder) &&
-                        mkdtemp(f->folder) != NULL;
-    }
+    f->has_folder = make_folder_in(f, config_env(environ, "TMPDIR")) ||
+                    make_folder_in(f, "/dev/shm") || make_folder_in(f, "/tmp");
     if (!f->has_folder)
         return why_err(why, ERR_IO,
                        "cannot make a folder in $TMPDIR, /dev/shm or /tmp");

@@ -83,8 +83,7 @@ static bool write_said(struct cli *c, const struct json *in, struct buf *out,
     if (args_has(&c->args, "cancel")) {
         json_member_bool(&o, "cancelled", true);
     } else if (!is_confirm) {
-        json_key(&o, STR("value"));
-        json_put_str(&o, answer);
+        json_member_text(&o, "value", answer);
     } else if (is_yes(answer, &yes)) {
         json_member_bool(&o, "confirmed", yes);
     } else {

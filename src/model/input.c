@@ -97,18 +97,12 @@ int64_t input_number(const struct input *in, const struct id *task_id)
     return strcmp(in->task_id.text, task_id->text) == 0 ? in->own_number : 0;
 }
 
-static void put_text(struct json_out *o, const char *key, struct str s)
-{
-    if (s.n)
-        json_member_str(o, key, s);
-}
-
 static void put_ask(struct json_out *o, const struct input *in)
 {
     const struct input_ask *q = &in->ask;
 
     json_member_str(o, "title", q->title);
-    put_text(o, "message", q->message);
+    json_member_some(o, "message", q->message);
     if (q->n_options) {
         json_key(o, STR("options"));
         json_open(o, '[');
@@ -116,8 +110,8 @@ static void put_ask(struct json_out *o, const struct input *in)
             json_put_str(o, q->options[i]);
         json_close(o, ']');
     }
-    put_text(o, "placeholder", q->placeholder);
-    put_text(o, "prefill", q->prefill);
+    json_member_some(o, "placeholder", q->placeholder);
+    json_member_some(o, "prefill", q->prefill);
     json_member_int(o, "at_ms", in->at_ms);
     json_member_int(o, "until_ms", in->until_ms);
 }
