@@ -140,7 +140,9 @@ enum exit_status cli_task_input(struct cli *c, struct str id)
     struct buf path;
 
     if (!id_is_valid(id, "task"))
-        return cli_error(c, ERR_USAGE, "\"%.*s\" is no task",
+        return cli_error(c, ERR_USAGE,
+                         "\"%.*s\" is no task: the ID of one begins with "
+                         "task_, and signalbox tasks lists them",
                          STR_ARG(str_head(id, 64)));
     if (answers && args_has(&c->args, "cancel"))
         return cli_error(c, ERR_USAGE, "--cancel leaves it unanswered");

@@ -273,4 +273,19 @@ static inline void check_got(const struct follower *l, int64_t from, int64_t to)
         CHECK_INT(l->seqs[i], from + (int64_t)i);
 }
 
+static inline struct caller admin(void)
+{
+    return caller_of("admin", ROLE_ADMIN);
+}
+
+static inline struct caller user(const char *name)
+{
+    return caller_of(name, ROLE_USER);
+}
+
+static inline void hear_nothing(struct feed_reader *r)
+{
+    (void)r;
+}
+
 #endif
