@@ -71,11 +71,6 @@ static void pass(int64_t ms)
     }
 }
 
-static void hear_nothing(struct feed_reader *r)
-{
-    (void)r;
-}
-
 /* What the feed has since the last time; how many are counted. */
 static int read_told(struct buf *out)
 {
