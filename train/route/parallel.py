@@ -1,0 +1,183 @@
+"""Pairs of a text in another language and the same in English, out of packages
+that registries offer under free licences: parallel.jsonl.gz, lines of
+[language, source, text, English].
+
+    parallel.py --out FILE [--frontend WHEEL] [--cldr TGZ] [--typescript TGZ]
+                [--debian FOLDER]
+
+WHEEL     home-assistant-frontend (Apache-2.0): texts of its user interface
+TGZ       cldr-annotations-full (Unicode-3.0): names and keywords of emoji;
+          typescript 5.x (Apache-2.0): messages of its compiler
+FOLDER    lists of apt with Translation-* of the languages: descriptions of
+          packages (each package's own licence, free by Debian's guidelines)
+
+What is missing is left out. Texts with place-holders are cut at them.
+"""
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tarfile
+import zipfile
+
+LANGS = ("de", "es", "fr", "it", "pt", "nl", "pl", "ru", "tr", "zh", "ja",
+         "ko", "ar")
+HOLE = re.compile(r"\{[^{}]*\}|<[^<>]*>|%\w|\[\w+\]")
+# At most so many of one source and language.
+MOST = {"debian": 9000, "home-assistant": 7000, "cldr": 6000,
+        "typescript": 2500}
+
+
+def language(code):
+    code = code.replace("_", "-")
+    return {"pt-BR": "pt", "zh-Hans": "zh", "zh-CN": "zh", "zh-cn": "zh",
+            "zh-Hant": "zh", "zh-TW": "zh", "pt-br": "pt"}.get(code, code)
+
+
+def clean(text):
+    text = re.sub(r"\s+", " ", HOLE.sub(" ", text)).strip(" .:")
+    return text[:300]
+
+
+def is_good(text, english):
+    return (text and english and text.lower() != english.lower()
+            and 2 <= len(text) and len(english) >= 3
+            and 0.25 < len(text.encode()) / len(english.encode()) < 6
+            and "|" not in text and "{" not in text and "{" not in english)
+
+
+def flat(tree, path=()):
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from flat(value, path + (key,))
+        elif isinstance(value, str):
+            yield path + (key,), value
+
+
+def frontend(path):
+    """The translations lie in fragments, each with a hash in its name."""
+    found = {}
+    with zipfile.ZipFile(path) as wheel:
+        for name in sorted(wheel.namelist()):
+            m = re.search(r"static/translations/(?:(.*)/)?([A-Za-z-]+)-"
+                          r"[0-9a-f]{8,}\.json$", name)
+            if not m:
+                continue
+            lang = language(m[2])
+            if lang not in LANGS + ("en",):
+                continue
+            for key, value in flat(json.loads(wheel.read(name)), (m[1],)):
+                found.setdefault(lang, {}).setdefault(key, value)
+    for lang in LANGS:
+        for key, value in found.get(lang, {}).items():
+            if key in found["en"]:
+                yield lang, clean(value), clean(found["en"][key])
+
+
+def cldr(path):
+    names = {}
+    with tarfile.open(path) as tar:
+        for member in tar:
+            m = re.search(r"annotations/([A-Za-z-]+)/annotations.json$",
+                          member.name)
+            if not m or m[1] not in LANGS + ("en", "zh-Hant"):
+                continue
+            tree = json.load(tar.extractfile(member))
+            names[m[1]] = tree["annotations"]["annotations"]
+    for code, of in names.items():
+        for sign, a in of.items() if code != "en" else ():
+            b = names["en"].get(sign)
+            if not b:
+                continue
+            if a.get("tts") and b.get("tts"):
+                yield language(code), a["tts"][0], b["tts"][0]
+            if a.get("default") and b.get("default"):
+                yield (language(code), ", ".join(a["default"][:12]),
+                       ", ".join(b["default"][:12]))
+
+
+def typescript(path):
+    """English is the key's own wording."""
+    with tarfile.open(path) as tar:
+        for member in tar:
+            m = re.search(r"lib/([a-z-]+)/diagnosticMessages.generated.json$",
+                          member.name)
+            if not m or language(m[1]) not in LANGS:
+                continue
+            for key, value in json.load(tar.extractfile(member)).items():
+                english = re.sub(r"_\d+$", "", key).replace("_", " ")
+                yield language(m[1]), clean(value), clean(english)
+
+
+def stanzas(path):
+    text = subprocess.run(["lz4", "-dc", path], check=True,
+                          capture_output=True).stdout.decode("utf8", "replace")
+    for stanza in text.split("\n\n"):
+        m = re.search(r"^Description-md5: (\w+)$", stanza, re.M)
+        d = re.search(r"^Description-[\w@]+: (.*)$((?:\n .*)*)", stanza[
+            m.end() if m else 0:], re.M)
+        if m and d:
+            body = [x.strip() for x in d[2].split("\n")[1:]]
+            first = " ".join(body[:body.index(".")] if "." in body else body)
+            yield m[1], d[1].strip(), first
+
+
+def debian(folder):
+    files = [f for f in sorted(os.listdir(folder)) if "Translation-" in f
+             and "bookworm_main" in f]
+    english = {}
+    for f in files:
+        if "Translation-en" in f:
+            english.update((k, (a, b)) for k, a, b in
+                           stanzas(os.path.join(folder, f)))
+    for f in files:
+        lang = language(re.search(r"Translation-([\w%]+)", f)[1].replace(
+            "%5f", "_"))
+        if lang not in LANGS:
+            continue
+        for key, a, b in stanzas(os.path.join(folder, f)):
+            if key not in english:
+                continue
+            yield lang, clean(a), clean(english[key][0])
+            if b and english[key][1]:
+                yield lang, clean(b), clean(english[key][1])
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--out", required=True)
+    for name in ("frontend", "cldr", "typescript", "debian"):
+        p.add_argument("--" + name)
+    a = p.parse_args()
+    rows, counts = [], {}
+    for source, read, path in (("home-assistant", frontend, a.frontend),
+                               ("cldr", cldr, a.cldr),
+                               ("typescript", typescript, a.typescript),
+                               ("debian", debian, a.debian)):
+        seen = set()
+        for lang, text, english in read(path) if path else ():
+            if is_good(text, english) and (lang, text) not in seen:
+                seen.add((lang, text))
+                rows.append((lang, source, text, english))
+    # In an order that says nothing, so that a limit takes of everything.
+    rows.sort(key=lambda r: hashlib.sha1("\0".join(r).encode()).digest())
+    kept = []
+    for r in rows:
+        counts[r[:2]] = counts.get(r[:2], 0) + 1
+        if counts[r[:2]] <= MOST[r[1]]:
+            kept.append(r)
+    kept.sort()
+    with open(a.out, "wb") as raw, gzip.GzipFile(
+            filename="", mode="wb", fileobj=raw, mtime=0) as f:
+        for r in kept:
+            f.write((json.dumps(r, ensure_ascii=False) + "\n").encode())
+    for key, n in sorted(counts.items()):
+        print(*key, min(n, MOST[key[1]]))
+    print(len(kept), "pairs")
+
+
+if __name__ == "__main__":
+    main()
