@@ -26,6 +26,7 @@ export T_LIMIT_S
 rm -f "$log"
 # Many tests wait most of their time, so more run at once than there are cores.
 # shellcheck disable=SC2086 # words, on purpose
-$fixed meson test -C "$dir" --num-processes $(($(nproc) * 3)) $limit $suites ||
+$fixed meson test -C "$dir" --num-processes $(($(nproc) * ${PER_CORE:-3})) \
+    $limit $suites ||
     true
 exec tools/tally.py "$log"

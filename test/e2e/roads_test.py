@@ -168,7 +168,7 @@ class Conformance:
                    "the agent has heard of it")
 
     def test_a_deadline_ends_it_and_reaches_the_agent(self):
-        text, task_id = self.working_on("work|chunk:a|hang", timeout_ms=700)
+        text, task_id = self.working_on("work|chunk:a|hang", timeout_ms=3000)
         eventually(lambda: self.task(task_id)["status"] == "expired",
                    "expired")
         self.stopped(text)

@@ -201,6 +201,13 @@ class Early(unittest.TestCase):
                               (0, -signal.SIGTERM, -signal.SIGHUP))
 
 
+def catches(pid, signum):
+    """Whether that process has a handler for the signal."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        mask = next(line for line in f if line.startswith("SigCgt:"))
+    return int(mask.split()[1], 16) >> (signum - 1) & 1
+
+
 class Start(unittest.TestCase):
     def test_a_closed_standard_file_is_replaced_by_nothing(self):
         """Or the next file that is opened gets what is printed."""
@@ -215,6 +222,8 @@ class Start(unittest.TestCase):
                  folder, "--listen", "127.0.0.1:0"], env=clean_environment())
             eventually(lambda: os.path.exists(lock) and os.path.getsize(lock),
                        "its start")
+            eventually(lambda: catches(process.pid, signal.SIGTERM),
+                       "its handlers")
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(DEADLINE_S), 0)
             with open(lock, encoding="utf-8") as f:

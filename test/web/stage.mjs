@@ -104,6 +104,13 @@ async function newPage(server, wishes = {}) {
   });
   context.setDefaultTimeout(DEADLINE_MS);
   const page = await context.newPage();
+  // A page may close while a route of the test still waits for the server.
+  const close = context.close.bind(context);
+  context.close = async () => {
+    if (!page.isClosed())
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
+    return close();
+  };
   const seen = { problems: [], allowed: [] };
   watch(page, seen.problems, server.url);
   await context.exposeBinding('__violation', (_, what) => seen.problems.push(`policy: ${what}`));
