@@ -26,9 +26,18 @@ static int64_t system_mono(void *ctx)
     return read_ms(CLOCK_MONOTONIC);
 }
 
+static int64_t system_mono_us(void *ctx)
+{
+    struct timespec t;
+
+    (void)ctx;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 struct clock clock_system(void)
 {
-    return (struct clock){system_wall, system_mono, NULL};
+    return (struct clock){system_wall, system_mono, system_mono_us, NULL};
 }
 
 static int64_t fake_wall(void *ctx)
@@ -41,9 +50,17 @@ static int64_t fake_mono(void *ctx)
     return ((struct clock_fake *)ctx)->mono_ms;
 }
 
+static int64_t fake_mono_us(void *ctx)
+{
+    struct clock_fake *f = ctx;
+
+    f->ticked_us += f->tick_us;
+    return f->mono_ms * 1000 + f->ticked_us;
+}
+
 struct clock clock_fake(struct clock_fake *f)
 {
-    return (struct clock){fake_wall, fake_mono, f};
+    return (struct clock){fake_wall, fake_mono, fake_mono_us, f};
 }
 
 static void system_fill(void *ctx, void *p, size_t n)

@@ -12,6 +12,7 @@
 struct clock {
     int64_t (*wall_ms)(void *ctx);
     int64_t (*mono_ms)(void *ctx);
+    int64_t (*mono_us)(void *ctx); /* the same clock, for how long work takes */
     void *ctx;
 };
 
@@ -20,6 +21,8 @@ struct clock clock_system(void);
 struct clock_fake {
     int64_t wall_ms;
     int64_t mono_ms;
+    int64_t tick_us; /* that pass with each look at mono_us */
+    int64_t ticked_us;
 };
 
 /* A clock that shows what f holds. Borrows f. */

@@ -32,6 +32,11 @@ int64_t loop_wall_ms(struct loop *l)
     return l->wall_ms;
 }
 
+int64_t loop_mono_us(struct loop *l)
+{
+    return l->clock.mono_us(l->clock.ctx);
+}
+
 int64_t loop_mono_ms(struct loop *l)
 {
     refresh(l);

@@ -55,6 +55,9 @@ void loop_turn(struct loop *l);
 int64_t loop_wall_ms(struct loop *l);
 int64_t loop_mono_ms(struct loop *l);
 
+/* The time now, read at every call: to measure work within a turn. */
+int64_t loop_mono_us(struct loop *l);
+
 /* Run job at the end of this turn, once however often it was asked. `run` is
  * filled in; job may ask again from inside and then has its turn again. */
 void loop_at_end(struct loop *l, struct loop_job *job);

@@ -297,6 +297,17 @@ bool url_is_same_origin(const struct url *a, const struct url *b)
            a->port == b->port && str_eq_nocase(a->host, b->host);
 }
 
+bool url_is_localhost(struct str host)
+{
+    struct str word = STR("localhost");
+
+    while (host.n && host.p[host.n - 1] == '.')
+        host.n--;
+    return host.n >= word.n &&
+           str_eq_nocase(str_sub(host, host.n - word.n, host.n), word) &&
+           (host.n == word.n || host.p[host.n - word.n - 1] == '.');
+}
+
 /* Resolving, after RFC 3986, 5.2. */
 
 struct reference {

@@ -44,6 +44,10 @@ MUST_USE enum err url_read_proxy(struct str text, struct url *out,
  * is another than the one without. */
 bool url_is_same_origin(const struct url *a, const struct url *b);
 
+/* Whether the host means this machine by name: "localhost", in any case, with
+ * labels before it or dots at its end. */
+bool url_is_localhost(struct str host);
+
 /* What a Location header means, seen from the URL it came with: absolute,
  * "//host/path", "/path", "path", "?query" or nothing, after RFC 3986, 5.2.
  * Appends to out, without a fragment; a missing "/" behind the host is put

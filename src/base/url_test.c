@@ -644,3 +644,13 @@ TEST(a_location_survives_every_fault)
     } while (fault_fired());
     CHECK(nth > 3);
 }
+
+TEST(this_machine_has_a_name)
+{
+    CHECK(url_is_localhost(STR("localhost")));
+    CHECK(url_is_localhost(STR("LocalHost..")));
+    CHECK(url_is_localhost(STR("a.localhost.")));
+    CHECK(!url_is_localhost(STR("notlocalhost")));
+    CHECK(!url_is_localhost(STR("localhost.example.com")));
+    CHECK(!url_is_localhost(STR("")));
+}

@@ -288,6 +288,11 @@ void fetch_forget(struct fetch *f)
     f->next_pool = NULL;
 }
 
+struct guard fetch_guard(const struct fetch *f)
+{
+    return f->opts.guard;
+}
+
 enum err fetch_set(struct fetch *f, const struct fetch_opts *opts,
                    struct why *why)
 {

@@ -46,6 +46,9 @@ struct fetch_opts {
     uint64_t seed[2];        /* of tables; those of fetch_new count */
 };
 
+/* Borrowed until the next fetch_set. */
+struct guard fetch_guard(const struct fetch *f);
+
 struct fetch_header {
     struct str name, value;
 };

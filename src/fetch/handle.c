@@ -192,17 +192,6 @@ static int on_connected(void *ctx, char *ip, char *local_ip, int port,
 }
 
 /* Where a proxy does the connecting, what can be judged is what is written. */
-static bool is_this_machine(struct str host)
-{
-    struct str word = STR("localhost");
-
-    while (host.n && host.p[host.n - 1] == '.')
-        host.n--;
-    return host.n >= word.n &&
-           str_eq_nocase(str_sub(host, host.n - word.n, host.n), word) &&
-           (host.n == word.n || host.p[host.n - word.n - 1] == '.');
-}
-
 static enum err judge_host(struct request *r)
 {
     char text[URL_HOST_MAX + 1];
@@ -211,7 +200,7 @@ static enum err judge_host(struct request *r)
     snprintf(text, sizeof(text), "%.*s", STR_ARG(r->url.host));
     if (read_address(text, r->url.port, &a))
         return is_allowed(r, &a.sa.any) ? OK : ERR_ADDRESS;
-    if (!is_this_machine(r->url.host))
+    if (!url_is_localhost(r->url.host))
         return OK;
     r->is_refused = true;
     return why_err(&r->why, ERR_ADDRESS,

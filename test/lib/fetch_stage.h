@@ -452,7 +452,8 @@ static inline struct fetch_opts test_opts(void)
 /* False: a fault hit. */
 static inline bool stage_try_init(struct stage *s, struct fetch_opts opts)
 {
-    struct clock clock = {stage_wall, stage_mono, s};
+    struct clock clock = {
+        .wall_ms = stage_wall, .mono_ms = stage_mono, .ctx = s};
     struct why why;
 
     signal(SIGPIPE, SIG_IGN);
