@@ -107,6 +107,12 @@ void embed_set(struct embed *e, const struct embed_opts *opts);
 
 struct embed_stamp embed_stamp(const struct embed *e);
 
+/* The reference texts: messages of all kinds that people send, fixed in the
+ * binary, which cards are compared with to see how high they score for messages
+ * of others. How many there are. (reference.c) */
+enum { EMBED_REFERENCE_MAX = 1024 };
+size_t embed_reference(struct str out[EMBED_REFERENCE_MAX]);
+
 enum embed_use {
     EMBED_QUERY,    /* somebody asks: cached */
     EMBED_DOCUMENT, /* something to be found: kept by whoever asks */
@@ -168,9 +174,38 @@ struct embed_stats {
 };
 struct embed_stats embed_stats(const struct embed *e);
 
-/* ---- models as things to look at and to keep: for `signalbox model` ---- */
+/* ---- typing mistakes ----
+ *
+ * Corrects words of a message that neither the built-in model nor the cards
+ * know. Pure but for speller_new; may be shared by threads. */
 
 struct buf;
+struct speller;
+
+enum {
+    SPELL_WORD_MIN = 4, /* letters of a word that is corrected */
+    SPELL_WORD_MAX = 24,
+    SPELL_UNKNOWN_MAX = 32, /* a text with more unknown words is left alone */
+    SPELL_FIXED_MAX = 8,    /* words of one text that are corrected */
+    SPELL_TEXT_MAX = 4096,  /* bytes of a text; the rest is dropped */
+};
+
+/* Says of each of n words whether a card has it that the requester sees. The
+ * words are small letters. */
+typedef void spell_said(void *ctx, const struct str *words, size_t n,
+                        bool *is_said);
+
+MUST_USE enum err speller_new(struct speller **out, struct why *why);
+void speller_free(struct speller *s);
+
+/* Appends the text with its misspelt words corrected, and returns how many
+ * there were. Zero: nothing was appended, the text is fine as it is or `out` is
+ * full. `said` may be NULL. The same text and cards always give the same
+ * answer. (spell.c) */
+size_t speller_correct(const struct speller *s, struct str text,
+                       spell_said *said, void *ctx, struct buf *out);
+
+/* ---- models as things to look at and to keep: for `signalbox model` ---- */
 
 #define EMBED_MINILM_FILE "minilm.sbm" /* in DATA/models */
 enum { EMBED_FILE_MAX = 256 * 1024 * 1024 };

@@ -15,3 +15,9 @@ enum err builtin_open(struct builtin *b, struct why *why)
     return builtin_open_bytes(
         b, (struct str){embed_inside_begin, builtin_bytes()}, why);
 }
+
+enum err builtin_words(struct vocab *v, struct why *why)
+{
+    return table_open_words(
+        v, (struct str){embed_inside_begin, builtin_bytes()}, why);
+}

@@ -8,6 +8,7 @@
  *   table.c      the built-in model's file; table_write.c makes it
  *   builtin.c    text -> vector with it; inside.c: the one in the binary
  *   minilm_*.c   the transformer
+ *   spell.c      typing mistakes, by the words of the built-in model
  *   look.c       models as things to look at and to keep
  *   and, above all of these, what jobs.h lists
  *
@@ -129,6 +130,10 @@ struct embed_table {
 MUST_USE enum err table_open(struct embed_table *t, struct str bytes,
                              struct why *why);
 
+/* Only its words. */
+MUST_USE enum err table_open_words(struct vocab *v, struct str bytes,
+                                   struct why *why);
+
 /* The row of a phrase, or VOCAB_NONE. */
 uint32_t table_phrase(const struct embed_table *t, uint32_t first,
                       uint32_t second);
@@ -175,6 +180,10 @@ MUST_USE enum err builtin_open_bytes(struct builtin *b, struct str bytes,
                                      struct why *why);
 const char *builtin_hash(const struct builtin *b);
 size_t builtin_bytes(void); /* of the one inside the binary */
+
+/* Only the words of the one inside the binary. The rest of the table is not
+ * looked at, and its hash is not checked: a millisecond instead of thirty. */
+MUST_USE enum err builtin_words(struct vocab *v, struct why *why);
 
 /* Which rows a text has, in its order, that of a phrase behind its words; how
  * many. What has BUILTIN_UNKNOWN set

@@ -352,6 +352,25 @@ static enum err open_sections(struct embed_table *t, struct str bytes,
     return e;
 }
 
+enum err table_open_words(struct vocab *v, struct str bytes, struct why *why)
+{
+    const struct table_head *h = (const struct table_head *)bytes.p;
+    const struct table_line *first = (const struct table_line *)(h + 1);
+    size_t which = N_SECTIONS;
+    struct str words;
+    enum err e = check_head(h, bytes, why);
+
+    if (!e)
+        e = h->n_sections ? find_section(first, 0, &which, why)
+                          : missing(0, 1, why);
+    if (!e && which)
+        e = missing(0, which, why);
+    if (!e)
+        e = place_section(first, table_sections_at(h->n_sections), bytes,
+                          &words, why);
+    return e ? e : vocab_open(v, words, why);
+}
+
 enum err table_open(struct embed_table *t, struct str bytes, struct why *why)
 {
     const struct table_head *h = (const struct table_head *)bytes.p;
