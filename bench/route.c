@@ -19,6 +19,8 @@
 
 #include "bench/peer.h"
 #include "broker/broker.h"
+#include "hire/hire.h"
+#include "ledger/ledger.h"
 #include "task/task.h"
 #include "watch/watch.h"
 
@@ -111,6 +113,7 @@ struct inside {
     struct store_folder held;
     struct store *store;
     struct embed *embed;
+    struct str reference[EMBED_REFERENCE_MAX];
     struct registry *registry;
     struct lessons *lessons;
     struct router *router;
@@ -168,10 +171,12 @@ static void open_below(struct inside *s, const char *folder)
 static void open_above(struct inside *s)
 {
     struct why why = {""};
+    size_t n_reference = embed_reference(s->reference);
     struct registry_opts registry = {.loop = &s->loop,
                                      .log = &s->log,
                                      .store = s->store,
                                      .embed = s->embed,
+                                     .reference = {s->reference, n_reference},
                                      .ids = &s->ids,
                                      .seed = {1, 2},
                                      .limits = {.max_agents = 100 * 1000},
@@ -274,7 +279,7 @@ static void on_routed(struct msg *m, enum err e, void *ctx)
 
     if (e && e != ERR_NO_ROUTE)
         want(e, &m->why);
-    s->by_layer[e ? 0 : m->choice.layer]++;
+    s->by_layer[e ? LAYER_NONE : m->choice.layer]++;
 }
 
 static double cpu_s(void)

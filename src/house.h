@@ -42,6 +42,7 @@ struct server {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
+    struct str reference[EMBED_REFERENCE_MAX]; /* its reference texts */
     struct roster roster;
     struct rulebook rulebook;
     struct lessons *lessons;

@@ -98,6 +98,8 @@ static const char *const decisions_examples[] = {
     "signalbox decisions stats gaps",
     "signalbox decisions stats agents --csv > agents.csv",
     "signalbox decisions override dec_01j... writer",
+    "signalbox decisions --layer none",
+    "signalbox decisions override dec_01j... devops --send",
     "signalbox decisions feedback dec_01j... right",
     NULL,
 };
@@ -138,6 +140,7 @@ static const char *const learning_examples[] = {
     "signalbox learning export > learnt.jsonl",
     "signalbox learning reset engineer",
     "signalbox learning rebuild",
+    "signalbox learning void --user bob",
     NULL,
 };
 static const char *const settings_examples[] = {
@@ -370,11 +373,12 @@ static const struct command commands[] = {
      "it. Whoever is no admin sees their own.\n"
      "stats counts them: how sure they were, how many were overridden or ended "
      "in an error, and the same for each agent. stats WHAT shows one table: "
-     "agents; types, the types of query and who got them; gaps, what nobody "
+     "agents; types, the types of query and who got them; gaps, what no agent "
      "was a sure choice for; signals, what would differ without each; "
      "keywords, those that fired, the most harmful first.\n"
      "override says who should have got it, and gives the conversation to that "
-     "agent from now on; feedback says only whether it was right or wrong. "
+     "agent from now on; --send also sends it a message that was refused. "
+     "feedback says only whether it was right or wrong. "
      "Both are learnt from. With --json a list is a line for "
      "each. " CLI_CLIENT_ABOUT,
      cli_decisions_options, decisions_examples, cli_decisions,
@@ -409,12 +413,14 @@ static const struct command commands[] = {
      "when it does not know the bot. " CLI_CLIENT_ABOUT,
      cli_commands_options, commands_examples, cli_commands, cli_commands_subs},
     {"learning", "what was learnt from what came of decisions",
-     "[show | run | export | reset AGENT | rebuild]", 2,
+     "[show | run | export | reset AGENT | rebuild | void]", 2,
      "Every learning.everyMs the server looks at what came of its decisions, "
      "and learns from it who does well with what; run does so now. reset "
      "forgets an agent, or with --all everything; export writes all that is "
      "known as lines of JSON; rebuild makes it anew from the records of "
-     "outcomes that are kept. For admins. " CLI_CLIENT_ABOUT,
+     "outcomes that are kept; void does the same without the verdicts of a "
+     "user, or of an owner and about that owner's agents. For "
+     "admins. " CLI_CLIENT_ABOUT,
      cli_learning_options, learning_examples, cli_learning, cli_learning_subs},
     {"ledger", "balances, statements, top-ups, refunds, payouts",
      "[balance [USER] | statement [USER] | accounts | topup USER AMOUNT | "

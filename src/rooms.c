@@ -208,20 +208,22 @@ static enum err open_access(struct server *s, struct why *why)
 
 static enum err open_registry(struct server *s, struct why *why)
 {
-    struct registry_opts opts = {.loop = &s->loop,
-                                 .log = &s->log,
-                                 .store = s->store,
-                                 .embed = s->outward.embeds[0],
-                                 .ids = &s->ids,
-                                 .folder = s->folder.path,
-                                 .seed = {s->seed[0], s->seed[1]},
-                                 .limits = roster_limits(s->config),
-                                 .org_of = org_of,
-                                 .on_new = on_new_agent,
-                                 .on_change = on_agents_changed,
-                                 .on_removal = on_removal,
-                                 .on_removed = on_removed,
-                                 .ctx = s};
+    struct registry_opts opts = {
+        .loop = &s->loop,
+        .log = &s->log,
+        .store = s->store,
+        .embed = s->outward.embeds[0],
+        .reference = {s->reference, embed_reference(s->reference)},
+        .ids = &s->ids,
+        .folder = s->folder.path,
+        .seed = {s->seed[0], s->seed[1]},
+        .limits = roster_limits(s->config),
+        .org_of = org_of,
+        .on_new = on_new_agent,
+        .on_change = on_agents_changed,
+        .on_removal = on_removal,
+        .on_removed = on_removed,
+        .ctx = s};
     enum err e;
 
     s->registry = registry_new(&opts);
@@ -261,6 +263,15 @@ static enum lessons_standing stands(void *ctx, const struct decision *d)
     return agent_is_outsider(a, &eyes) ? STANDS_OUTSIDE : STANDS_INSIDE;
 }
 
+static struct str owner_of(void *ctx, struct str agent)
+{
+    struct server *s = ctx;
+    struct agents all = registry_agents(s->registry);
+    const struct agent *a = agent_find(&all, agent);
+
+    return a && a->kind != AGENT_PLATFORM ? a->creator : STR("");
+}
+
 static enum err open_lessons(struct server *s, struct why *why)
 {
     struct embed *embed = s->outward.embeds[0];
@@ -270,6 +281,7 @@ static enum err open_lessons(struct server *s, struct why *why)
                                 .store = s->store,
                                 .is_going_on = is_going_on,
                                 .stands = stands,
+                                .owner_of = owner_of,
                                 .ctx = s,
                                 .seed = {s->seed[0], s->seed[1]},
                                 .settings = settings_lessons(s->config)};

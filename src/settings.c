@@ -136,12 +136,33 @@ struct traces_settings settings_traces(const struct config *c)
                                     .timeout_ms = c->traces.timeout_ms};
 }
 
+/* Words are blended in for the models that we ship; of other models the cosine
+ * alone is what their maker measured. */
+static double text_blend_of(const struct config *c)
+{
+    if (c->routing.text_blend >= 0)
+        return c->routing.text_blend;
+    return c->embed.kind == CONFIG_EMBED_HTTP ||
+                   c->routing.preset == CONFIG_PRESET_SEED
+               ? 0
+               : choose_defaults().text_blend;
+}
+
 struct route_settings settings_route(const struct config *c)
 {
+    bool is_seed = c->routing.preset == CONFIG_PRESET_SEED;
     struct route_settings out = {
         .choose = {.weights = c->routing.weights,
-                   .threshold = c->routing.threshold,
-                   .text_blend = c->routing.text_blend,
+                   .is_auto = c->routing.threshold < 0 && !is_seed,
+                   .threshold = c->routing.threshold < 0
+                                    ? choose_defaults().threshold
+                                    : c->routing.threshold,
+                   .is_centred = c->routing.threshold < 0 && !is_seed &&
+                                 c->embed.kind != CONFIG_EMBED_HTTP,
+                   .alpha = choose_defaults().alpha,
+                   .unsure = (enum unsure_policy)c->routing.unsure,
+                   .is_seed = is_seed,
+                   .text_blend = text_blend_of(c),
                    .recency_ms = c->routing.recency_ms,
                    .explore = c->routing.explore,
                    .close_margin = c->routing.close_margin,
@@ -177,6 +198,7 @@ struct lessons_settings settings_lessons(const struct config *c)
                   .type_likeness = c->learning.type_likeness,
                   .examples_per_agent = (size_t)c->learning.examples_per_agent,
                   .max_examples = (size_t)c->learning.max_examples,
+                  .is_plain = c->routing.preset == CONFIG_PRESET_SEED,
                   .max_agents = (size_t)c->registry.max_agents},
         .every_ms = c->learning.every_ms,
         .follow_up_ms = c->learning.follow_up_ms,
@@ -238,6 +260,7 @@ struct calls_settings settings_calls(const struct server *s,
         .heartbeat_ms = c->http.heartbeat_ms,
         .reply_timeout_ms = c->http.reply_timeout_ms,
         .max_open = settings_net(s, c).max_connections,
+        .vector_timeout_ms = c->routing.vector_timeout_ms,
         .limits = throttle_limits_of(c),
         .web = {.is_on = c->web.enabled, .folder = c->web.folder},
     };

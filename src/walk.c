@@ -6,6 +6,7 @@
  *                     -> hire_ask -> broker_ask -> ledger_ask -> task_create
  *                     -> (commit) -> on_accepted -> done
  *                     -> (refused) -> walk_ask_for_key (walk_repeat.c)
+ *                        -> no agent gets it: its decision -> (commit) -> done
  *     walk_resume (walk_gate.c): what waited is asked about again, and let go
  *     on_ready -> deliver_offer, on_go
  *     deliver -> on_chunk

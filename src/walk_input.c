@@ -133,8 +133,8 @@ static enum err not_known(struct walk *w, struct str task_id, struct why *why)
                        "the task that it works for is over, and with it all "
                        "that was asked");
     return why_err(why, ERR_NOT_FOUND,
-                   "the task asks nothing by that id; GET /api/tasks/ID has "
-                   "what it does");
+                   "the task asks nothing by that id; the task itself shows "
+                   "what it asks");
 }
 
 enum err walk_answer(struct walk *w, struct str task_id, struct str input_id,

@@ -61,7 +61,7 @@ static void join(int i)
 
 static void leave(int i)
 {
-    deliver_detach(walk_deliver(stage.walk), hub.line[i]);
+    deliver_detach(walk_deliver(stage.walk), hub.line[i], STR(""));
 }
 
 static void open_hub(void)

@@ -29,6 +29,18 @@ static void on_stir(void *ctx, struct str agent)
     pulse_stir(w->pulse, agent);
 }
 
+static bool sees_details(void *ctx, struct str user, const struct agent *a)
+{
+    struct walk *w = ctx;
+    struct eyes eyes = {.user = user};
+    struct access_user known;
+
+    eyes.sees_all = w->opts.access &&
+                    access_user_find(w->opts.access, user, &known) &&
+                    known.role == ROLE_ADMIN;
+    return agent_is_owned(a, &eyes);
+}
+
 static struct deliver *open_deliver(struct walk *w)
 {
     const struct walk_opts *o = &w->opts;
@@ -41,6 +53,7 @@ static struct deliver *open_deliver(struct walk *w)
     memcpy(opts.seed, o->seed, sizeof(opts.seed));
     opts.settings = o->deliver;
     opts.on_stir = on_stir;
+    opts.sees_details = sees_details;
     opts.ctx = w;
     return deliver_new(&opts);
 }

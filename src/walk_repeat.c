@@ -23,6 +23,30 @@ static void tell_repeat(struct msg *m)
     store_submit(m->way.walk->opts.store, &m->tx, on_repeat_told, m);
 }
 
+static void on_refusal_written(struct tx *tx, void *ctx)
+{
+    struct msg *m = ctx;
+
+    unwritten_note(&m->way.walk->unwritten, tx);
+    route_settle_refusal(m->way.walk->opts.router, m);
+    walk_finish(m);
+}
+
+/* The answer to a message that no agent gets names the decision, and so waits
+ * for the commit. It does not depend on it: where the record cannot be written,
+ * the refusal is answered without one. */
+static void refuse_on_record(struct msg *m, enum err e)
+{
+    struct walk *w = m->way.walk;
+
+    if (m->gate.batch || !route_record_refusal(w->opts.router, m, e)) {
+        walk_refuse(m, e);
+        return;
+    }
+    m->err = e;
+    store_submit(w->opts.store, &m->tx, on_refusal_written, m);
+}
+
 static void on_key(struct query *q, void *ctx)
 {
     struct msg *m = ctx;
@@ -41,6 +65,8 @@ static void on_key(struct query *q, void *ctx)
     m->err = e;
     if (!e && m->call.envelope)
         tell_repeat(m);
+    else if (e && e == m->way.refused)
+        refuse_on_record(m, e);
     else
         walk_finish(m);
 }
@@ -48,7 +74,7 @@ static void on_key(struct query *q, void *ctx)
 void walk_ask_for_key(struct msg *m, enum err refused)
 {
     if (!m->call.idempotency_key.n) {
-        walk_refuse(m, refused);
+        refuse_on_record(m, refused);
         return;
     }
     m->way.refused = refused;

@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 
+import quality_bands
 import quality_routing
 
 OWN = "test/quality"
@@ -406,6 +407,10 @@ def main():
     own = own_set(runs)
     write_own(out, runs, own)
     own_part, out = out, []
+    sets = quality_routing.Sets(runs, [s[0] for s in SETS], OWN)
+    quality_bands.write(
+        out, quality_bands.measure(runs, sets, f"{OWN}/fleets"))
+    print("\n".join(out), flush=True)
     quality_routing.write(
         out, quality_routing.measure(runs, [s[0] for s in SETS], OWN,
                                      args.seeds), REFERENCE)

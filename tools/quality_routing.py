@@ -5,6 +5,8 @@ import os
 import random
 import tempfile
 
+from quality_bands import FLEETS
+
 CHECKPOINTS = (500, 2000, 5000)
 DEFAULT = "front-desk"
 # Sets without a part to learn from learn from the other parts of the test.
@@ -13,6 +15,15 @@ SHOTS = 5
 # How the floors of test/quality are measured.
 FLOORS = ("--default", DEFAULT, "--set", "routing.threshold=0.2", "--learn",
           "5000", "--folds", "5")
+
+
+# Hostile cards made of questions: with which model, and whose the honest
+# agents are to the requester.
+QUESTIONS = (("builtin", "platform"), ("builtin", "own"), ("builtin", "org"),
+             ("builtin", "rated"), ("builtin", "strangers"),
+             ("minilm", "platform"), ("minilm", "strangers"))
+QUESTIONS_LIMIT = "1000"
+QUESTIONS_MINILM = ("clinc150", "sgd", "own") # each takes it minutes
 
 
 def percent(x):
@@ -149,6 +160,20 @@ def capture(runs, sets):
             for name, files in sets.files.items()}
 
 
+def questions(runs, sets, folder):
+    """Hostile cards made of what users ask, on the sets and the fleets."""
+    files = dict(sets.files)
+    for fleet in (*FLEETS, "newcomer"):
+        files[fleet] = [f"{folder}/{fleet}.agents.jsonl",
+                        f"{folder}/{fleet}.queries.jsonl"]
+    return {(embedder, relation, name): runs.tried(
+        "--agents", *f, "--embedder", embedder, "--capture", "questions",
+        "--relation", relation, "--limit", QUESTIONS_LIMIT,
+        show=name == "own")
+            for embedder, relation in QUESTIONS for name, f in files.items()
+            if embedder == "builtin" or name in QUESTIONS_MINILM}
+
+
 def measure(runs, names, own, seeds):
     sets = Sets(runs, names, own)
     found = {"sets": sets, "seeds": seeds, "centroids": centroids(runs, sets)}
@@ -160,6 +185,8 @@ def measure(runs, names, own, seeds):
     found["scope_commands"] = take(runs)
     found["capture"] = capture(runs, sets)
     found["capture_commands"] = take(runs)
+    found["questions"] = questions(runs, sets, f"{own}/fleets")
+    found["questions_commands"] = take(runs)
     return found
 
 
@@ -187,6 +214,7 @@ def write(out, found, reference):
     write_learning(out, found, reference)
     write_scope(out, found)
     write_capture(out, found)
+    write_questions(out, found)
 
 
 def write_learning(out, found, reference):
@@ -197,7 +225,7 @@ def write_learning(out, found, reference):
         "server with these agents has them. \"After\" so many outcomes: a "
         "stream of queries is decided one after the other, only the agent "
         "that was picked is judged, and where it was the wrong one an override "
-        "names a right one; what falls below the threshold (0.3) goes to a "
+        "names a right one; a message that is not confident goes to a "
         "default agent first. Learnt from the train part where there is one, "
         "else from the other parts of the test (sgd and own in 5, sealtools "
         "in 3); a stream that ended before has its length in brackets. One "
@@ -234,8 +262,8 @@ def write_learning(out, found, reference):
                   *(after(results[name], i) for name in names)]
                  for i, n in enumerate(CHECKPOINTS)]
     out.append(table(["", *names], rows))
-    out.append("\nWith `builtin`, of the queries in scope those that get to a "
-               "right agent at the threshold, zero-shot and at the end: "
+    out.append("\nWith `builtin`, of the queries in scope those that are "
+               "confident and right, zero-shot and at the end: "
                + "; ".join(f"{n} {reach(found['learning', 'builtin'][n])}"
                            for n in names) + ".\n")
     out.append(found["learning_commands"])
@@ -256,7 +284,9 @@ def write_scope(out, found):
         "of scope: the mean of the queries in scope that get to a right agent "
         "and of those out of scope that are noticed. What is said here was "
         "measured on parts that had no say in it (five). \"False alarms\" are "
-        "queries in scope that go to no agent. Published on CLINC150 with all "
+        "queries in scope that go to no agent; at `auto`, which no label had "
+        "a part in, all that are not confident, unsure ones included. "
+        "Published on CLINC150 with all "
         "its training data: F1 86.4 % at 93.7 % in scope.\n")
     rows = []
     for key, r in found["scope"].items():
@@ -284,7 +314,10 @@ def write_scope(out, found):
 
 
 def scope_rows(label, r):
-    return [[f"{label}, {what}", f"{x['threshold']:.3f}",
+    def threshold(x):
+        return x if isinstance(x, str) else f"{x:.3f}"
+
+    return [[f"{label}, {what}", threshold(x["threshold"]),
              percent(x["right_agent"]), percent(x["false_alarms"]),
              percent(x["out_of_scope_recall"])]
             for what, x in (("calibrated", r["expected"]),
@@ -311,6 +344,59 @@ def write_capture(out, found):
     out.append(table(["cards", *names], rows))
     out.append("")
     out.append(found["capture_commands"])
+
+
+def write_questions(out, found):
+    names = list(dict.fromkeys(key[2] for key in found["questions"]))
+    out.append(
+        "\nCards that are made of questions which users ask, half of the "
+        "queries; the other half is routed. First places that the hostile "
+        "cards win, in percent, and in brackets how many points the right "
+        "agents lose. Where the honest agents are trusted, at most 5 are to "
+        "be had and 2 to be lost; where all are strangers, at most the "
+        "attackers' share of owners and 2 points. What is more than that is "
+        "**bold**. The last rows are about one honest agent at a time whose "
+        "owner is a stranger among agents that are rated well: what is right "
+        "of all messages, of those for that agent, and of the same ones if it "
+        "is trusted. The first 1000 queries of each set; the fleets have some "
+        "thirty each, so that one message is three points. The commands are "
+        "those for our own set; the others differ in their files.\n")
+    for embedder, relation in QUESTIONS:
+        results = {n: found["questions"].get((embedder, relation, n))
+                   for n in names}
+        results = {n: r for n, r in results.items() if r}
+        if not results:
+            continue
+        first = next(iter(results.values()))
+        rows = [[f"{raid['cards']} of {raid['owners']}: {raid['made_of']}"
+                 if raid["cards"] else raid["made_of"]]
+                + [won_by_questions(r, i, relation)
+                   for r in results.values()]
+                for i, raid in enumerate(first["routing"]["capture"])]
+        out.append(f"{embedder}, {RELATIONS[relation]}:\n")
+        out.append(table(["cards of owners", *results], rows))
+        out.append("")
+    out.append(found["questions_commands"])
+
+
+RELATIONS = {"platform": "the agents are the platform's",
+             "own": "the requester's own", "org": "the org's",
+             "rated": "rated well in the org",
+             "strangers": "all are strangers"}
+
+
+def won_by_questions(r, i, relation):
+    raids = r["routing"]["capture"]
+    raid, honest = raids[i], raids[0]["accuracy_at_1"]
+    if not raid["cards"]:
+        return f"{percent(raid['accuracy_at_1'])} right"
+    lost = 100 * (honest - raid["accuracy_at_1"])
+    is_all = relation == "strangers"
+    most = (100 * raid["owners"] / (raid["owners"] + r["agents"]) + 2
+            if is_all else 5)
+    words = f"{percent(raid['captured'])} ({lost:.1f})".replace("-0.0", "0.0")
+    is_over = 100 * raid["captured"] > most or (not is_all and lost > 2)
+    return f"**{words}**" if is_over else words
 
 
 def won(r, i):

@@ -109,15 +109,19 @@ static size_t behind(const struct agents *all, struct str cursor)
 
 /* What a list of many needs of each: a card may have a megabyte. */
 static void write_brief(struct calls *c, struct json_out *out,
-                        const struct agent *a)
+                        const struct agent *a, const struct eyes *eyes)
 {
+    const struct deliver *d = walk_deliver(c->walk);
+    struct why reason;
     struct speak_brief b = {
         .agent = a,
         .description = str_head(a->description, DESCRIPTION_BYTES),
         .state = registry_state(c->registry, a),
-        .is_paused = deliver_is_paused(walk_deliver(c->walk), a->name),
+        .is_paused = deliver_is_paused(d, a->name),
     };
 
+    deliver_state_reason(d, a, agent_is_owned(a, eyes), &reason);
+    b.state_reason = str_of(reason.text);
     speak_agent_brief(out, &b);
 }
 
@@ -149,9 +153,9 @@ static void write_list(struct call *c, const struct filter *f, size_t limit,
         if (!is_wanted)
             continue;
         if (f->is_brief)
-            write_brief(c->calls, &out, a);
+            write_brief(c->calls, &out, a, &eyes);
         else
-            write_agent(c->calls, &out, a, &eyes, NULL);
+            write_agent(c->calls, &out, a, &eyes, NULL, NULL);
         n++;
     }
     speak_list_close(&out, has_more ? last : STR(""));

@@ -13,18 +13,38 @@
 enum { TREE_BYTES = 48 * 1024 * 1024 }; /* of a card at its largest, parsed */
 
 void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
-                 const struct eyes *eyes, const bool *changed)
+                 const struct eyes *eyes, const struct advice *advice,
+                 const bool *changed)
 {
-    struct speak_agent said = {
-        .agent = a,
-        .view = agent_is_owned(a, eyes) ? CARD_ALL : CARD_OTHERS,
-        .state = registry_state(c->registry, a),
-        .is_embedded = registry_is_embedded(c->registry, a),
-        .is_paused = deliver_is_paused(walk_deliver(c->walk), a->name),
-        .says_changed = changed != NULL,
-        .has_changed = changed && *changed};
+    const struct deliver *d = walk_deliver(c->walk);
+    bool is_owned = agent_is_owned(a, eyes);
+    struct why reason;
+    struct speak_agent said = {.agent = a,
+                               .view = is_owned ? CARD_ALL : CARD_OTHERS,
+                               .state = registry_state(c->registry, a),
+                               .advice = advice,
+                               .is_embedded =
+                                   registry_is_embedded(c->registry, a),
+                               .is_paused = deliver_is_paused(d, a->name),
+                               .says_changed = changed != NULL,
+                               .has_changed = changed && *changed};
 
+    deliver_state_reason(d, a, is_owned, &reason);
+    said.state_reason = str_of(reason.text);
     speak_agent(out, &said);
+}
+
+/* With its warnings, which compare it with all others: not for lists. */
+static void write_one(struct calls *c, struct json_out *out,
+                      const struct agent *a, const struct eyes *eyes,
+                      const bool *changed)
+{
+    struct advice advice;
+    bool is_owned = agent_is_owned(a, eyes);
+
+    if (is_owned)
+        share_advice(c->registry, walk_deliver(c->walk), a, eyes, &advice);
+    write_agent(c, out, a, eyes, is_owned ? &advice : NULL, changed);
 }
 
 /* Conditions. */
@@ -119,7 +139,7 @@ void call_agents_get(struct call *c)
         calls_answer_with(c->calls, c->id, 304, STR(""), &etag, 1);
         return;
     }
-    write_agent(c->calls, &out, a, &eyes, NULL);
+    write_one(c->calls, &out, a, &eyes, NULL);
     buf_add_char(c->body, '\n');
     calls_answer_with(c->calls, c->id, 200, SPEAK_JSON, &etag, 1);
 }
@@ -216,7 +236,7 @@ static void on_registered(struct open *o)
         open_end(o);
         return;
     }
-    write_agent(c, &out, a, &eyes, &has_changed);
+    write_one(c, &out, a, &eyes, &has_changed);
     buf_add_char(&c->body, '\n');
     snprintf(place, sizeof(place), "/api/agents/%.*s", STR_ARG(a->name));
     headers[0] = etag_header(a->revision, etag);

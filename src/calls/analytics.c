@@ -3,8 +3,9 @@
  * as CSV. Admins see all of them, others their own.
  *
  * What other thresholds would have made of them is decided again from each
- * record, two replays for most (choose/sweep.c): that takes longer than
- * counting, so these are read in smaller pages. */
+ * record, two replays for most (choose/sweep.c), and likewise what is left
+ * without a signal (choose/other.c): that takes longer than counting, so these
+ * are read in smaller pages. */
 #include "calls/study.h"
 
 #include <math.h>
@@ -15,6 +16,7 @@
 enum {
     PAGE_ROWS = 250,
     PAGE_ROWS_REPLAYED = 100,
+    PAGE_ROWS_ALPHAS = 40,
     DECISIONS_MAX = 200 * 1000, /* of one answer; the newest count */
     REPLAY_BYTES = 8 * 1024 * 1024,
     HOURS_MOST = 10 * 24, /* beyond them, `all` has days */
@@ -48,9 +50,12 @@ static void write_sheet(struct open *o)
     sheet_close(&s);
 }
 
-static double threshold_now(const struct calls *c)
+/* The threshold that holds now, or what auto goes by. */
+static void put_now(struct json_out *out, const struct choose_settings *now)
 {
-    return router_settings(walk_router(c->walk))->threshold;
+    json_member_real(out, "threshold", now->threshold);
+    json_member_bool(out, "auto", now->is_auto);
+    json_member_real(out, "alpha", now->alpha);
 }
 
 static void write_json(struct open *o)
@@ -64,7 +69,7 @@ static void write_json(struct open *o)
     json_member_int(&out, "decisions_read", st->n_read);
     json_member_bool(&out, "is_complete", !st->is_cut && !st->n_unread);
     if (st->kind->is_replay)
-        json_member_real(&out, "threshold", threshold_now(o->calls));
+        put_now(&out, router_settings(walk_router(o->calls->walk)));
     if (st->kind->columns) {
         json_key(&out, STR("items"));
         write_sheet(o);
@@ -93,15 +98,37 @@ static void answer(struct open *o)
 
 /* Reading. */
 
-static enum err replay(struct open *o, const struct decision *d)
+static enum err replay(struct study *st, const struct decision *d)
 {
     struct decision_step steps[DECISION_STEPS_MAX];
     size_t n;
-    enum err e;
+    enum err e = choose_sweep(d, &st->arena, steps, &n);
 
-    arena_reset(&o->study->arena);
-    e = choose_sweep(d, &o->study->arena, steps, &n);
-    return e ? e : thresholds_add(o->study->thresholds, d, steps);
+    return e ? e : thresholds_add(st->thresholds, d, steps);
+}
+
+static enum err replay_alphas(struct study *st, const struct decision *d)
+{
+    struct decision_other others[ALPHAS];
+    enum err e = choose_has_alpha(d) ? choose_alphas(d, &st->arena, others)
+                                     : ERR_NOT_FOUND;
+
+    if (!e)
+        thresholds_add_alphas(st->thresholds, d, others);
+    return e == ERR_NOT_FOUND ? OK : e;
+}
+
+static enum err count(struct study *st, const struct decision *d)
+{
+    struct decision_other without[N_SIGNALS];
+    enum err e = analytics_add(st->analytics, d);
+
+    if (e || !st->kind->is_without)
+        return e;
+    e = choose_without(d, &st->arena, without);
+    if (!e)
+        analytics_add_without(st->analytics, d, without);
+    return e;
 }
 
 /* False: no further page is needed. */
@@ -124,7 +151,11 @@ static bool take_row(struct open *o, const struct row *r, enum err *e)
         return true;
     }
     st->n_read++;
-    *e = st->kind->is_replay ? replay(o, &d) : analytics_add(st->analytics, &d);
+    arena_reset(&st->arena);
+    if (st->kind->is_of_alpha)
+        *e = replay_alphas(st, &d);
+    else
+        *e = st->kind->is_replay ? replay(st, &d) : count(st, &d);
     if (st->kind->is_of_one && thresholds_has_enough(st->thresholds))
         st->is_cut = true;
     return !*e && !st->is_cut;
@@ -153,10 +184,16 @@ static void on_page(struct open *o)
         answer(o);
 }
 
+static size_t page_rows(const struct study_kind *k)
+{
+    if (k->is_of_alpha)
+        return PAGE_ROWS_ALPHAS;
+    return k->is_replay || k->is_without ? PAGE_ROWS_REPLAYED : PAGE_ROWS;
+}
+
 static void ask_page(struct open *o)
 {
-    query_init(&o->query, &decision_table,
-               o->study->kind->is_replay ? PAGE_ROWS_REPLAYED : PAGE_ROWS);
+    query_init(&o->query, &decision_table, page_rows(o->study->kind));
     o->has_query = true;
     query_order(&o->query, DECISION_SEQ, true);
     query_if(&o->query, DECISION_AT_MS, IS_LESS, value_int(o->study->until_ms));

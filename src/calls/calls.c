@@ -129,6 +129,8 @@ static const struct call_row {
      NULL},
     {STR("POST"), STR("/api/learning/rebuild"), call_learning_rebuild,
      SCOPE_ADMIN, NULL},
+    {STR("POST"), STR("/api/learning/void"), call_learning_void, SCOPE_ADMIN,
+     NULL},
     {STR("GET"), STR("/api/gate"), call_gate_get, SCOPE_READ, NULL},
     {STR("GET"), STR("/api/gate/graph"), call_gate_graph, SCOPE_READ,
      ARGS("task_id", "reference")},
@@ -336,8 +338,43 @@ void call_answer(struct call *c, int status, struct str type)
     calls_answer(c->calls, c->id, status, type);
 }
 
+/* By the path's first part behind /api/. Private things of others are answered
+ * in the same words, but for the id. */
+void call_word_missing(const struct call *c, char out[CALL_MISSING_BYTES])
+{
+    static const struct {
+        struct str part;
+        const char *noun;
+    } nouns[] = {
+        {STR("conversations"), "conversation"},
+        {STR("decisions"), "decision"},
+        {STR("delegations"), "delegation"},
+        {STR("escalations"), "escalation"},
+        {STR("grants"), "grant"},
+        {STR("tasks"), "task"},
+        {STR("tokens"), "token"},
+        {STR("users"), "user"},
+    };
+    struct str rest = str_sub(c->rq->path, strlen("/api/"), SIZE_MAX);
+    struct str part = str_cut(&rest, '/');
+
+    out[0] = '\0';
+    for (size_t i = 0; c->param.n && i < sizeof(nouns) / sizeof(*nouns); i++)
+        if (str_eq(part, nouns[i].part))
+            snprintf(out, CALL_MISSING_BYTES,
+                     "there is no %s %.*s, or it is not yours to see",
+                     nouns[i].noun, STR_ARG(str_head(c->param, 64)));
+    str_tame(out, strlen(out));
+}
+
 void call_refuse(struct call *c, enum err e, struct str message)
 {
+    char missing[CALL_MISSING_BYTES];
+
+    if (e == ERR_NOT_FOUND && !message.n) {
+        call_word_missing(c, missing);
+        message = str_of(missing);
+    }
     calls_refuse(c->calls, c->id, e, message, STR(""));
 }
 

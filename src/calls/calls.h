@@ -33,6 +33,8 @@ struct calls_settings {
     int64_t reply_timeout_ms;  /* nobody waits longer than nine tenths of it */
     size_t max_open;           /* requests that wait, and streams; one for each
                                 * connection is enough */
+    int64_t vector_timeout_ms; /* of a verdict's text; zero: as long as the
+                                * model takes */
     struct throttle_limits limits;
     struct {
         bool is_on;        /* browsers get the dashboard at / */

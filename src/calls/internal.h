@@ -59,9 +59,15 @@ struct open;
 
 typedef void look_found(struct open *o, enum err e, const struct task *t);
 
+/* Words for a call whose path names what is not there: "there is no decision
+ * dec_x, or …"; empty: the usual ones do. */
+enum { CALL_MISSING_BYTES = 128 };
+void call_word_missing(const struct call *c, char out[CALL_MISSING_BYTES]);
+
 struct open {
     struct list_node node;
     struct calls *calls;
+    char missing[CALL_MISSING_BYTES];
     uint64_t id; /* of the request; zero: nobody is there any more */
     enum open_kind kind;
     bool is_out; /* the store or the walk has something of ours, which must
@@ -292,10 +298,11 @@ void change_answer_nothing(struct open *o);
 void calls_refuse_agent(struct calls *c, uint64_t id,
                         const struct caller *caller, struct str name);
 
-/* agents.c: one agent, as these eyes may see it. changed: NULL unless they have
- * just registered it. */
+/* agents.c: one agent, as these eyes may see it. advice: NULL where warnings
+ * are not told. changed: NULL unless they have just registered it. */
 void write_agent(struct calls *c, struct json_out *out, const struct agent *a,
-                 const struct eyes *eyes, const bool *changed);
+                 const struct eyes *eyes, const struct advice *advice,
+                 const bool *changed);
 
 /* Agents, and tags of theirs, that one call looks at: everybody else waits
  * meanwhile. */
@@ -304,6 +311,8 @@ enum { PAGE_LOOKS = 50 * 1000 };
 /* verdicts.c. NULL is fine. */
 struct call_word;
 void word_free(struct call_word *w);
+/* The vector that it waits for is not wanted any more. */
+void word_quiet(struct open *o);
 
 /* tree.c. NULL is fine. */
 void tree_look_free(struct tree_look *l);
@@ -393,6 +402,7 @@ void call_learning_get(struct call *c);
 void call_learning_export(struct call *c);
 void call_learning_run(struct call *c);
 void call_learning_reset(struct call *c);
+void call_learning_void(struct call *c);
 void call_learning_rebuild(struct call *c);
 void call_ledger_balance(struct call *c);
 void call_ledger_accounts(struct call *c);

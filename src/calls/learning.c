@@ -1,6 +1,9 @@
 /* What was learnt: figures, all of it, and from the beginning. For admins. */
 #include "calls/internal.h"
 
+#include <assert.h>
+#include <stdio.h>
+
 #include "lessons/lessons.h"
 
 static void write_figures(struct json_out *out, const struct lessons_stats *s)
@@ -142,4 +145,30 @@ void call_learning_reset(struct call *c)
     open_out(o);
     lessons_forget(c->calls->lessons, agent, caller_name(&c->caller), on_reset,
                    o);
+}
+
+/* A user need not be there any more to be voided. */
+void call_learning_void(struct call *c)
+{
+    struct why why = {""};
+    struct speak_void said;
+    char target[PRINCIPAL_NAME_MAX + 8];
+    enum err e =
+        speak_learning_void(&c->calls->scratch, c->rq->body, &said, &why);
+    struct open *o;
+    int n;
+
+    if (e) {
+        call_refuse(c, e, str_of(why.text));
+        return;
+    }
+    o = open_new(c);
+    if (!o)
+        return;
+    n = snprintf(target, sizeof(target), "%s:%.*s",
+                 said.is_owner ? "owner" : "user", STR_ARG(said.name));
+    assert(n > 0 && (size_t)n < sizeof(target));
+    open_out(o);
+    lessons_void(c->calls->lessons, (struct str){target, (size_t)n},
+                 caller_name(&c->caller), on_rebuilt, o);
 }

@@ -117,6 +117,7 @@ void open_quiet(struct open *o)
         feed_leave(o->calls->feed, &o->feed.reader);
     if (o->search.id)
         registry_search_cancel(o->calls->registry, o->search.id);
+    word_quiet(o);
     o->is_listening = o->feed.is_reading = false;
     o->search.id = 0;
     if (o->commission)
@@ -170,6 +171,7 @@ struct open *open_new(struct call *call)
         o->calls = c;
         o->id = call->id;
         o->caller = call->caller;
+        call_word_missing(call, o->missing);
         o->answers_inputs = str_eq(
             http_header(call->rq, STR("Signalbox-Answers")), STR("input"));
         e = map_put(&c->by_id, key_of(&o->id), o);
@@ -299,6 +301,8 @@ void open_answer(struct open *o, int status)
 void open_refuse(struct open *o, enum err e, struct str message,
                  struct str details)
 {
+    if (e == ERR_NOT_FOUND && !message.n)
+        message = str_of(o->missing);
     calls_refuse(o->calls, o->id, e, message, details);
     open_end(o);
 }

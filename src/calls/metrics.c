@@ -309,13 +309,34 @@ static void write_index(struct buf *out, const struct index_stats *s)
                    "Of those, the ones computed finely.", s->refined_total);
 }
 
+static void write_decide_times(struct buf *out, const struct router_stats *s)
+{
+    char label[32] = "le=\"+Inf\"";
+    int64_t n = 0;
+
+    metric_family(out, "signalbox_decide_seconds", "histogram",
+                  "How long choosing an agent took, waiting not counted.");
+    for (int b = 0; b < ROUTE_BUCKETS; b++) {
+        if (b < ROUTE_BUCKETS - 1)
+            snprintf(label, sizeof(label), "le=\"%g\"",
+                     (double)route_bucket_us[b] / 1e6);
+        else
+            snprintf(label, sizeof(label), "le=\"+Inf\"");
+        n += s->decide_total[b];
+        metric_int(out, "signalbox_decide_seconds_bucket", label, n);
+    }
+    metric_real(out, "signalbox_decide_seconds_sum", NULL,
+                (double)s->decide_sum_us / 1e6);
+    metric_int(out, "signalbox_decide_seconds_count", NULL, n);
+}
+
 static void write_routing(struct buf *out, const struct router_stats *s)
 {
     char label[32];
 
     metric_family(out, "signalbox_decisions_total", "counter",
-                  "Messages that were accepted, by the layer that chose their "
-                  "agent.");
+                  "Decisions on record, by the layer that chose the agent; "
+                  "none: the message was refused.");
     for (int i = LAYER_EXPLICIT; i < N_LAYERS; i++) {
         snprintf(label, sizeof(label), "layer=\"%.*s\"",
                  STR_ARG(layer_name((enum layer)i)));
@@ -323,6 +344,10 @@ static void write_routing(struct buf *out, const struct router_stats *s)
     }
     metric_counter(out, "signalbox_no_route_total",
                    "Messages that no agent was found for.", s->no_route_total);
+    metric_counter(out, "signalbox_refusals_unrecorded_total",
+                   "Messages that no agent got and that left no decision: the "
+                   "user had too many in that hour, or the store was full.",
+                   s->refusals_unrecorded_total);
     metric_counter(out, "signalbox_switches_total",
                    "Conversations that were given to another agent by who "
                    "speaks in them.",
@@ -335,6 +360,7 @@ static void write_routing(struct buf *out, const struct router_stats *s)
                    s->intents_failed_total);
     metric_gauge(out, "signalbox_routing_waiting",
                  "Messages that wait for what choosing needs.", s->waiting);
+    write_decide_times(out, s);
 }
 
 static void write_registry(struct buf *out, const struct registry_stats *s)

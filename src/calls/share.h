@@ -5,7 +5,9 @@
  * on the hub. Threads: the loop's. */
 
 #include "access/access.h"
+#include "deliver/deliver.h"
 #include "gate/gate.h"
+#include "model/advice.h"
 #include "model/msg.h"
 #include "registry/registry.h"
 #include "route/route.h"
@@ -94,5 +96,11 @@ void share_hits(struct json_out *out, struct registry *registry,
 
 /* What is wrong with a card, as details. */
 void share_problems(struct buf *out, const struct card_problems *p);
+
+/* Warnings about a's card, which name no agent that these eyes do not see. Only
+ * for those who may see all of the card. */
+void share_advice(struct registry *r, const struct deliver *d,
+                  const struct agent *a, const struct eyes *eyes,
+                  struct advice *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* What is said of a decision beside something else: with the answer to a
  * message, and in the details of a refusal. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -7,13 +8,36 @@
 
 enum { DECISION_BYTES_MAX = 16 * 1024 };
 
+enum { ASKED_ABOUT = 3 }; /* candidates for the sender to choose from */
+
+/* The number that every score was held against. Null where each candidate has a
+ * floor of its own, or will have one once its level is known. */
+static void put_threshold(struct json_out *o, const struct msg *m)
+{
+    bool is_number = isfinite(m->choice.threshold);
+
+    for (size_t i = 0; i < m->choice.n_candidates; i++)
+        is_number = is_number && !isfinite(m->choice.candidates[i].floor);
+    json_key(o, STR("threshold"));
+    if (is_number)
+        json_put_real(o, m->choice.threshold);
+    else
+        json_put_null(o);
+}
+
 void share_message_details(struct buf *out, const struct msg *m)
 {
     struct json_out o = json_out(out);
+    size_t n = m->choice.n_candidates;
 
     if (m->err != ERR_AGENT_NOT_FOUND && m->err != ERR_NO_ROUTE)
         return;
+    if (m->choice.band == BAND_UNSURE && m->choice.unsure == UNSURE_ASK &&
+        n > ASKED_ABOUT)
+        n = ASKED_ABOUT;
     json_open(&o, '{');
+    if (m->choice.layer == LAYER_NONE)
+        json_member_str(&o, "decision_id", str_of(m->choice.id.text));
     if (m->err == ERR_AGENT_NOT_FOUND) {
         json_key(&o, STR("nearest"));
         json_open(&o, '[');
@@ -21,9 +45,14 @@ void share_message_details(struct buf *out, const struct msg *m)
             json_put_str(&o, m->choice.nearest[i]);
         json_close(&o, ']');
     } else {
+        json_member_str(&o, "band", band_name(m->choice.band));
+        json_member_str(&o, "unsure",
+                        m->choice.band == BAND_UNSURE
+                            ? unsure_policy_name(m->choice.unsure)
+                            : STR(""));
+        put_threshold(&o, m);
         json_member_int(&o, "considered", m->choice.n_considered);
-        speak_candidates(&o, m->choice.candidates, m->choice.n_candidates,
-                         SPEAK_BRIEF);
+        speak_candidates(&o, m->choice.candidates, n, SPEAK_BRIEF);
         json_key(&o, STR("note"));
         if (m->known.no_vector.text[0])
             json_put_str(&o, str_of(m->known.no_vector.text));

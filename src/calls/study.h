@@ -12,9 +12,11 @@ struct study_kind {
     struct str name;
     const char *const *columns; /* NULL: it is many tables */
     void (*write)(struct open *o, struct sheet *s);
-    int64_t span_ms; /* of a row, where there is one for each time */
-    bool is_replay;  /* of what other thresholds would have made of them */
-    bool is_of_one;  /* of those by `at`, and of no others */
+    int64_t span_ms;  /* of a row, where there is one for each time */
+    bool is_replay;   /* of what other thresholds would have made of them */
+    bool is_of_one;   /* of those by `at`, and of no others */
+    bool is_of_alpha; /* of what other values of alpha would have made */
+    bool is_without;  /* they are decided again without each of their signals */
 };
 
 struct study {

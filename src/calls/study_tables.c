@@ -44,8 +44,9 @@ static void put_figures(struct sheet *s, const struct figures *f)
 }
 
 static const char *const summary_columns[] = {
-    FIGURES,  "explored", "explicit", "prefix",   "sticky",  "binding",
-    "intent", "semantic", "default",  "first_ms", "last_ms", NULL,
+    FIGURES,    "explored", "explicit", "prefix",  "sticky",
+    "binding",  "intent",   "semantic", "default", "none",
+    "first_ms", "last_ms",  NULL,
 };
 
 static void write_summary(struct open *o, struct sheet *s)
@@ -97,7 +98,7 @@ static void write_types(struct open *o, struct sheet *s)
 }
 
 static const char *const gap_columns[] = {
-    "type",       "name",          "decisions", "to_default",
+    "type",       "name",          "decisions", "to_default", "refused",
     "best_score", "nearest_agent", "samples",   NULL};
 
 static void write_gaps(struct open *o, struct sheet *s)
@@ -112,8 +113,12 @@ static void write_gaps(struct open *o, struct sheet *s)
         put_type_name(o, s, list[i].type);
         sheet_int(s, list[i].n);
         sheet_int(s, list[i].n_default);
-        sheet_real(s, list[i].best_sum / (double)list[i].n);
-        sheet_str(s, list[i].nearest);
+        sheet_int(s, list[i].n_refused);
+        if (list[i].n_compared)
+            sheet_real(s, list[i].best_sum / (double)list[i].n_compared);
+        else
+            sheet_none(s);
+        sheet_str_or_none(s, list[i].nearest);
         sheet_strs(s, list[i].samples, list[i].n_samples, true);
     }
 }
@@ -199,6 +204,30 @@ static void write_thresholds(struct open *o, struct sheet *s)
     }
 }
 
+static const char *const alpha_columns[] = {
+    "alpha",     "confident", "unsure", "out_of_scope", "same",    "changed",
+    "to_nobody", "better",    "worse",  "as_bad",       "was_bad", "unknown",
+    "not_known", NULL};
+
+static void write_alphas(struct open *o, struct sheet *s)
+{
+    const struct alpha_row *rows = thresholds_alphas(o->study->thresholds);
+
+    for (int i = 0; o->study->n_read && i < ALPHAS; i++) {
+        sheet_row(s);
+        sheet_real(s, decision_alphas[i]);
+        sheet_int(s, rows[i].by_band[BAND_CONFIDENT]);
+        sheet_int(s, rows[i].by_band[BAND_UNSURE]);
+        sheet_int(s, rows[i].by_band[BAND_OUT_OF_SCOPE]);
+        sheet_int(s, rows[i].same);
+        sheet_int(s, rows[i].changed);
+        sheet_int(s, rows[i].to_nobody);
+        for (int h = 0; h < N_HINDSIGHTS; h++)
+            sheet_int(s, rows[i].by_hindsight[h]);
+        sheet_int(s, rows[i].unsaid);
+    }
+}
+
 static const char *const change_columns[] = {
     "id",         "at_ms", "text",     "best_score", "from",
     "from_layer", "to",    "to_layer", "outcome",    NULL};
@@ -215,7 +244,7 @@ static void write_changes(struct open *o, struct sheet *s)
         sheet_int(s, c->at_ms);
         sheet_str(s, c->text);
         sheet_real(s, c->score);
-        sheet_str(s, c->from);
+        sheet_str_or_none(s, c->from);
         sheet_str(s, layer_name(c->from_layer));
         sheet_str_or_none(s, c->to);
         sheet_str_or_none(s,
@@ -231,15 +260,23 @@ static const struct study_kind kinds[] = {
     {.name = {"agents", 6}, agent_columns, write_agents},
     {.name = {"types", 5}, type_columns, write_types},
     {.name = {"gaps", 4}, gap_columns, write_gaps},
-    {.name = {"signals", 7}, signal_columns, write_signals},
-    {.name = {"keywords", 8}, keyword_columns, write_keywords},
+    {.name = {"signals", 7}, signal_columns, write_signals, .is_without = true},
+    {.name = {"keywords", 8},
+     keyword_columns,
+     write_keywords,
+     .is_without = true},
     {.name = {"hours", 5}, time_columns, write_times, .span_ms = HOUR_MS},
     {.name = {"days", 4}, time_columns, write_times, .span_ms = 24 * HOUR_MS},
-    {.name = {"all", 3}},
+    {.name = {"all", 3}, .is_without = true},
     {.name = {"thresholds", 10},
      threshold_columns,
      write_thresholds,
      .is_replay = true},
+    {.name = {"alphas", 6},
+     alpha_columns,
+     write_alphas,
+     .is_replay = true,
+     .is_of_alpha = true},
     {.name = {"changes", 7},
      change_columns,
      write_changes,
@@ -248,8 +285,8 @@ static const struct study_kind kinds[] = {
 };
 
 const char study_names[] = "there is summary, agents, types, gaps, signals, "
-                           "keywords, hours, days, all, thresholds and "
-                           "changes";
+                           "keywords, hours, days, all, thresholds, alphas "
+                           "and changes";
 
 const struct study_kind *study_kind_of(struct str name)
 {

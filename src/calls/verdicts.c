@@ -2,13 +2,30 @@
  * it was right. The decision is read, what is said goes into a tx that is good
  * only for what was read, and where somebody else was first it is read again.
  *
+ * Where the decision has no vector of the model in use (an agent was named, a
+ * rule or habit chose it) its text is embedded now, or similar texts would
+ * learn nothing from it. Without a vector the verdict counts for this very text
+ * alone, and the answer says so.
+ *
  * An override also gives the conversation to the agent that is named, if it is
- * still with the one that this decision is about; nothing is sent again. */
+ * still with the one that this decision is about. A delivered message is
+ * not sent again. A message that was refused can be sent on with the override:
+ * once, as a new message of its requester to the agent that is named.
+ *
+ *     read -> override -> (commit) -> walk_message -> the task's id into the
+ *                                     decision -> (commit) -> answer
+ *
+ * An idempotency key made of the decision's id holds the gap between the two
+ * commits: a call that is repeated after a crash finds the task of the first.
+ */
 #include "calls/internal.h"
+#include "calls/share.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "choose/choose.h"
 #include "lessons/lessons.h"
 
@@ -16,6 +33,7 @@ enum {
     TRIES = 4,
     DECISION_BYTES = 1024 * 1024, /* of one, taken apart */
     FEED_DATA_MAX = 4096,
+    UTF8_LONGEST = 4, /* bytes of a character */
 };
 
 struct call_word {
@@ -28,7 +46,16 @@ struct call_word {
     char agent[AGENT_NAME_MAX + 1];
     char comment[SPEAK_COMMENT_MAX + 1];
     unsigned tries_left;
-    bool gives;                    /* the conversation, to `agent` */
+    bool sends;          /* the message, to `agent` */
+    bool is_recorded;    /* the word is new */
+    struct id task_id;   /* that the message became */
+    bool is_sent_before; /* perhaps to another agent */
+    bool gives;          /* the conversation, to `agent` */
+    bool is_embedded;    /* as far as it can be */
+    uint64_t embedding;  /* on its way; zero: none is */
+    uint8_t *vector;     /* packed; owned; NULL: none */
+    size_t vector_bytes;
+    struct why no_vector;          /* why there is none; else empty */
     char from[AGENT_NAME_MAX + 1]; /* who had it */
 };
 
@@ -41,7 +68,16 @@ void word_free(struct call_word *w)
     if (w->has_tx)
         tx_fini(&w->tx);
     arena_fini(&w->arena);
+    free(w->vector);
     free(w);
+}
+
+void word_quiet(struct open *o)
+{
+    if (!o->word || !o->word->embedding)
+        return;
+    embed_cancel(o->calls->embeds[0], o->word->embedding);
+    o->word->embedding = 0;
 }
 
 static void again(struct open *o)
@@ -62,7 +98,7 @@ static void again(struct open *o)
 
 /* The answer: what is so now. */
 
-static void answer(struct open *o, bool is_recorded)
+static void answer(struct open *o)
 {
     const struct call_word *w = o->word;
     struct json_out out = json_out(&o->calls->body);
@@ -73,15 +109,125 @@ static void answer(struct open *o, bool is_recorded)
 
     json_open(&out, '{');
     json_member_text(&out, "decision_id", str_of(w->d.id.text));
-    json_member_text(&out, "agent", w->d.agent);
+    json_member_str(&out, "agent", w->d.agent);
     json_member_text(&out, "verdict", verdict_name(w->verdict));
     json_member_str(&out, "overridden_to", to);
     json_member_text(&out, "conversation_id", w->d.conversation_id);
     json_member_bool(&out, "switched", w->gives);
-    json_member_bool(&out, "recorded", is_recorded);
+    json_member_bool(&out, "recorded", w->is_recorded);
+    if (w->is_recorded && w->no_vector.text[0])
+        json_member_text(&out, "note", str_of(w->no_vector.text));
+    if (w->sends) {
+        json_member_text(&out, "task_id", str_of(w->task_id.text));
+        json_member_bool(&out, "sent", !w->is_sent_before);
+    }
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, 200);
+}
+
+/* Sending on. */
+
+/* The task is there whatever becomes of this: where it cannot be written the
+ * key finds the task, for as long as keys are kept. */
+static void on_linked(struct tx *tx, void *ctx)
+{
+    struct open *o = ctx;
+
+    (void)tx;
+    if (open_back(o))
+        answer(o);
+}
+
+static void on_sent(struct msg *m, void *ctx)
+{
+    struct open *o = ctx;
+    struct call_word *w = o->word;
+    struct tx_op *op;
+
+    if (!open_back(o)) {
+        msg_free(m);
+        return;
+    }
+    if (m->err) {
+        refuse_message(o, m);
+        msg_free(m);
+        return;
+    }
+    w->task_id = m->task.id;
+    w->is_sent_before = m->task.is_repeat; /* by a call that was faster */
+    msg_free(m);
+    if (w->has_tx)
+        tx_fini(&w->tx);
+    tx_init(&w->tx);
+    w->has_tx = true;
+    op = tx_update(&w->tx, &decision_table);
+    tx_if(op, DECISION_ID, IS, value_text(str_of(w->d.id.text)));
+    tx_if(op, DECISION_TASK_ID, IS, value_null());
+    tx_set(op, DECISION_TASK_ID, value_text(str_of(w->task_id.text)));
+    tx_set(op, DECISION_TURN, value_int(1));
+    open_out(o);
+    store_submit(o->calls->store, &w->tx, on_linked, o);
+}
+
+/* The decision alone is what the key stands for: a second call that names
+ * another agent finds the first one's task. */
+static enum err write_message(struct msg *m, const struct call_word *w)
+{
+    struct arena *a = &m->arena;
+    struct str source = w->d.source.n ? w->d.source : STR("{}");
+    char key[64];
+
+    snprintf(key, sizeof(key), "override/%s", w->d.id.text);
+    m->call.priority = PRIORITY_NORMAL;
+    m->call.metadata = STR("{}");
+    if (!arena_keep(a, w->d.text, &m->call.text) ||
+        !arena_keep(a, str_of(w->agent), &m->call.executor) ||
+        !arena_keep(a, w->d.conversation_id, &m->call.conversation_id) ||
+        !arena_keep(a, source, &m->call.source) ||
+        !arena_keep(a, str_of(key), &m->call.idempotency_key))
+        return ERR_NOMEM;
+    return share_hash(m, str_of(key));
+}
+
+static void send_on(struct open *o)
+{
+    struct call_word *w = o->word;
+    struct msg *m;
+
+    w->task_id = w->d.task_id;
+    w->is_sent_before = w->task_id.text[0] != '\0';
+    if (!w->sends || w->task_id.text[0]) {
+        answer(o);
+        return;
+    }
+    m = msg_new(&o->caller, loop_wall_ms(o->calls->loop));
+    if (!m || write_message(m, w) != OK) {
+        msg_free(m);
+        open_refuse(o, ERR_NOMEM, STR(""), STR(""));
+        return;
+    }
+    open_out(o);
+    walk_message(o->calls->walk, m, on_sent, o);
+}
+
+/* Whether the message can be sent on at all; empty: it can. A text that fills
+ * the record may have been cut there, in the middle of a character too. */
+static struct str unsendable(const struct open *o, enum err *e)
+{
+    const struct call_word *w = o->word;
+
+    *e = ERR_BAD_REQUEST;
+    if (w->d.layer != LAYER_NONE)
+        return STR("the message was delivered; send it again with the agent as "
+                   "executor.name");
+    if (w->d.text.n > DECISION_TEXT_MAX - UTF8_LONGEST)
+        return STR("the message is longer than what a decision keeps of it; "
+                   "send it again with the agent as executor.name");
+    *e = ERR_NOT_ALLOWED;
+    if (!str_eq(w->d.requester, caller_name(&o->caller)))
+        return STR("only the user who sent the message can send it on");
+    return STR("");
 }
 
 static void on_written(struct tx *tx, void *ctx)
@@ -91,7 +237,7 @@ static void on_written(struct tx *tx, void *ctx)
     if (!open_back(o))
         return;
     if (tx->result == TX_COMMITTED)
-        answer(o, true);
+        send_on(o);
     else if (tx->result == TX_GUARD_FAILED)
         again(o);
     else
@@ -148,9 +294,14 @@ static void give_conversation(struct open *o)
               str_of(w->agent));
 }
 
-/* Whether it was said before, word for word. */
-static bool is_known(const struct call_word *w)
+/* Whether it was said before, word for word. What was said before a void may be
+ * voided, so it may be said again. */
+static bool is_known(const struct open *o)
 {
+    const struct call_word *w = o->word;
+
+    if (w->d.at_ms <= lessons_voided_ms(o->calls->lessons))
+        return false;
     if (w->verdict == VERDICT_NEGATIVE && w->agent[0])
         return str_eq_nocase(w->d.overridden_to, str_of(w->agent));
     return w->d.verdict == w->verdict &&
@@ -167,15 +318,22 @@ static void submit(struct open *o)
         .verdict = w->verdict,
         .by = caller_name(&o->caller),
         .at_ms = loop_wall_ms(o->calls->loop),
+        .vector = {(const char *)w->vector, w->vector_bytes},
     };
+    struct embed_stamp stamp = {.dims = 0};
 
-    if (is_known(w) && !w->gives) {
-        answer(o, false);
+    if (w->vector) {
+        stamp = embed_stamp(o->calls->embeds[0]);
+        word.model_hash = str_of(stamp.hash);
+    }
+    w->is_recorded = !is_known(o) || w->gives;
+    if (!w->is_recorded) {
+        send_on(o);
         return;
     }
     tx_init(&w->tx);
     w->has_tx = true;
-    if (!is_known(w)) {
+    if (!is_known(o)) {
         lessons_append(o->calls->lessons, &w->tx, &word);
         tell_feed(o,
                   word.right.n ? STR("decision.overridden")
@@ -186,6 +344,113 @@ static void submit(struct open *o)
         give_conversation(o);
     open_out(o);
     store_submit(o->calls->store, &w->tx, on_written, o);
+}
+
+/* The vector. */
+
+static void read_conversation(struct open *o);
+
+static void go_on(struct open *o)
+{
+    struct call_word *w = o->word;
+
+    w->is_embedded = true;
+    if (w->is_override && w->d.conversation_id.n)
+        read_conversation(o);
+    else
+        submit(o);
+}
+
+static void go_on_without(struct open *o, const char *because)
+{
+    (void)why_err(&o->word->no_vector, OK,
+                  "recorded for this very text; similar texts learn nothing "
+                  "from it, because its meaning could not be computed: %s",
+                  because);
+    go_on(o);
+}
+
+static void take_vector(struct open *o, const float *v, uint32_t dims)
+{
+    struct call_word *w = o->word;
+    size_t n = vec_packed_bytes(dims);
+
+    w->vector = FAULT("calls.vector") || !dims ? NULL : malloc(n);
+    if (w->vector && vec_pack(v, dims, w->vector)) {
+        w->vector_bytes = n;
+        go_on(o);
+        return;
+    }
+    free(w->vector);
+    w->vector = NULL;
+    go_on_without(o, "there is nothing in this text that the model knows");
+}
+
+static void on_vector(void *ctx, uint64_t id, enum err e,
+                      const struct embed_result *result, const struct why *why)
+{
+    struct open *o = ctx;
+
+    (void)id;
+    (void)why; /* the provider's own words are the operator's */
+    o->word->embedding = 0;
+    loop_timer_cancel(o->calls->loop, &o->timer);
+    if (e == ERR_STOPPING)
+        open_refuse(o, e, STR(""), STR(""));
+    else if (e)
+        go_on_without(o, err_row(e)->wording);
+    else
+        take_vector(o, result->vectors, result->stamp.dims);
+}
+
+static void on_late_vector(struct timer *t)
+{
+    struct open *o = LIST_OF(t, struct open, timer);
+
+    word_quiet(o);
+    go_on_without(o, "the model took too long");
+}
+
+static void wait_for_vector(struct open *o, struct embed *embed,
+                            struct str text)
+{
+    struct calls *c = o->calls;
+    int64_t most_ms = c->settings.vector_timeout_ms;
+    enum err e = embed_start(embed, &text, 1, EMBED_QUERY, on_vector, o,
+                             &o->word->embedding, NULL);
+
+    if (e) {
+        o->word->embedding = 0;
+        go_on_without(o, err_row(e)->wording);
+        return;
+    }
+    o->timer.fire = on_late_vector;
+    if (most_ms && loop_timer_set(c->loop, &o->timer, most_ms) != OK) {
+        word_quiet(o);
+        go_on_without(o, err_row(ERR_NOMEM)->wording);
+    }
+}
+
+/* The decision's vector may be from a model that is no longer in use. */
+static void embed_text(struct open *o)
+{
+    struct call_word *w = o->word;
+    struct embed *embed = o->calls->n_embeds ? o->calls->embeds[0] : NULL;
+    struct str text = lessons_text(&w->d);
+    struct embed_stamp stamp = {.dims = 0};
+    float v[EMBED_DIMS_MAX];
+
+    if (embed)
+        stamp = embed_stamp(embed);
+    if (w->is_embedded || is_known(o) || !text.n ||
+        (w->d.vector.n && str_eq(w->d.model_hash, str_of(stamp.hash))))
+        go_on(o);
+    else if (!embed)
+        go_on_without(o, "there is no model that could do it");
+    else if (embed_now(embed, text, EMBED_QUERY, v))
+        take_vector(o, v, embed_stamp(embed).dims);
+    else
+        wait_for_vector(o, embed, text);
 }
 
 /* Reading. */
@@ -251,8 +516,7 @@ static struct str contradiction(const struct call_word *w)
     bool is_same = str_eq_nocase(str_of(w->agent), w->d.agent);
 
     if (w->is_override && is_same && !w->d.overridden_to.n)
-        return STR("it went to that agent; POST …/feedback says that it was "
-                   "right");
+        return STR("it went to that agent; feedback says that it was right");
     if (w->is_override || !w->agent[0])
         return STR("");
     if (w->verdict == VERDICT_NEGATIVE && is_same)
@@ -282,9 +546,12 @@ static void on_decision(struct open *o)
         open_refuse(o, e == ERR_SYNTAX ? ERR_INTERNAL : e, STR(""), STR(""));
         return;
     }
+    e = ERR_BAD_REQUEST;
     wrong = contradiction(w);
+    if (!wrong.n && w->sends)
+        wrong = unsendable(o, &e);
     if (wrong.n) {
-        open_refuse(o, ERR_BAD_REQUEST, wrong, STR(""));
+        open_refuse(o, e, wrong, STR(""));
         return;
     }
     /* Back to where it went first: it was right after all. */
@@ -292,10 +559,7 @@ static void on_decision(struct open *o)
         w->verdict = str_eq_nocase(str_of(w->agent), w->d.agent)
                          ? VERDICT_POSITIVE
                          : VERDICT_NEGATIVE;
-    if (w->is_override && w->d.conversation_id.n)
-        read_conversation(o);
-    else
-        submit(o);
+    embed_text(o);
 }
 
 static void read_decision(struct open *o)
@@ -319,6 +583,7 @@ static struct call_word *word_new(const struct speak_word *said,
     arena_init(&w->arena, DECISION_BYTES);
     w->is_override = is_override;
     w->verdict = said->verdict;
+    w->sends = said->sends;
     w->tries_left = TRIES;
     if (agent.n)
         memcpy(w->agent, agent.p, agent.n);

@@ -45,7 +45,12 @@ static struct choose_settings own_settings(const struct decision *d)
     const struct decision_rules *r = &d->rules;
     struct choose_settings s = {
         .weights = d->weights,
+        .is_auto = r->is_auto,
         .threshold = r->threshold,
+        .is_centred = r->is_centred,
+        .alpha = r->alpha,
+        .unsure = r->unsure,
+        .is_seed = r->is_seed,
         .text_blend = r->text_blend,
         .explore = r->explore,
         .close_margin = r->close_margin,
@@ -64,17 +69,32 @@ static struct choose_settings own_settings(const struct decision *d)
     return s;
 }
 
+/* A binding that names an agent which is not there refuses the message. Then
+ * the layer behind the bindings was never asked. */
+static bool was_bound(const struct decision *d)
+{
+    bool is_unknown = d->executor.n && !was_off(d, LAYER_EXPLICIT);
+    bool was_scored = d->n_candidates ? d->band != BAND_NOT_ASKED
+                                      : d->threshold == d->rules.threshold;
+
+    return d->layer == LAYER_BINDING ||
+           (d->layer == LAYER_NONE && !is_unknown && !was_scored &&
+            !was_off(d, LAYER_SEMANTIC));
+}
+
 /* The bindings are not in the record, but what they said is. */
 static void take_bound(struct again *g)
 {
     struct choose_settings *s = &g->settings;
 
-    g->takes_bound = g->d->layer == LAYER_BINDING && !s->is_off[LAYER_BINDING];
+    g->takes_bound = was_bound(g->d) && !s->is_off[LAYER_BINDING];
     s->is_off[LAYER_BINDING] = true;
     if (!g->takes_bound)
         return;
     s->is_off[LAYER_SEMANTIC] = s->is_off[LAYER_DEFAULT] = true;
-    s->is_off[LAYER_INTENT] |= s->intent.overrides != INTENT_OVER_BINDINGS;
+    s->is_off[LAYER_INTENT] |=
+        s->intent.overrides != INTENT_OVER_BINDINGS ||
+        (g->d->n_candidates && g->d->candidates->is_taught);
 }
 
 /* Who is there. */
@@ -121,9 +141,10 @@ static enum err cast_fill(struct cast *c, struct again *g)
     static const uint64_t seed[2] = {1, 2};
     const struct decision *d = g->d;
     bool has_gone = was_silent(d, LAYER_STICKY);
+    bool is_unknown = was_silent(d, LAYER_EXPLICIT); /* the executor it names */
     const struct str others[] = {
         d->agent,
-        d->executor,
+        is_unknown ? (struct str){0} : d->executor,
         d->stuck_to,
         g->settings.default_agent, /* named only where it was seen */
         g->is_own ? (struct str){0} : bound(g),
@@ -158,7 +179,8 @@ static bool had_nobody(const struct decision *d)
     switch ((int)d->layer) {
     case LAYER_BINDING: return asks_intent && d->rules.intent_is_over_bindings;
     case LAYER_SEMANTIC: return true;
-    case LAYER_DEFAULT: return asks_intent || !was_off(d, LAYER_SEMANTIC);
+    case LAYER_DEFAULT:
+    case LAYER_NONE: return asks_intent || !was_off(d, LAYER_SEMANTIC);
     default: return false;
     }
 }
@@ -202,6 +224,18 @@ static bool fill_text(struct again *g)
     return true;
 }
 
+/* The skill that the sender named: the record has one skill, and the layers
+ * that compare agents choose that of the candidate. */
+static struct str given_skill(const struct decision *d)
+{
+    if (d->layer == LAYER_INTENT || d->layer == LAYER_SEMANTIC)
+        for (size_t i = 0; i < d->n_candidates; i++)
+            if (str_eq_nocase(d->candidates[i].agent, d->agent) &&
+                str_eq(d->candidates[i].skill, d->skill))
+                return (struct str){0};
+    return d->skill;
+}
+
 static enum err fill(struct again *g)
 {
     const struct decision *d = g->d;
@@ -210,6 +244,7 @@ static enum err fill(struct again *g)
     if (!fill_text(g))
         return ERR_NOMEM;
     m->call.executor = d->executor;
+    m->call.skill = given_skill(d);
     m->call.source = d->source;
     m->call.conversation_id = d->conversation_id;
     m->known.has_conversation = true;
@@ -224,6 +259,15 @@ static enum err fill(struct again *g)
 
 /* The answer. */
 
+/* The reason of a refusal also tells what could not be fetched then, and how
+ * many agents could not be reached. The record does not have that, so its words
+ * stand. */
+static bool keeps_reason(const struct again *g)
+{
+    return g->is_own && g->d->layer == LAYER_NONE &&
+           g->m->choice.layer == LAYER_NONE;
+}
+
 static enum err answer(const struct again *g, struct arena *a,
                        struct decision *out)
 {
@@ -232,14 +276,17 @@ static enum err answer(const struct again *g, struct arena *a,
     *out = *g->d;
     out->layer = m->choice.layer;
     out->agent = m->choice.agent;
-    out->skill = m->choice.skill;
-    out->reason = m->choice.reason;
+    out->skill = m->call.skill.n ? m->call.skill : m->choice.skill;
+    out->reason = keeps_reason(g) ? g->d->reason : m->choice.reason;
     out->score = m->choice.score;
     out->margin = m->choice.margin;
     out->is_explored = m->choice.is_explored;
+    out->band = m->choice.band;
+    out->is_by_example = m->choice.is_by_example;
+    out->is_unsure = m->choice.is_unsure;
     out->threshold = m->choice.layer == LAYER_INTENT
                          ? g->settings.intent.threshold
-                         : g->settings.threshold;
+                         : m->choice.threshold;
     return arena_keep(a, out->agent, &out->agent) &&
                    arena_keep(a, out->skill, &out->skill) &&
                    arena_keep(a, out->reason, &out->reason)
@@ -258,11 +305,15 @@ static enum err decide(struct again *g, const struct agents *agents,
 
     if (e == ERR_NO_ROUTE && g->takes_bound) {
         *out = *g->d;
-        return OK;
+        return out->layer == LAYER_NONE ? ERR_NO_ROUTE : OK;
     }
+    if (e == ERR_NOMEM || (!e && g->m->choice.needs))
+        return e ? e : ERR_NOT_FOUND;
     if (e)
-        return e == ERR_NOMEM ? e : ERR_NO_ROUTE;
-    return g->m->choice.needs ? ERR_NOT_FOUND : answer(g, a, out);
+        g->m->choice.layer = LAYER_NONE; /* whatever it was refused with */
+    if (answer(g, a, out))
+        return ERR_NOMEM;
+    return e ? ERR_NO_ROUTE : OK;
 }
 
 static enum err run(struct again *g, const struct agents *agents,

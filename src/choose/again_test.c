@@ -26,11 +26,20 @@ static struct row row_of(const struct tx *tx, struct value *values)
     return (struct row){.values = values};
 }
 
+/* By other settings than its own a refusal is said in other words: how many
+ * agents could not be reached is not in the record. */
+static void keep_words(const struct decision *d, struct decision *again)
+{
+    if (d->layer == LAYER_NONE && again->layer == LAYER_NONE)
+        again->reason = d->reason;
+}
+
 TEST(a_record_decides_itself_again)
 {
     int n = rounds(4000, 500 * 1000), n_by_layer[N_LAYERS] = {0};
     struct value values[N_DECISION_COLUMNS];
     struct decision d, back, again;
+    struct choose_settings seen;
     struct arena a;
     struct row row;
     struct tx tx;
@@ -45,18 +54,25 @@ TEST(a_record_decides_itself_again)
         row = row_of(&tx, values);
         arena_reset(&a);
         CHECK_INT(decision_from_row(&a, &row, &back), OK);
-        CHECK_INT(choose_again(NULL, NULL, &back, &a, &again), OK);
+        CHECK_INT(choose_again(NULL, NULL, &back, &a, &again), made_with(&d));
         check_same_answer(&d, &again);
-        CHECK_INT(choose_again(&stage.settings, NULL, &back, &a, &again), OK);
-        check_same_answer(&d, &again);
+        if (!made_by_missing(&d)) {
+            seen = stage.settings;
+            seen.default_agent = d.rules.default_agent;
+            CHECK_INT(choose_again(&seen, NULL, &back, &a, &again),
+                      made_with(&d));
+            keep_words(&d, &again);
+            check_same_answer(&d, &again);
+        }
         CHECK_INT(choose_again(&stage.settings, &stage.all, &back, &a, &again),
-                  OK);
+                  made_with(&d));
+        keep_words(&d, &again);
         check_same_answer(&d, &again);
         tx_fini(&tx);
         stage_close();
     }
     arena_fini(&a);
-    for (int l = LAYER_EXPLICIT; l < N_LAYERS; l++)
+    for (int l = LAYER_EXPLICIT; l < LAYER_NONE; l++)
         if (n_by_layer[l] < n / 100)
             T_FAIL("only %d of %d by %s", n_by_layer[l], n,
                    layer_name((enum layer)l).p);
@@ -132,6 +148,37 @@ static struct decision decided(const char *const *names, const double *scores,
 
 static const char *const three[] = {"cook", "coder", "lawyer"};
 static const double clear[] = {.2, .6, .4};
+
+/* Of every layer: the sender's word is in the record, and stays what it is
+ * when it is decided again. */
+TEST(a_skill_that_was_given_is_the_decisions)
+{
+    struct decision d, again;
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    d = decided(three, clear, 3);
+    stage_candidate("coder")->skill = STR("build");
+    CHECK_INT(stage_ask(), OK);
+    choose_decision(&stage.view, stage.m, &d);
+    CHECK_STR(d.skill, "build");
+    stage.m->call.skill = STR("debug");
+    CHECK_INT(stage_ask(), OK);
+    choose_decision(&stage.view, stage.m, &d);
+    CHECK_INT(d.layer, LAYER_SEMANTIC);
+    CHECK_STR(d.skill, "debug");
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &again), OK);
+    check_same_answer(&d, &again);
+    stage.m->call.executor = STR("cook");
+    CHECK_INT(stage_ask(), OK);
+    choose_decision(&stage.view, stage.m, &d);
+    CHECK_INT(d.layer, LAYER_EXPLICIT);
+    CHECK_STR(d.skill, "debug");
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &again), OK);
+    check_same_answer(&d, &again);
+    arena_fini(&a);
+    stage_close();
+}
 
 TEST(other_settings_decide_otherwise)
 {
@@ -228,6 +275,57 @@ TEST(a_bit_that_is_lost_is_seen)
     stage_close();
 }
 
+TEST(a_refusal_decides_itself_again_and_other_settings_deliver_it)
+{
+    struct decision d, out;
+    struct choose_settings other;
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    stage_open("cook", "coder");
+    stage_text("please sort my invoices");
+    stage_score("cook", .2);
+    stage_score("coder", .1);
+    CHECK_INT(stage_ask(), ERR_NO_ROUTE);
+    choose_decision(&stage.view, stage.m, &d);
+    CHECK_INT(d.layer, LAYER_NONE);
+    CHECK(!d.agent.n && d.reason.n && d.n_candidates == 2 && !d.margin);
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &out), ERR_NO_ROUTE);
+    check_same_answer(&d, &out);
+    other = stage.settings;
+    other.threshold = .15;
+    CHECK_INT(choose_again(&other, NULL, &d, &a, &out), OK);
+    CHECK_STR(out.agent, "cook");
+    other.threshold = .25;
+    CHECK_INT(choose_again(&other, NULL, &d, &a, &out), ERR_NO_ROUTE);
+    CHECK_INT(out.layer, LAYER_NONE);
+    arena_fini(&a);
+    stage_close();
+}
+
+/* That an executor is named in a record does not say that it was there. */
+TEST(a_refusal_of_an_unknown_executor_decides_itself_again)
+{
+    struct decision d, out;
+    struct arena a;
+
+    arena_init(&a, 1 << 20);
+    stage_open("cook", "coder");
+    stage_text("please sort my invoices");
+    stage.m->call.executor = STR("kook");
+    CHECK_INT(stage_ask(), ERR_AGENT_NOT_FOUND);
+    choose_decision(&stage.view, stage.m, &d);
+    CHECK_INT(d.layer, LAYER_NONE);
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &out), ERR_NO_ROUTE);
+    check_same_answer(&d, &out);
+    /* The control: by the agents there are now, one of which has the name. */
+    stage_add("kook");
+    CHECK_INT(choose_again(&stage.settings, &stage.all, &d, &a, &out), OK);
+    CHECK_STR(out.agent, "kook");
+    arena_fini(&a);
+    stage_close();
+}
+
 /* A record of somebody else's making: any answer, but an answer. */
 TEST(a_record_that_makes_no_sense_is_survived)
 {
@@ -296,7 +394,9 @@ TEST(what_decides_alike_has_one_version)
     b.intent.is_on = true;
     CHECK(!is_same_version(&a, &b));
     b = a;
-    b.threshold += 1e-15;
+    b.threshold += 1e-15; /* of a threshold that cutoffs stand in for */
+    CHECK(is_same_version(&a, &b));
+    a.is_auto = b.is_auto = false;
     CHECK(!is_same_version(&a, &b));
     b = a;
     b.explore = -0.0;
@@ -398,7 +498,7 @@ static void check_rows(const struct query *q, const int *numbers, int n)
         arena_reset(&a);
         CHECK_INT(decision_from_row(&a, row, &back), OK);
         CHECK_INT(make_decision((uint64_t)numbers[i], &d), OK);
-        CHECK_INT(choose_again(NULL, NULL, &back, &a, &again), OK);
+        CHECK_INT(choose_again(NULL, NULL, &back, &a, &again), made_with(&d));
         check_same_answer(&d, &again);
         CHECK_STR(str_of(again.id.text), d.id.text);
         stage_close();

@@ -96,6 +96,15 @@ enum err choose_nobody(const struct choose_view *v, struct msg *m,
     return e ? e : near_say(&near, name, &m->why);
 }
 
+enum err choose_refused(struct msg *m, enum err e)
+{
+    if (!keep_reason(m, m->why.text))
+        return ERR_NOMEM;
+    m->choice.layer = LAYER_NONE;
+    m->choice.needs = NEEDS_NOTHING;
+    return e;
+}
+
 struct layer_row {
     enum layer layer;
     choose_layer *ask;
@@ -156,8 +165,11 @@ enum err choose_agent(const struct choose_view *v, struct msg *m)
         e = rows[i].ask(v, m);
         if (!e && !m->choice.needs)
             m->choice.layer = rows[i].layer;
+        if (e == ERR_AGENT_NOT_FOUND)
+            return choose_refused(m, e);
         if (e != ERR_NO_ROUTE)
             return e ? e : say_gone(v, m);
+        m->choice.margin = 0; /* it is the chosen agent's, and there is none */
     }
     return choose_no_route(v, m);
 }
@@ -169,7 +181,10 @@ struct choose_settings choose_defaults(void)
                     .performance = 0.20,
                     .keyword = 0.15,
                     .recency = 0.05},
+        .is_auto = true,
+        .is_centred = true,
         .threshold = 0.30,
+        .alpha = 0.2,
         .text_blend = 0.25,
         .recency_ms = INT64_C(48) * 3600 * 1000,
         .close_margin = 0.05,

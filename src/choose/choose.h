@@ -34,7 +34,15 @@ enum choose_overrides { INTENT_OVER_DEFAULT, INTENT_OVER_BINDINGS };
 struct choose_settings {
     bool is_off[N_LAYERS];
     struct signal_weights weights;
-    double threshold;    /* routing.threshold: of semantic scores */
+    bool is_auto;     /* routing.threshold is "auto": cutoffs come from the
+                       * cards' levels (cutoff.c) */
+    bool is_centred;  /* `semantic` counts from the card's median: of auto, for
+                       * the models that we ship */
+    double threshold; /* else: of semantic scores */
+    double alpha;     /* of auto: how many of the texts that are out of
+                       * scope become confident choices, at most */
+    enum unsure_policy unsure; /* routing.unsure */
+    bool is_seed;        /* routing.preset "seed": no discounts, no trust */
     double text_blend;   /* routing.textBlend: of text in `semantic` */
     int64_t recency_ms;  /* routing.recencyMs: until recency is zero */
     double explore;      /* routing.explore: how often a close runner-up gets
@@ -76,10 +84,58 @@ MUST_USE enum err choose_turn(const struct choose_view *v, struct msg *m);
 /* The semantic score of a candidate from its signals. */
 double choose_score(const struct signal_weights *w, const struct signals *s);
 
+/* The cutoffs of candidates on the scale of `semantic`, by the rules of their
+ * decision: fills in floor, low and lead. (cutoff.c) */
+void choose_cutoffs(const struct decision_rules *r, struct candidate *list,
+                    size_t n);
+
+/* The band of a candidate whose cutoffs are there. */
+enum band choose_band(const struct decision_rules *r,
+                      const struct candidate *c);
+
+/* The settings for a text that has no vector: words, which then are all of
+ * `semantic`, and keywords share what the two had, and the others keep theirs.
+ * A weight of zero stays zero; the preset "seed" changes nothing. */
+struct choose_settings choose_by_words(const struct choose_settings *s);
+
 /* Its `semantic` from cosine, text, learned and discount: the one place that
  * says how they are blended (semantic.c). */
 float choose_semantic(const struct choose_settings *settings,
-                      const struct signals *s);
+                      const struct signals *s, const struct card_level *level);
+
+/* The discount on `semantic` for a stranger: how much of its cosine and
+ * text is over, and what else. */
+float choose_discount(const struct choose_settings *settings, float cosine_over,
+                      float text_over, float other);
+
+/* Shares of strangers (share.c).
+ *
+ * Strangers are agents that the requester has no reason to trust. Where there
+ * are others, all strangers together get a bounded share of the first places of
+ * an org, whatever their cards say: about CHOOSE_SHARE of its messages. The
+ * org's members rate those that did well, which are strangers no longer.
+ *
+ * Counts are of the last few thousand messages of each org, and are forgotten
+ * when the server ends. Owns: its table, of a fixed size. */
+struct choose_shares;
+
+#define CHOOSE_SHARE 0.03
+
+enum {
+    CHOOSE_SHARES_MAX = 4096
+}; /* orgs; beyond, the one longest unheard of
+    * its neighbours is forgotten */
+
+/* NULL: memory is gone. */
+MUST_USE struct choose_shares *choose_shares_new(const uint64_t seed[2]);
+void choose_shares_free(struct choose_shares *s); /* NULL is fine */
+
+/* Whether strangers have had theirs; for m->known.is_share_spent. */
+bool choose_share_is_spent(const struct choose_shares *s, struct str org);
+
+/* The message was decided: by its first place. */
+void choose_share_count(struct choose_shares *s, struct str org,
+                        const struct msg *m);
 
 /* The place in the list of the binding that fits best; -1: none does. */
 int64_t choose_binding(const struct bindings *b, const struct source *s);
@@ -94,6 +150,9 @@ MUST_USE enum err choose_source_read(struct arena *a, struct str json,
  * the first COMMAND_MAX bytes of it, and these stand for it too. */
 enum { COMMAND_MAX = 32 };
 struct str choose_command(struct str agent, char out[AGENT_NAME_MAX + 1]);
+
+/* The text without the command that it begins with; without one, as it is. */
+struct str choose_behind_prefix(struct str text);
 
 /* Who "/word" stands for among those that are seen; NULL: nobody. */
 const struct agent *choose_by_command(const struct agents *agents,
@@ -198,7 +257,8 @@ MUST_USE enum err decision_from_row(struct arena *a, const struct row *r,
  * others: agent, skill, layer, score, margin, threshold and reason of *out,
  * strings in the arena; the rest is d's. `agents` are those there are now, or
  * NULL: those that the record names, and those that the other settings do.
- * ERR_NO_ROUTE: nobody would get it; ERR_NOT_FOUND: those settings ask for
+ * ERR_NO_ROUTE: no agent would get it, and *out is that refusal, of the layer
+ * `none`; ERR_NOT_FOUND: those settings ask for
  * something that nobody looked at then, the signals or the classifier's word;
  * ERR_NOMEM. (again.c) */
 MUST_USE enum err choose_again(const struct choose_settings *settings,
@@ -218,6 +278,18 @@ MUST_USE enum err choose_again_but(choose_change *change, void *ctx,
 MUST_USE enum err choose_sweep(const struct decision *d, struct arena *a,
                                struct decision_step out[DECISION_STEPS_MAX],
                                size_t *n);
+
+/* Decide a record again without each signal, otherwise by its own settings.
+ * Only decisions of the semantic layer can change. Strings are d's or in the
+ * arena. ERR_NOMEM. (other.c) */
+MUST_USE enum err choose_without(const struct decision *d, struct arena *a,
+                                 struct decision_other out[N_SIGNALS]);
+
+/* Whether alpha counted for a record: the semantic layer was asked, at
+ * "auto"; and if so, what it comes to by each of decision_alphas. ERR_NOMEM. */
+bool choose_has_alpha(const struct decision *d);
+MUST_USE enum err choose_alphas(const struct decision *d, struct arena *a,
+                                struct decision_other out[ALPHAS]);
 
 /* What choosing is told, as 16 hex digits: two settings that decide alike have
  * the same. (version.c) */

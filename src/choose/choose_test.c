@@ -27,9 +27,9 @@ TEST(nobody_named_is_no_route)
 {
     STAGE("echo");
     CHECK(ask("") == ERR_NO_ROUTE);
-    CHECK(stage_says("nobody is named to take this message; name an agent as "
-                     "executor.name (GET /api/agents lists those there are)"));
-    CHECK(!stage.m->choice.agent.n && !stage.m->choice.layer);
+    CHECK(stage_says("the message names no agent; name one as executor.name "
+                     "(GET /api/agents lists those there are)"));
+    CHECK(!stage.m->choice.agent.n && stage.m->choice.layer == LAYER_NONE);
     stage_leave();
 }
 
@@ -44,7 +44,9 @@ TEST(a_name_that_nobody_has_offers_the_nearest)
     CHECK_STR(stage.m->choice.nearest[0], "Echo");
     CHECK_STR(stage.m->choice.nearest[1], "ecks");
     CHECK_STR(stage.m->choice.nearest[2], "echo2");
-    CHECK(!stage.m->choice.agent.n && !stage.m->choice.layer);
+    CHECK(!stage.m->choice.agent.n);
+    CHECK_INT(stage.m->choice.layer, LAYER_NONE);
+    CHECK_STR(stage.m->choice.reason, stage.m->why.text);
     stage_leave();
 }
 

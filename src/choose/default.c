@@ -9,8 +9,10 @@ enum err choose_default(const struct choose_view *v, struct msg *m)
 
     if (!a || choose_is_self(v, a))
         return ERR_NO_ROUTE;
+    if (m->choice.band == BAND_UNSURE && choose_unsure(v) != UNSURE_DEFAULT)
+        return ERR_NO_ROUTE; /* the sender is to choose, or told no */
     return choose_take(m, a,
-                       "nothing spoke clearly for anybody else, and it is the "
+                       "nothing spoke clearly for another agent, and it is the "
                        "default agent");
 }
 
@@ -24,13 +26,31 @@ static const char *what_to_do(const struct choose_view *v)
            "agents.default set";
 }
 
-/* Where only the words were compared, a score says less, and why. */
+/* A record has no more than the discounts: a stranger's is whole once all of
+ * them have had their share. */
+static bool left_strangers_out(const struct msg *m)
+{
+    for (size_t i = 0; i < m->choice.n_candidates; i++)
+        if (m->choice.candidates[i].signals.discount >= 1)
+            return true;
+    return false;
+}
+
+/* Where only the words were compared, or agents were left out, the nearest one
+ * says less, and why. */
 static const char *what_was_missing(const struct msg *m, struct why *room)
 {
-    if (!m->known.no_vector.text[0])
+    const char *words = m->known.no_vector.text;
+    bool is_share_spent = left_strangers_out(m);
+
+    if (!*words && !is_share_spent)
         return "";
-    (void)why_err(room, OK, " (what it means could not be compared: %s)",
-                  m->known.no_vector.text);
+    (void)why_err(
+        room, OK, " (%s%s%s)", words, *words && is_share_spent ? "; " : "",
+        is_share_spent ? "agents of other orgs had their share of your org's "
+                         "messages and were left out: name one to send to it, "
+                         "and rate it"
+                       : "");
     return room->text;
 }
 
@@ -43,34 +63,64 @@ static double too_low(double score, double threshold)
     return score + 0.5 / DIGITS < threshold ? score : score - 0.5 / DIGITS;
 }
 
-enum err choose_no_route(const struct choose_view *v, struct msg *m)
+/* Say in words how near the nearest agent came. */
+static void say_nearest(const struct choose_view *v, struct msg *m,
+                        const struct candidate *best)
 {
-    const struct candidate *best = m->choice.candidates;
     struct why missing;
 
+    if (!v->settings->is_auto)
+        why_err(&m->why, ERR_NO_ROUTE,
+                "no agent fits this message: the best, \"%.*s\", has a score "
+                "of %.3f, and %.3f is needed%s; %s",
+                STR_ARG(best->agent),
+                too_low(best->score, v->settings->threshold),
+                v->settings->threshold, what_was_missing(m, &missing),
+                what_to_do(v));
+    else if (m->choice.band == BAND_UNSURE)
+        why_err(&m->why, ERR_NO_ROUTE,
+                "it is not clear which agent this message is for; the nearest "
+                "is \"%.*s\"%s; %s",
+                STR_ARG(best->agent), what_was_missing(m, &missing),
+                what_to_do(v));
+    else
+        why_err(&m->why, ERR_NO_ROUTE,
+                "no agent does what this message asks for; the nearest is "
+                "\"%.*s\"%s; %s",
+                STR_ARG(best->agent), what_was_missing(m, &missing),
+                what_to_do(v));
+}
+
+static void say_why(const struct choose_view *v, struct msg *m)
+{
     if (m->choice.n_candidates)
-        return why_err(&m->why, ERR_NO_ROUTE,
-                       "no agent fits this message: the best, \"%.*s\", has a "
-                       "score of %.3f, and %.3f is needed%s; %s",
-                       STR_ARG(best->agent),
-                       too_low(best->score, v->settings->threshold),
-                       v->settings->threshold, what_was_missing(m, &missing),
-                       what_to_do(v));
-    if (m->known.has_candidates && m->known.n_candidates == 1)
-        return why_err(&m->why, ERR_NO_ROUTE,
-                       "the only agent that messages are routed to cannot be "
-                       "reached now; try again once it is back, or %s",
-                       what_to_do(v));
-    if (m->known.has_candidates && m->known.n_candidates)
-        return why_err(&m->why, ERR_NO_ROUTE,
-                       "none of the %zu agents that messages are routed to can "
-                       "be reached now; try again once one is back, or %s",
-                       m->known.n_candidates, what_to_do(v));
-    if (m->known.has_candidates)
-        return why_err(&m->why, ERR_NO_ROUTE,
-                       "no agent is there that messages are routed to; %s",
-                       what_to_do(v));
-    return why_err(&m->why, ERR_NO_ROUTE,
-                   "nobody is named to take this message; name an agent as "
-                   "executor.name (GET /api/agents lists those there are)");
+        say_nearest(v, m, m->choice.candidates);
+    else if (m->known.has_candidates && m->known.n_candidates == 1)
+        why_err(&m->why, ERR_NO_ROUTE,
+                "the only agent that messages are routed to cannot be reached "
+                "now; try again once it is back, or %s",
+                what_to_do(v));
+    else if (m->known.has_candidates && m->known.n_candidates)
+        why_err(&m->why, ERR_NO_ROUTE,
+                "none of the %zu agents that messages are routed to can be "
+                "reached now; try again once one is back, or %s",
+                m->known.n_candidates, what_to_do(v));
+    else if (m->known.has_candidates)
+        why_err(&m->why, ERR_NO_ROUTE,
+                "there is no agent that messages are routed to; %s",
+                what_to_do(v));
+    else
+        why_err(&m->why, ERR_NO_ROUTE,
+                "the message names no agent; name one as executor.name (GET "
+                "/api/agents lists those there are)");
+}
+
+enum err choose_no_route(const struct choose_view *v, struct msg *m)
+{
+    enum unsure_policy unsure = choose_unsure(v);
+
+    say_why(v, m);
+    /* Without a trusted candidate `best` is `ask`. */
+    m->choice.unsure = unsure == UNSURE_BEST ? UNSURE_ASK : unsure;
+    return choose_refused(m, ERR_NO_ROUTE);
 }

@@ -7,12 +7,14 @@
  * may see, and could have named as well. */
 #include "choose/internal.h"
 
-/* Nobody is good enough by the signals, or two are nearly as good. */
+/* No agent is good enough by the signals, or two are nearly as good. */
 static bool is_open(const struct choose_view *v, const struct msg *m)
 {
     const struct candidate *c = m->choice.candidates;
+    struct decision_rules r =
+        choose_cutoff_rules(v->settings, m->choice.n_considered);
 
-    return c[0].score < v->settings->threshold ||
+    return choose_band(&r, &c[0]) != BAND_CONFIDENT ||
            (m->choice.n_candidates > 1 &&
             c[0].score - c[1].score < v->settings->close_margin);
 }
@@ -55,8 +57,11 @@ enum err choose_intent(const struct choose_view *v, struct msg *m)
     e = choose_rank(v, m);
     if (e)
         return e;
-    if (!m->choice.n_candidates ||
-        (s->intent.when == INTENT_AMBIGUOUS && !is_open(v, m)))
+    if (!m->choice.n_candidates)
+        return ERR_NO_ROUTE;
+    if (m->choice.candidates->is_taught && !s->is_off[LAYER_SEMANTIC])
+        return ERR_NO_ROUTE; /* a person has said whose this text is */
+    if (s->intent.when == INTENT_AMBIGUOUS && !is_open(v, m))
         return ERR_NO_ROUTE;
     if (!m->known.has_intent)
         return choose_needs(m, NEEDS_INTENT);

@@ -44,6 +44,21 @@ const struct agent *choose_seen(const struct choose_view *v, struct str name);
  * and among the candidates it is not. */
 bool choose_is_self(const struct choose_view *v, const struct agent *a);
 
+/* Whether the requester has no reason to trust it: neither is it one of theirs,
+ * the platform's or rated well, nor did a correction name it for this text. */
+bool choose_is_stranger(const struct candidate *c);
+
+/* The settings that decide the cutoffs of n candidates. */
+struct decision_rules choose_cutoff_rules(const struct choose_settings *s,
+                                          int64_t n);
+
+/* The policy that applies to an unsure choice for this requester. */
+enum unsure_policy choose_unsure(const struct choose_view *v);
+
+/* The message is refused with e: the decision's layer is `none`, and its reason
+ * is m->why. Returns e, or ERR_NOMEM. (choose.c) */
+MUST_USE enum err choose_refused(struct msg *m, enum err e);
+
 /* No layer answered: always ERR_NO_ROUTE, and in m->why what to do about it.
  * (default.c) */
 enum err choose_no_route(const struct choose_view *v, struct msg *m);

@@ -117,6 +117,13 @@ const struct agent *choose_by_command(const struct agents *agents,
     return exact ? exact : cut;
 }
 
+struct str choose_behind_prefix(struct str text)
+{
+    struct str word = first_word(text);
+
+    return word.n ? after_blanks(str_sub(text, 1 + word.n, text.n)) : text;
+}
+
 enum err choose_prefix(const struct choose_view *v, struct msg *m)
 {
     struct str word = first_word(m->call.text);

@@ -1,35 +1,59 @@
-/* Everyone's score, and the best of them in order.
+/* The score of every candidate, and the best of them in order.
  *
- * Who looks for first places has two ways: to say everything on one card, and
- * to have many cards. The first is the registry's to see, which knows all
- * cards (signals.discount comes from there); the second is seen here:
+ * A user who wants first places has three ways: to say everything on one card,
+ * to have many cards, and to have many names. The registry sees the first two,
+ * since it knows all cards (signals.discount comes from there). Two more rules
+ * are here:
  *
- *     best ten   a  x1 x2  b  x3  c ...     x: all of one creator from outside
- *     each x     its semantic less CROWD_STEP for each other x among the ten
+ *   strangers  agents that the requester has no reason to trust: not their own,
+ *              their org's, the platform's or rated well in their org. Where
+ *              scores are closer than CLOSE, others come first. And once
+ *              strangers have had their share of the org's messages (share.c),
+ *              nothing that their cards say counts.
+ *   the crowd  best ten   a  x1 x2  b  x3  c ...    x: all of one stranger's
+ *              each x     its semantic less CROWD_STEP for each other x among
+ *                         the ten, and then once more in order
  *
- * and then once more in order; whoever stands behind the ten has as much taken
- * off as the x among them. So many cards are worth less than one, and one costs
- * nothing. What an agent has earned by its work counts against it: from a
- * performance of CROWD_TRUSTED on nothing is taken off. (Tried and turned down:
- * to let only two of a creator be among the ten, which still leaves them the
- * first place; and a margin for all from outside, which costs honest ones more
- * than it costs the others.)
+ * The amount is in signals.discount, and so in the record. The crowd's rule
+ * spares agents that have done well: from a performance of CROWD_TRUSTED on
+ * nothing is taken off.
  *
- * How an agent is costs more to find out than its score: so it is asked of
- * those who would be among the best. Whoever is dead is not one of them and not
- * counted, but nobody knows of those further down. */
+ * Tried and rejected: to let only two of a creator be among the ten, which
+ * still leaves them the first place; and to put strangers behind whenever
+ * another is confident, which takes two thirds of an honest stranger's
+ * messages.
+ *
+ * The state of an agent costs more to find out than its score, so it is asked
+ * of those that would be among the best. */
 #include "choose/internal.h"
 
-enum { CROWD = 10 };
+enum { CROWD = 10, TRUSTED_PLACES = 8 };
 
+#define CLOSE         0.03F
 #define CROWD_STEP    0.01
 #define CROWD_TRUSTED 0.7
 
-/* Best first; of equals the name that sorts first. */
+/* How far its cosine is above its card's median, or below. */
+static float over_median(const struct candidate *c)
+{
+    bool is_known = c->signals.cosine >= 0 && c->level.high >= 0;
+
+    return is_known ? c->signals.cosine - c->level.mid : -1;
+}
+
+/* Best first. A correction of this very text goes before every score. Scores
+ * are equal where nothing speaks for either: of those the nearer one, since
+ * three are offered to a user who is asked, then the name that sorts first. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
+    float over_a = over_median(a), over_b = over_median(b);
+
+    if (a->is_taught != b->is_taught)
+        return a->is_taught;
     if (a->score > b->score || a->score < b->score)
         return a->score > b->score;
+    if (over_a > over_b || over_a < over_b)
+        return over_a > over_b;
     return str_cmp_nocase(a->agent, b->agent) < 0;
 }
 
@@ -37,7 +61,9 @@ static void score(const struct choose_view *v, struct candidate *c)
 {
     if (c->keyword.n)
         c->signals.keyword = 1;
-    c->signals.semantic = choose_semantic(v->settings, &c->signals);
+    if (!(v->settings->weights.keyword > 0))
+        c->signals.keyword = 0; /* left out, of the cutoffs too */
+    c->signals.semantic = choose_semantic(v->settings, &c->signals, &c->level);
     c->score = choose_score(&v->settings->weights, &c->signals);
 }
 
@@ -59,15 +85,23 @@ static bool is_there(const struct choose_view *v, const struct msg *m,
            (a && m->known.is_there(m->known.is_there_ctx, a));
 }
 
-/* How many there are; *n_dead: how many were turned away. */
+/* The best of the strangers, or of all others: how many. *n_dead: how many were
+ * turned away. */
 static size_t find_best(const struct choose_view *v, struct msg *m,
-                        struct candidate *top, int64_t *n_dead)
+                        bool is_stranger, struct candidate *top,
+                        int64_t *n_dead)
 {
+    bool is_free =
+        (!is_stranger || v->settings->is_seed) && !m->known.is_recorded;
     size_t n = 0;
 
     for (size_t i = 0; i < m->known.n_candidates; i++) {
         struct candidate *c = &m->known.candidates[i];
 
+        if (choose_is_stranger(c) != is_stranger)
+            continue;
+        if (is_free)
+            c->signals.discount = 0;
         score(v, c);
         if (n == DECISION_CANDIDATES_MAX && !is_better(c, &top[n - 1]))
             continue;
@@ -130,6 +164,47 @@ static void thin_out(const struct choose_view *v, struct candidate *top,
     }
 }
 
+/* Strangers. */
+
+bool choose_is_stranger(const struct candidate *c)
+{
+    return !c->is_trusted && !c->is_taught;
+}
+
+/* Once their share is spent, nothing that strangers say of themselves counts.
+ */
+static void put_behind(const struct choose_view *v, const struct msg *m,
+                       struct candidate *strangers, size_t n)
+{
+    float least = m->known.is_share_spent ? 1 : CLOSE;
+
+    for (size_t i = 0; i < n; i++) {
+        struct candidate c = strangers[i];
+
+        if (c.signals.discount < least)
+            c.signals.discount = least;
+        score(v, &c);
+        put_in_order(strangers, i, &c);
+    }
+}
+
+/* The best of both, with places for a few that are trusted. */
+static size_t merge(struct candidate *top, const struct candidate *trusted,
+                    size_t n_trusted, const struct candidate *strangers,
+                    size_t n_strangers)
+{
+    size_t kept = n_trusted < TRUSTED_PLACES ? n_trusted : TRUSTED_PLACES;
+    size_t most = DECISION_CANDIDATES_MAX - kept, n = 0, i = 0, k = 0;
+
+    n_strangers = n_strangers < most ? n_strangers : most;
+    while (n < DECISION_CANDIDATES_MAX && (i < n_trusted || k < n_strangers))
+        top[n++] = k == n_strangers || (i < n_trusted &&
+                                        is_better(&trusted[i], &strangers[k]))
+                       ? trusted[i++]
+                       : strangers[k++];
+    return n;
+}
+
 static bool keep_strings(struct msg *m, struct candidate *top, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -142,23 +217,34 @@ static bool keep_strings(struct msg *m, struct candidate *top, size_t n)
 
 enum err choose_rank(const struct choose_view *v, struct msg *m)
 {
-    struct candidate *top;
+    struct candidate *top, *trusted, *strangers;
+    size_t n, n_trusted, n_strangers;
+    struct decision_rules rules;
     int64_t n_dead = 0;
-    size_t n;
 
     if (m->choice.candidates)
         return OK;
-    top = arena_array(&m->arena, DECISION_CANDIDATES_MAX, sizeof(*top));
+    top = arena_array(&m->arena, 3 * DECISION_CANDIDATES_MAX, sizeof(*top));
     if (!top)
         return ERR_NOMEM;
-    n = find_best(v, m, top, &n_dead);
-    if (!m->known.is_recorded) /* what was taken off then is in the record */
-        thin_out(v, top, n);
+    trusted = top + DECISION_CANDIDATES_MAX;
+    strangers = trusted + DECISION_CANDIDATES_MAX;
+    n_trusted = find_best(v, m, false, trusted, &n_dead);
+    n_strangers = find_best(v, m, true, strangers, &n_dead);
+    /* The record has the discounts of the time. */
+    if (!m->known.is_recorded && !v->settings->is_seed) {
+        thin_out(v, strangers, n_strangers);
+        if (n_trusted && n_strangers)
+            put_behind(v, m, strangers, n_strangers);
+    }
+    n = merge(top, trusted, n_trusted, strangers, n_strangers);
     if (!keep_strings(m, top, n))
         return ERR_NOMEM;
     m->choice.candidates = top;
     m->choice.n_candidates = n;
     m->choice.n_considered =
         (int64_t)m->known.n_candidates - n_dead + m->known.n_unrecorded;
+    rules = choose_cutoff_rules(v->settings, m->choice.n_considered);
+    choose_cutoffs(&rules, top, n);
     return OK;
 }

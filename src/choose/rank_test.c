@@ -32,6 +32,30 @@ TEST(equal_scores_go_to_the_first_name)
     score_stage_fini(&s);
 }
 
+/* Nothing speaks for any of them; three are offered, so the order counts. */
+TEST(equal_scores_of_nothing_go_to_the_nearer_card)
+{
+    score_stage_init(&s);
+    s.settings.is_centred = true;
+    score_stage_near(&s, "Anna", "", .10F);
+    score_stage_near(&s, "ben", "", .15F);
+    score_stage_near(&s, "Cleo", "", .15F);
+    score_stage_near(&s, "Dora", "", .19F);
+    for (size_t i = 0; i < 4; i++) {
+        s.candidates[i].level = (struct card_level){.mid = .2F, .high = .4F};
+        s.candidates[i].signals.text = 0;
+    }
+    s.candidates[3].level.high = -1; /* not known yet */
+    s.candidates[3].signals.cosine = 0;
+    ask();
+    CHECK(top(0)->score <= top(3)->score && top(0)->score >= top(3)->score);
+    CHECK_STR(top(0)->agent, "ben");
+    CHECK_STR(top(1)->agent, "Cleo");
+    CHECK_STR(top(2)->agent, "Anna");
+    CHECK_STR(top(3)->agent, "Dora");
+    score_stage_fini(&s);
+}
+
 TEST(the_best_32_of_many_are_kept)
 {
     static char names[SCORE_STAGE_MAX][8];
@@ -216,5 +240,154 @@ TEST(what_was_taken_off_then_is_not_taken_off_again)
     s.m->known.is_recorded = true;
     ask();
     CHECK(is_near((double)top(0)->signals.discount, .03));
+    score_stage_fini(&s);
+}
+
+TEST(a_correction_of_this_very_text_goes_before_every_score)
+{
+    score_stage_init(&s);
+    score_stage_near(&s, "anna", "", .9F);
+    score_stage_near(&s, "ben", "", .8F);
+    score_stage_near(&s, "zoe", "", .01F);
+    s.candidates[2].is_taught = true;
+    s.settings.threshold = 0.5;
+    CHECK(score_stage_ask(&s) == OK);
+    CHECK_STR(s.m->choice.agent, "zoe");
+    CHECK_STR(s.m->choice.reason,
+              "a correction says that this very text is for it");
+    CHECK(s.m->choice.is_by_example && s.m->choice.band == BAND_CONFIDENT);
+    CHECK(s.m->choice.margin == 0);
+    CHECK_STR(top(1)->agent, "anna");
+    score_stage_fini(&s);
+}
+
+TEST(an_example_decided_where_another_would_have_won_without_it)
+{
+    for (int i = 0; i < 2; i++) {
+        score_stage_init(&s);
+        score_stage_near(&s, "anna", "", .50F);
+        score_stage_near(&s, "ben", "", i ? .30F : .49F);
+        s.candidates[0].signals.learned = i ? .5F : 0;
+        s.candidates[1].signals.learned = i ? .1F : .5F;
+        ask();
+        CHECK_STR(s.m->choice.agent, i ? "anna" : "ben");
+        CHECK_INT(s.m->choice.is_by_example, !i);
+        CHECK_INT(memmem(s.m->choice.reason.p, s.m->choice.reason.n,
+                         "corrections of similar texts", 28) != NULL,
+                  !i);
+        score_stage_fini(&s);
+    }
+}
+
+/* Strangers. */
+
+static const struct candidate *place_of(const char *name)
+{
+    for (size_t i = 0; i < s.m->choice.n_candidates; i++)
+        if (str_eq(top(i)->agent, str_of(name)))
+            return top(i);
+    return NULL;
+}
+
+TEST(where_scores_are_close_those_that_are_trusted_come_first)
+{
+    for (int i = 0; i < 2; i++) {
+        score_stage_init(&s);
+        score_stage_near(&s, "own", "cleo", .50F)->is_trusted = true;
+        score_stage_near(&s, "strange", "eve", i ? .54F : .52F);
+        ask();
+        CHECK_STR(top(0)->agent, i ? "strange" : "own");
+        CHECK(is_near((double)place_of("strange")->signals.discount, .03));
+        CHECK(place_of("own")->signals.discount == 0);
+        score_stage_fini(&s);
+    }
+    /* Among strangers nothing is taken off. */
+    score_stage_init(&s);
+    score_stage_near(&s, "other", "ben", .50F);
+    score_stage_near(&s, "strange", "eve", .52F);
+    ask();
+    CHECK_STR(top(0)->agent, "strange");
+    CHECK(top(0)->signals.discount == 0);
+    score_stage_fini(&s);
+}
+
+TEST(nothing_is_taken_off_an_agent_that_is_trusted_or_taught)
+{
+    for (int i = 0; i < 3; i++) {
+        struct candidate *c;
+
+        score_stage_init(&s);
+        score_stage_near(&s, "own", "cleo", .50F)->is_trusted = true;
+        c = score_stage_near(&s, "rated", "eve", .52F);
+        c->signals.discount = .1F;
+        c->is_trusted = i == 1;
+        c->is_taught = i == 2;
+        ask();
+        CHECK_STR(top(0)->agent, i ? "rated" : "own");
+        CHECK(is_near((double)place_of("rated")->signals.discount, i ? 0 : .1));
+        score_stage_fini(&s);
+    }
+}
+
+TEST(strangers_that_had_their_share_come_behind_and_are_sure_of_nothing)
+{
+    for (int is_spent = 0; is_spent < 2; is_spent++) {
+        struct candidate *c;
+
+        score_stage_init(&s);
+        c = score_stage_near(&s, "own", "cleo", .2F);
+        c->is_trusted = true;
+        c->level = (struct card_level){.1F, .3F};
+        c = score_stage_near(&s, "strange", "eve", .9F);
+        c->level = (struct card_level){.1F, .2F};
+        s.settings.is_auto = true;
+        s.m->known.is_share_spent = is_spent;
+        ask();
+        CHECK_STR(top(0)->agent, is_spent ? "own" : "strange");
+        c = (struct candidate *)place_of("strange");
+        CHECK((c->signals.semantic >= c->floor) == !is_spent);
+        CHECK_STR(s.m->choice.agent, is_spent ? "own" : "strange");
+        /* It stands in the record, and is not taken off again. */
+        memcpy(s.candidates, s.m->choice.candidates, 2 * sizeof(*c));
+        s.m->choice.candidates = NULL;
+        s.m->known.is_recorded = true;
+        ask();
+        CHECK_STR(top(0)->agent, is_spent ? "own" : "strange");
+        score_stage_fini(&s);
+    }
+}
+
+TEST(a_crowd_of_strangers_leaves_the_trusted_their_places)
+{
+    static char names[SCORE_STAGE_MAX][8];
+    size_t n_trusted = 0;
+
+    score_stage_init(&s);
+    for (int i = 0; i < SCORE_STAGE_MAX; i++) {
+        snprintf(names[i], sizeof(names[i]), "a%02d", i);
+        score_stage_near(&s, names[i], i % 4 ? "eve" : "cleo",
+                         i % 4 ? .9F : .1F)
+            ->is_trusted = i % 4 == 0;
+    }
+    ask();
+    CHECK_INT(s.m->choice.n_candidates, DECISION_CANDIDATES_MAX);
+    for (size_t i = 0; i < DECISION_CANDIDATES_MAX; i++)
+        n_trusted += top(i)->is_trusted;
+    CHECK_INT(n_trusted, 8);
+    score_stage_fini(&s);
+}
+
+TEST(the_seed_takes_nothing_off_anyone)
+{
+    score_stage_init(&s);
+    s.settings.is_seed = true;
+    s.m->known.is_share_spent = true;
+    score_stage_near(&s, "own", "cleo", .50F)->is_trusted = true;
+    score_stage_near(&s, "x1", "eve", .51F)->signals.discount = .1F;
+    score_stage_near(&s, "x2", "eve", .505F)->signals.discount = .1F;
+    ask();
+    CHECK_STR(top(0)->agent, "x1");
+    CHECK_STR(top(1)->agent, "x2");
+    CHECK(top(0)->signals.discount == 0 && top(1)->signals.discount == 0);
     score_stage_fini(&s);
 }

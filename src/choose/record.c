@@ -17,7 +17,10 @@
 #include "model/query.h"
 #include "model/tx.h"
 
-enum { BODY_VERSION = 1, BODY_MAX = 256 * 1024 };
+enum {
+    BODY_VERSION = 2, /* 1 had no bands, levels and times */
+    BODY_MAX = 256 * 1024
+};
 
 /* The row. */
 
@@ -137,6 +140,11 @@ static void put_rules(struct buf *out, const struct decision *d)
                      (uint32_t)r->intent_is_ambiguous << 1 |
                      (uint32_t)r->intent_is_over_bindings << 2);
     put_real(out, r->intent_threshold);
+    put_u32(out, (uint32_t)r->is_auto | (uint32_t)r->is_seed << 1 |
+                     (uint32_t)r->is_centred << 2);
+    put_u32(out, r->unsure);
+    put_real(out, r->alpha);
+    put_u64(out, (uint64_t)r->n);
 }
 
 static void put_intent(struct buf *out, const struct intent_answer *i)
@@ -165,6 +173,9 @@ static void put_candidate(struct buf *out, const struct candidate *c)
     put_float(out, c->signals.keyword);
     put_float(out, c->signals.recency);
     put_real(out, c->score);
+    put_float(out, c->level.mid);
+    put_float(out, c->level.high);
+    put_u32(out, (uint32_t)c->is_trusted | (uint32_t)c->is_taught << 1);
 }
 
 static void put_body(struct buf *out, const struct decision *d)
@@ -173,7 +184,11 @@ static void put_body(struct buf *out, const struct decision *d)
     put_real(out, d->score);
     put_real(out, d->margin);
     put_real(out, d->threshold);
-    put_u32(out, (uint32_t)d->is_explored | (uint32_t)d->is_by_agent << 1);
+    put_u32(out, (uint32_t)d->is_explored | (uint32_t)d->is_by_agent << 1 |
+                     (uint32_t)d->is_unsure << 2 |
+                     (uint32_t)d->is_by_example << 3 | (uint32_t)d->band << 4);
+    put_u64(out, (uint64_t)d->decide_us);
+    put_u64(out, d->text_hash);
     put_rules(out, d);
     put_str(out, d->executor);
     put_str(out, d->source);
@@ -222,6 +237,9 @@ void choose_record(struct tx *tx, const struct decision *d)
     tx_set(op, DECISION_TEXT, value_text(d->text));
     tx_set(op, DECISION_TYPE, value_int(d->type));
     tx_set(op, DECISION_BODY, value_blob(buf_str(&body)));
+    /* A refusal has no task that the job could look at. */
+    if (d->layer == LAYER_NONE)
+        tx_set(op, DECISION_FOLLOWED, value_int(0));
     tx_set(op, DECISION_GATE, d->gate ? value_int(d->gate) : value_null());
     tx_set(op, DECISION_GATE_RULE, value_text_or_null(d->gate_rule));
     tx_set(op, DECISION_GATE_REASON, value_text_or_null(d->gate_reason));
@@ -232,6 +250,7 @@ void choose_record(struct tx *tx, const struct decision *d)
 
 struct reader {
     struct str rest;
+    uint64_t version;
     bool is_bad;
 };
 
@@ -294,7 +313,7 @@ static struct str get_str(struct reader *r)
 static void get_rules(struct reader *r, struct decision *d)
 {
     struct decision_rules *rules = &d->rules;
-    uint32_t flags;
+    uint32_t flags, policy;
 
     d->weights.semantic = get_real(r);
     d->weights.performance = get_real(r);
@@ -312,6 +331,17 @@ static void get_rules(struct reader *r, struct decision *d)
     rules->intent_is_ambiguous = flags >> 1 & 1;
     rules->intent_is_over_bindings = flags >> 2 & 1;
     rules->intent_threshold = get_real(r);
+    if (r->version < 2)
+        return;
+    flags = get_u32(r);
+    rules->is_auto = flags & 1;
+    rules->is_seed = flags >> 1 & 1;
+    rules->is_centred = flags >> 2 & 1;
+    policy = get_u32(r);
+    r->is_bad |= policy > UNSURE_REFUSE;
+    rules->unsure = r->is_bad ? UNSURE_AUTO : (enum unsure_policy)policy;
+    rules->alpha = get_real(r);
+    rules->n = get_i64(r);
 }
 
 static void get_intent(struct reader *r, struct intent_answer *i)
@@ -331,6 +361,8 @@ static void get_intent(struct reader *r, struct intent_answer *i)
 
 static void get_candidate(struct reader *r, struct candidate *c)
 {
+    uint32_t flags;
+
     c->agent = get_str(r);
     c->skill = get_str(r);
     c->keyword = get_str(r);
@@ -343,6 +375,14 @@ static void get_candidate(struct reader *r, struct candidate *c)
     c->signals.keyword = get_float(r);
     c->signals.recency = get_float(r);
     c->score = get_real(r);
+    c->level = (struct card_level){-1, -1};
+    if (r->version < 2)
+        return;
+    c->level.mid = get_float(r);
+    c->level.high = get_float(r);
+    flags = get_u32(r);
+    c->is_trusted = flags & 1;
+    c->is_taught = flags >> 1 & 1;
 }
 
 static enum err get_candidates(struct reader *r, struct arena *a,
@@ -358,6 +398,7 @@ static enum err get_candidates(struct reader *r, struct arena *a,
         return ERR_NOMEM;
     for (size_t i = 0; i < n; i++)
         get_candidate(r, &list[i]);
+    choose_cutoffs(&d->rules, list, n);
     d->candidates = list;
     d->n_candidates = n;
     return OK;
@@ -366,10 +407,11 @@ static enum err get_candidates(struct reader *r, struct arena *a,
 static enum err get_body(struct str body, struct arena *a, struct decision *d)
 {
     uint32_t flags;
-    struct reader r = {body, false};
+    struct reader r = {.rest = body};
     enum err e;
 
-    if (get_number(&r, 1) != BODY_VERSION)
+    r.version = get_number(&r, 1);
+    if (r.version < 1 || r.version > BODY_VERSION)
         return ERR_SYNTAX;
     d->score = get_real(&r);
     d->margin = get_real(&r);
@@ -377,6 +419,13 @@ static enum err get_body(struct str body, struct arena *a, struct decision *d)
     flags = get_u32(&r);
     d->is_explored = flags & 1;
     d->is_by_agent = flags >> 1 & 1;
+    d->is_unsure = flags >> 2 & 1;
+    d->is_by_example = flags >> 3 & 1;
+    if (flags >> 4 > BAND_OUT_OF_SCOPE)
+        return ERR_SYNTAX;
+    d->band = (enum band)(flags >> 4);
+    d->decide_us = r.version < 2 ? -1 : get_i64(&r);
+    d->text_hash = r.version < 2 ? 0 : get_number(&r, 8);
     get_rules(&r, d);
     d->executor = get_str(&r);
     d->source = get_str(&r);

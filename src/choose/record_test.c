@@ -17,12 +17,16 @@ static const struct candidate candidates[] = {
      STR("debug"),
      STR("code"),
      {.362F, .35F, .4F, .1F, .02F, .5F, 1, .25F},
-     0.467},
+     .level = {.05F, .2F},
+     .is_trusted = true,
+     .score = 0.467},
     {STR("researcher"),
      STR(""),
      STR(""),
      {.289F, .2F, .3F, 0, 0, .5F, 0, 0},
-     0.1},
+     .level = {-1, -1},
+     .is_taught = true,
+     .score = 0.1},
 };
 
 static struct decision sample(void)

@@ -64,6 +64,7 @@ TEST(the_table_of_seed_001_to_three_decimals)
 TEST(semantic_is_a_blend_that_stays_within_its_scale)
 {
     struct choose_settings d = choose_defaults();
+    const struct card_level none = {-1, -1}, usual = {.1F, .3F};
     static const struct {
         struct signals s;
         double semantic;
@@ -81,12 +82,16 @@ TEST(semantic_is_a_blend_that_stays_within_its_scale)
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        CHECK(
-            is_near((double)choose_semantic(&d, &rows[i].s), rows[i].semantic));
+        CHECK(is_near((double)choose_semantic(&d, &rows[i].s, &none),
+                      rows[i].semantic));
+    /* A card's median is taken off where its level is known. */
+    CHECK(is_near((double)choose_semantic(&d, &rows[1].s, &usual), .225));
+    d.is_centred = false;
+    CHECK(is_near((double)choose_semantic(&d, &rows[1].s, &usual), .3));
     d.text_blend = 0;
-    CHECK(is_near((double)choose_semantic(&d, &rows[0].s), .4));
+    CHECK(is_near((double)choose_semantic(&d, &rows[0].s, &none), .4));
     d.text_blend = 1;
-    CHECK(is_near((double)choose_semantic(&d, &rows[0].s), .8));
+    CHECK(is_near((double)choose_semantic(&d, &rows[0].s, &none), .8));
 }
 
 TEST(below_the_threshold_nobody_is_chosen_but_the_nearest_are_known)
@@ -95,7 +100,7 @@ TEST(below_the_threshold_nobody_is_chosen_but_the_nearest_are_known)
     score_stage_near(&s, "anna", "", .3F); /* .28 */
     score_stage_near(&s, "ben", "", .2F);
     CHECK(score_stage_ask(&s) == ERR_NO_ROUTE);
-    CHECK(!s.m->choice.agent.n && !s.m->choice.layer);
+    CHECK(!s.m->choice.agent.n && s.m->choice.layer == LAYER_NONE);
     CHECK_INT(s.m->choice.n_candidates, 2);
     CHECK_STR(s.m->choice.candidates[0].agent, "anna");
     s.settings.threshold = s.m->choice.candidates[0].score;
@@ -236,4 +241,22 @@ TEST(choosing_by_score_survives_every_fault)
         CHECK(has_fired || nth > 2);
         score_stage_fini(&s);
     }
+}
+
+TEST(without_a_vector_words_and_keywords_carry_the_score)
+{
+    struct choose_settings own = choose_defaults(), w = choose_by_words(&own);
+
+    CHECK(w.weights.semantic == 0.375 && w.weights.keyword == 0.375);
+    CHECK(w.weights.performance == own.weights.performance &&
+          w.weights.recency == own.weights.recency);
+    CHECK(fabs(w.weights.semantic + w.weights.keyword + w.weights.performance +
+               w.weights.recency - 1) < 1e-12);
+    /* What the operator left out stays out. */
+    own.weights.keyword = 0;
+    CHECK(choose_by_words(&own).weights.semantic == own.weights.semantic);
+    CHECK(choose_by_words(&own).weights.keyword == 0);
+    own = choose_defaults();
+    own.is_seed = true;
+    CHECK(choose_by_words(&own).weights.semantic == own.weights.semantic);
 }

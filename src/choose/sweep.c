@@ -28,6 +28,7 @@ static size_t n_compared(const struct decision *d)
 
 static void set_threshold(void *ctx, struct choose_settings *own)
 {
+    own->is_auto = false;
     own->threshold = *(double *)ctx;
 }
 
@@ -35,13 +36,14 @@ static void set_threshold(void *ctx, struct choose_settings *own)
 static enum err step_at(double from, double upto, const struct decision *d,
                         struct arena *a, struct decision_step *out)
 {
-    bool is_own = d->rules.threshold > from && d->rules.threshold <= upto;
+    bool is_own = !d->rules.is_auto && d->rules.threshold > from &&
+                  d->rules.threshold <= upto;
     struct decision now;
     enum err e =
         is_own ? OK : choose_again_but(set_threshold, &upto, d, a, &now);
 
     *out = (struct decision_step){.upto = upto, .is_known = e != ERR_NOT_FOUND};
-    if (!e) {
+    if (!e || e == ERR_NO_ROUTE) {
         out->agent = is_own ? d->agent : now.agent;
         out->layer = is_own ? d->layer : now.layer;
     }

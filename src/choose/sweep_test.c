@@ -9,6 +9,7 @@
 
 static void set_threshold(void *ctx, struct choose_settings *own)
 {
+    own->is_auto = false;
     own->threshold = *(double *)ctx;
 }
 
@@ -32,8 +33,8 @@ static void check_at(const struct decision *d, const struct decision_step *s,
     s = step_of(s, threshold);
     CHECK(e != ERR_NOMEM);
     CHECK_INT(s->is_known, e != ERR_NOT_FOUND);
-    CHECK_INT(s->layer, e ? 0 : now.layer);
-    CHECK(str_eq(s->agent, e ? STR("") : now.agent));
+    CHECK_INT(s->layer, e == ERR_NOT_FOUND ? 0 : now.layer);
+    CHECK(str_eq(s->agent, e == ERR_NOT_FOUND ? STR("") : now.agent));
     arena_fini(&a);
 }
 

@@ -54,10 +54,19 @@ static void add_agent(struct listing *l, const struct json *item)
                           cli_field(item, STR("state")),
                           cli_field(item, STR("description"))};
 
+    struct str reason = cli_field(item, STR("state_reason"));
+    struct buf words;
+
     if (skills && skills->type == JSON_ARR)
         snprintf(count, sizeof(count), "%zu", (size_t)skills->kids.n);
     cells[1] = str_of(count);
+    buf_init(&words, 64 * 1024);
+    if (reason.n) {
+        buf_addf(&words, "(%.*s) %.*s", STR_ARG(reason), STR_ARG(cells[4]));
+        cells[4] = words.over ? cells[4] : buf_str(&words);
+    }
     grid_add(&l->grid, cells);
+    buf_fini(&words);
 }
 
 /* An error has been said already. */

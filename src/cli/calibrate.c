@@ -1,6 +1,8 @@
 /* calibrate: from which score on is an agent good enough? Labelled queries go
  * the way that messages go, and their scores say where to draw the line; with
- * --weights, also how much each signal is to count. */
+ * --weights, also how much each signal is to count. Every query is decided at
+ * `auto`, too: the proposed number has to earn its place against the default,
+ * which needs no labels. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +12,7 @@
 #include "cli/eval.h"
 #include "cli/eval_route.h"
 #include "cli/plot.h"
+#include "settings.h"
 
 enum { CURVE = 61, FOLDS = 5 };
 
@@ -46,8 +49,11 @@ struct calibration {
     size_t n_candidates;
     struct signal_weights weights; /* of the configuration */
     double threshold;
+    bool is_auto; /* it is not a number */
     struct calib_result result;
-    struct calib_figures before; /* with those */
+    struct calib_figures before;               /* with those */
+    struct choose_settings by_number, by_auto; /* scores differ between them */
+    struct eval_bands at_auto;                 /* the same queries at `auto` */
     struct why why;
 };
 
@@ -66,20 +72,46 @@ static bool is_named(const struct eval_query *q, uint32_t agent)
     return false;
 }
 
+/* Decide by these rules, whatever the configuration says. */
+static enum err decide_by(struct calibration *k,
+                          const struct choose_settings *by, uint32_t number,
+                          int64_t now_ms, struct eval_choice *out)
+{
+    struct choose_settings *own = eval_fleet_settings(k->route.fleet);
+    struct choose_settings configured = *own;
+    enum err e;
+
+    own->is_auto = by->is_auto;
+    own->is_centred = by->is_centred;
+    e = eval_fleet_decide(k->route.fleet,
+                          eval_head(k->set.queries[number].text),
+                          eval_vector(&k->route.queries, number), now_ms, out);
+    *own = configured;
+    return e ? no_memory(k) : OK;
+}
+
 static enum err collect(struct calibration *k, uint32_t number, unsigned fold,
                         int64_t now_ms)
 {
     const struct eval_query *q = &k->set.queries[number];
-    struct calib_query *out = &k->queries[number];
+    struct eval_outcome outcome = {.expected = q->agents,
+                                   .n_expected = q->n_agents};
+    struct eval_decided decided;
     struct eval_choice c;
+    enum err e = decide_by(k, &k->by_auto, number, now_ms, &c);
 
-    if (eval_fleet_decide(k->route.fleet, eval_head(q->text),
-                          eval_vector(&k->route.queries, number), now_ms, &c))
-        return no_memory(k);
-    *out = (struct calib_query){.first = k->n_candidates,
-                                .n = c.n,
-                                .is_out = !q->n_agents,
-                                .fold = fold};
+    if (e)
+        return e;
+    outcome.ranked = eval_ranked_of(&c);
+    decided = (struct eval_decided){c.band, c.agent, c.is_unsure};
+    eval_bands_count(&k->at_auto, &outcome, &decided);
+    e = decide_by(k, &k->by_number, number, now_ms, &c);
+    if (e)
+        return e;
+    k->queries[number] = (struct calib_query){.first = k->n_candidates,
+                                              .n = c.n,
+                                              .is_out = !q->n_agents,
+                                              .fold = fold};
     for (size_t i = 0; i < c.n; i++) {
         const struct signals *s = &c.best[i].signals;
 
@@ -171,6 +203,7 @@ static enum err calibrate(struct calibration *k)
 {
     size_t n = k->set.n_queries;
     const struct choose_settings *s;
+    struct config as = *k->plan.config;
     enum err e;
 
     k->order = calloc(n + 1, sizeof(*k->order));
@@ -178,7 +211,9 @@ static enum err calibrate(struct calibration *k)
     k->candidates =
         calloc(n * DECISION_CANDIDATES_MAX + 1, sizeof(*k->candidates));
     k->run.outcomes = calloc(n + 1, sizeof(*k->run.outcomes));
-    if (!k->order || !k->queries || !k->candidates || !k->run.outcomes)
+    k->run.decided = calloc(n + 1, sizeof(*k->run.decided));
+    if (!k->order || !k->queries || !k->candidates || !k->run.outcomes ||
+        !k->run.decided)
         return no_memory(k);
     eval_shuffle(k->order, n, (uint64_t)k->seed);
     e = eval_route_open(&k->route, k->cli, &k->plan, &k->run, &k->why);
@@ -187,6 +222,12 @@ static enum err calibrate(struct calibration *k)
     s = eval_fleet_settings(k->route.fleet);
     k->weights = s->weights;
     k->threshold = s->threshold;
+    k->is_auto = s->is_auto;
+    as.routing.threshold = k->threshold;
+    k->by_number = settings_route(&as).choose;
+    as.routing.threshold = -1;
+    as.routing.preset = CONFIG_PRESET_NONE;
+    k->by_auto = settings_route(&as).choose;
     e = k->is_free && !k->set.n_examples ? collect_apart(k) : collect_alike(k);
     return e ? e : reckon(k);
 }
@@ -244,6 +285,28 @@ static void show_figures(struct cli *c, const char *what,
     cli_wrapped(c, 15, 15, str_of(line));
 }
 
+static void show_auto(struct cli *c, const struct calibration *k)
+{
+    const struct eval_bands *b = &k->at_auto;
+    char line[320];
+    int n = snprintf(
+        line, sizeof(line),
+        "%.1f %% are confident and right, %.1f %% confident and "
+        "wrong, %.1f %% unsure (%.1f %% with the right agent in "
+        "first place), %.1f %% taken for out of scope",
+        100 * part(b->n_confident_right, b->n),
+        100 * part(b->n_confident_wrong, b->n), 100 * part(b->n_unsure, b->n),
+        100 * part(b->n_unsure_right, b->n), 100 * part(b->n_refused, b->n));
+
+    if (b->n_out)
+        snprintf(line + n, sizeof(line) - (size_t)n,
+                 "; out of scope %.1f %% are detected",
+                 100 * eval_detected_share(b));
+    cli_coloured(c, BOLD,
+                 k->is_auto ? STR("now, at auto   ") : STR("at auto        "));
+    cli_wrapped(c, 15, 15, str_of(line));
+}
+
 static void show_setting(struct cli *c, const struct calibration *k)
 {
     const struct signal_weights *w = &k->result.weights;
@@ -283,12 +346,19 @@ static void show(struct calibration *k)
     cli_coloured(c, BOLD, STR("threshold      "));
     cli_wrapped(c, 15, 15, str_of(line));
     show_figures(c, "to expect      ", &k->result.found);
-    snprintf(line, sizeof(line), "now, at %-7.3g", k->threshold);
-    show_figures(c, line, &k->before);
+    if (!k->is_auto) {
+        snprintf(line, sizeof(line), "now, at %-7.3g", k->threshold);
+        show_figures(c, line, &k->before);
+    }
+    show_auto(c, k);
     buf_add_char(&c->out, '\n');
     plot_write(&c->out, curves, k->before.n_out ? 3 : 1, CURVE, 0, curve.x1,
                k->result.threshold, c->width);
     show_setting(c, k);
+    buf_add_str(&c->out,
+                STR("\nThe default is \"auto\", which needs no labelled "
+                    "queries. A number fits these\nagents and this model: "
+                    "calibrate again when either changes.\n"));
     if (!k->before.n_out)
         buf_add_str(&c->out,
                     STR("\nNo query is out of scope: the threshold is one that "
@@ -305,6 +375,23 @@ static void put_figures(struct json_out *o, const char *key, double threshold,
     json_member_real(o, "right_agent", part(f->n_right, f->n));
     json_member_real(o, "false_alarms", part(f->n_refused, f->n));
     json_member_real(o, "out_of_scope_recall", part(f->n_noticed, f->n_out));
+    json_close(o, '}');
+}
+
+/* As above: a query that is not confident goes to no agent. */
+static void put_auto(struct json_out *o, const char *key,
+                     const struct eval_bands *b)
+{
+    size_t n_confident = b->n_confident_right + b->n_confident_wrong;
+
+    json_key(o, str_of(key));
+    json_open(o, '{');
+    json_member_text(o, "threshold", STR("auto"));
+    json_member_real(o, "right_agent", part(b->n_confident_right, b->n));
+    json_member_real(o, "false_alarms", part(b->n - n_confident, b->n));
+    json_member_real(o, "out_of_scope_recall", eval_detected_share(b));
+    json_member_real(o, "unsure", part(b->n_unsure, b->n));
+    json_member_real(o, "unsure_right", part(b->n_unsure_right, b->n));
     json_close(o, '}');
 }
 
@@ -330,7 +417,11 @@ static void show_as_json(struct calibration *k)
     json_member_int(&o, "n", (int64_t)k->before.n);
     json_member_int(&o, "n_out_of_scope", (int64_t)k->before.n_out);
     put_figures(&o, "expected", rounded(k->result.threshold), &k->result.found);
-    put_figures(&o, "now", k->threshold, &k->before);
+    if (k->is_auto)
+        put_auto(&o, "now", &k->at_auto);
+    else
+        put_figures(&o, "now", k->threshold, &k->before);
+    put_auto(&o, "auto", &k->at_auto);
     json_key(&o, STR("curve"));
     json_open(&o, '[');
     for (size_t i = 0; i < CURVE; i++) {

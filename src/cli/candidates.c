@@ -9,7 +9,8 @@
 enum {
     SCORE_COLUMNS = 5,
     FIGURE_COLUMNS = 4,
-    NAME_BYTES = 512, /* that are looked at */
+    FLOOR_COLUMNS = 5, /* of its head */
+    NAME_BYTES = 512,  /* that are looked at */
 };
 
 static const struct signal {
@@ -28,10 +29,13 @@ struct page {
     const struct candidates_opts *opts;
     struct buf *out;
     const struct json *list;
-    size_t n; /* lines */
+    size_t n;           /* lines */
+    bool has_threshold; /* a number that every score is held against */
     double threshold;
     unsigned rank, agent, skill; /* columns; skill zero: none is shown */
     bool has_figures;
+    bool has_floors; /* FLOOR, beside the figure that it is held against */
+    bool is_centred; /* the card's median is taken off the cosine */
 };
 
 /* Reading. */
@@ -75,6 +79,28 @@ struct candidates_figure candidates_figure(double v)
     return f;
 }
 
+/* The candidate's floor; below zero: it has none, or none that is known. */
+static double floor_of(const struct json *candidate)
+{
+    return json_real_or(json_get(candidate, STR("floor")), -1);
+}
+
+/* Floors decide. A refusal has no rules: there, a candidate has one. */
+static bool is_auto(const struct json *decision)
+{
+    const struct json *rules = json_get(decision, STR("rules"));
+    const struct json *list = json_get(decision, STR("candidates"));
+
+    if (rules)
+        return json_bool_or(json_get(rules, STR("auto")), false);
+    JSON_EACH(kid, list)
+    {
+        if (floor_of(kid) >= 0)
+            return true;
+    }
+    return false;
+}
+
 /* Room. */
 
 static unsigned signal_columns(const struct page *p, size_t i)
@@ -92,6 +118,8 @@ static unsigned line_columns(const struct page *p)
 
     if (p->skill)
         n += p->skill + 2;
+    if (p->has_floors)
+        n += 2 + FLOOR_COLUMNS;
     for (size_t i = 0; i < N_SIGNALS; i++)
         n += 2 + signal_columns(p, i);
     return n;
@@ -107,8 +135,8 @@ static void widen(unsigned *columns, struct str s)
         *columns = w;
 }
 
-/* What a line has no room for goes in this order: the skill, the figures, the
- * end of the name. */
+/* Columns that do not fit are dropped in this order: the skill, the floors, the
+ * figures, the end of the name. */
 static void measure(struct page *p)
 {
     unsigned width = p->opts->width;
@@ -132,6 +160,8 @@ static void measure(struct page *p)
         return;
     if (line_columns(p) > width)
         p->skill = 0;
+    if (line_columns(p) > width)
+        p->has_floors = false;
     if (line_columns(p) > width + p->agent - CANDIDATES_NAME_LEAST &&
         p->agent > CANDIDATES_NAME_LEAST)
         p->has_figures = false;
@@ -201,10 +231,13 @@ static void write_heads(const struct page *p)
     if (p->skill)
         buf_addf(p->out, "  %-*s", (int)p->skill, "SKILL");
     buf_addf(p->out, "  %-*s", SCORE_COLUMNS, "SCORE");
-    for (size_t i = 0; i < N_SIGNALS; i++)
+    for (size_t i = 0; i < N_SIGNALS; i++) {
         buf_addf(p->out, "  %-*s",
                  i + 1 < N_SIGNALS ? (int)signal_columns(p, i) : 0,
                  signals[i].head);
+        if (!i && p->has_floors)
+            buf_addf(p->out, "  %-*s", FLOOR_COLUMNS, "FLOOR");
+    }
     paint(p, "\033[0m");
     end_line(p);
 }
@@ -220,6 +253,19 @@ static void write_signal(const struct page *p, size_t i, double v)
         used += 1 + FIGURE_COLUMNS;
     }
     pad(p, signal_columns(p, i) - used);
+}
+
+/* Green once the semantic signal has reached it. */
+static void write_floor(const struct page *p, const struct json *candidate)
+{
+    double floor = floor_of(candidate);
+    bool is_sure = floor >= 0 && real(candidate, "semantic") >= floor;
+
+    buf_add_str(p->out, STR("  "));
+    paint(p, is_sure ? "\033[32m" : "\033[2m");
+    buf_addf(p->out, "%-*s", FLOOR_COLUMNS,
+             floor < 0 ? "-" : candidates_figure(floor).text);
+    paint(p, "\033[0m");
 }
 
 static void write_row(const struct page *p, size_t rank,
@@ -240,8 +286,11 @@ static void write_row(const struct page *p, size_t rank,
         write_name(p, name_of(candidate, "best_skill_id", &room), p->skill);
     }
     buf_addf(p->out, "  %.3f", real(candidate, "score"));
-    for (size_t i = 0; i < N_SIGNALS; i++)
+    for (size_t i = 0; i < N_SIGNALS; i++) {
         write_signal(p, i, real(candidate, signals[i].key));
+        if (!i && p->has_floors)
+            write_floor(p, candidate);
+    }
     end_line(p);
 }
 
@@ -251,12 +300,21 @@ static void write_parts(const struct page *p, const struct json *candidate)
     struct name room;
     struct str word = name_of(candidate, "matched_keyword", &room);
 
+    if (!json_get(candidate, STR("cosine")))
+        return; /* a refusal has no more than the scores */
     pad(p, 2 + p->rank + 2);
     paint(p, "\033[2m");
     buf_add_str(p->out, STR("semantic of"));
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         buf_addf(p->out, "%s %s %s", i ? "," : "", parts[i],
                  candidates_figure(real(candidate, parts[i])).text);
+        if (!i && p->is_centred)
+            buf_addf(p->out, " less the card's usual %s",
+                     candidates_figure(real(candidate, "level_mid")).text);
+    }
+    if (real(candidate, "discount") > 0)
+        buf_addf(p->out, ", less %s because its owner is a stranger",
+                 candidates_figure(real(candidate, "discount")).text);
     if (word.n)
         buf_addf(p->out, "; keyword \"%.*s\"", STR_ARG(word));
     paint(p, "\033[0m");
@@ -282,7 +340,8 @@ static void write_rows(const struct page *p)
     {
         if (rank == p->n)
             return;
-        if (!is_below && real(kid, "score") < p->threshold) {
+        if (p->has_threshold && !is_below &&
+            real(kid, "score") < p->threshold) {
             write_threshold(p);
             is_below = true;
         }
@@ -303,6 +362,10 @@ size_t candidates_write(struct buf *out, const struct json *decision,
 
     if (!list || list->type != JSON_ARR || !list->kids.n)
         return 0;
+    p.has_floors = is_auto(decision);
+    p.has_threshold = !p.has_floors;
+    p.is_centred = json_bool_or(
+        json_get(json_get(decision, STR("rules")), STR("centred")), false);
     p.n = list->kids.n < opts->limit ? list->kids.n : opts->limit;
     measure(&p);
     write_heads(&p);

@@ -3,11 +3,12 @@
 
 /* candidates: who could have got a message, for people: a line for each agent
  * with its score, and a bar with its figure for each of the four signals that
- * made it; where the scores that are enough end, a line says so.
+ * made it. Where routing.threshold is "auto", the semantic signal has the
+ * candidate's floor beside it; where it is a number, a line says where the
+ * scores that are enough end.
  *
- *       #  AGENT           SCORE  SEMANTIC    PERFORMANCE  KEYWORD     RECENCY
- *     > 1  engineer        0.467  ▇▇▁▁▁ .362  ▇▇▁▁▁ .500   ▇▇▇▇▇ 1.00  ▁▁▁▁▁
- * .000
+ *       #  AGENT     SCORE  SEMANTIC    FLOOR  PERFORMANCE  KEYWORD
+ *     > 1  engineer  0.467  ▇▇▁▁▁ .362  .241   ▇▇▁▁▁ .500   ▇▇▇▇▇ 1.00
  *
  * Taken from a decision as the API writes it, `candidates` and `threshold`.
  * Everything in it comes from outside: what could steer a terminal or break a

@@ -16,6 +16,17 @@ static const char seed[] =
     "{\"agent\": \"content-writer\", \"score\": 0.245, \"semantic\": 0.241, "
     "\"performance\": 0.5}]}";
 
+/* The same with floors; that of the last one is not known. */
+static const char floors[] =
+    "{\"threshold\": 0.25, \"rules\": {\"auto\": true}, \"candidates\": ["
+    "{\"agent\": \"engineer\", \"best_skill_id\": \"build\", \"score\": "
+    "0.467, \"semantic\": 0.362, \"floor\": 0.25, \"performance\": 0.5, "
+    "\"keyword\": 1},"
+    "{\"agent\": \"operator\", \"score\": 0.273, \"semantic\": 0.289, "
+    "\"floor\": 0.31, \"performance\": 0.5},"
+    "{\"agent\": \"writer\", \"score\": 0.245, \"semantic\": 0.241, "
+    "\"floor\": null, \"performance\": 0.5}]}";
+
 static struct str shown(struct buf *out, const char *text,
                         struct candidates_opts opts)
 {
@@ -52,17 +63,63 @@ TEST(every_candidate_has_a_line_with_four_bars)
     buf_fini(&out);
 }
 
+TEST(floors_stand_beside_the_signal_that_is_held_against_them)
+{
+    struct buf out;
+    struct str s = shown(&out, floors,
+                         (struct candidates_opts){.chosen = STR("engineer")});
+
+    CHECK_STR(s, "  #  AGENT     SKILL  SCORE  SEMANTIC    FLOOR  PERFORMANCE  "
+                 "KEYWORD     RECENCY\n"
+                 "> 1  engineer  build  0.467  ##... .362  .250   ###.. .500   "
+                 "##### 1.00  ..... .000\n"
+                 "  2  operator         0.273  #.... .289  .310   ###.. .500   "
+                 "..... .000  ..... .000\n"
+                 "  3  writer           0.245  #.... .241  -      ###.. .500   "
+                 "..... .000  ..... .000\n");
+    buf_fini(&out);
+}
+
+TEST(a_refusal_without_rules_shows_the_floors_that_it_has)
+{
+    static const char refused[] =
+        "{\"threshold\": null, \"candidates\": [{\"agent\": \"a\", "
+        "\"score\": 0.1, \"floor\": 0.3}]}";
+    struct buf out;
+    struct str s = shown(&out, refused, (struct candidates_opts){0});
+
+    CHECK(memmem(s.p, s.n, "FLOOR", 5) && memmem(s.p, s.n, " .300 ", 6));
+    CHECK(!memmem(s.p, s.n, "not enough", 10));
+    buf_fini(&out);
+}
+
 TEST(no_line_is_longer_than_the_terminal)
 {
     for (unsigned width = 62; width <= 130; width++) {
         struct candidates_opts o = {.width = width, .unicode = width % 2};
-        struct buf out;
+        struct buf out, with_floors;
         struct str rest = shown(&out, seed, o);
 
         while (rest.n)
             CHECK(text_columns(str_cut(&rest, '\n')) <= width);
+        rest = shown(&with_floors, floors, o);
+        while (rest.n)
+            CHECK(text_columns(str_cut(&rest, '\n')) <= width);
         buf_fini(&out);
+        buf_fini(&with_floors);
     }
+}
+
+TEST(a_narrow_line_goes_without_floors)
+{
+    struct buf wide, narrow;
+    struct str s = shown(&wide, floors, (struct candidates_opts){.width = 80});
+
+    CHECK(memmem(s.p, s.n, "FLOOR", 5) && !memmem(s.p, s.n, "SKILL", 5));
+    s = shown(&narrow, floors, (struct candidates_opts){.width = 70});
+    CHECK(!memmem(s.p, s.n, "FLOOR", 5) && memmem(s.p, s.n, ".362", 4));
+    buf_fini(&wide);
+    buf_fini(&narrow);
 }
 
 TEST(figures_go_before_names_do)
@@ -84,6 +141,28 @@ TEST(what_semantic_is_made_of_is_said_when_asked)
                  "     semantic of cosine .400, text .100, learned .000; "
                  "keyword \"code\"\n",
                  70));
+    buf_fini(&out);
+}
+
+TEST(what_was_taken_off_is_said_with_what_semantic_is_made_of)
+{
+    struct buf out;
+    struct str s =
+        shown(&out,
+              "{\"agent\":\"a\",\"rules\":{\"auto\":true,\"centred\":true},"
+              "\"candidates\":[{\"agent\":\"a\",\"score\":0.3,\"semantic\":0.1,"
+              "\"cosine\":0.4,\"level_mid\":0.25,\"discount\":0.03},"
+              "{\"agent\":\"b\",\"score\":0.2,\"semantic\":0.1}]}",
+              (struct candidates_opts){.explains = true});
+    static const char line[] =
+        "semantic of cosine .400 less the card's usual .250, text .000, "
+        "learned .000, less .030 because its owner is a stranger\n";
+    const char *first = memmem(s.p, s.n, line, sizeof(line) - 1);
+
+    CHECK(first);
+    /* The second has none of it, as in a refusal. */
+    CHECK(
+        !memmem(first + 1, s.n - (size_t)(first + 1 - s.p), "semantic of", 11));
     buf_fini(&out);
 }
 

@@ -170,14 +170,31 @@ static void add_facts(struct cli *c, const struct json *card)
     add_named(c, "revision", json_get(card, STR("revision")));
 }
 
+void agents_show_warnings(struct cli *c, const struct json *warnings)
+{
+    if (!warnings || warnings->type != JSON_ARR)
+        return;
+    for (const struct json *w = warnings->kids.first; w; w = w->next) {
+        struct str field = cli_tamed(c, cli_field(w, STR("field")));
+
+        cli_coloured(c, YELLOW, STR("warning"));
+        buf_addf(&c->out, " %.*s: ", STR_ARG(field));
+        cli_wrapped(c, (unsigned)(strlen("warning : ") + field.n), 4,
+                    cli_tamed(c, cli_field(w, STR("message"))));
+    }
+}
+
 void agents_show_card(struct cli *c, const struct json *card)
 {
     struct str state = cli_tamed(c, cli_field(card, STR("state")));
+    struct str reason = cli_tamed(c, cli_field(card, STR("state_reason")));
     struct str description = cli_field(card, STR("description"));
 
     cli_coloured(c, BOLD, cli_tamed(c, cli_field(card, STR("name"))));
     if (state.n)
         buf_addf(&c->out, "  %.*s", STR_ARG(state));
+    if (reason.n)
+        buf_addf(&c->out, ": %.*s", STR_ARG(reason));
     buf_add_char(&c->out, '\n');
     if (description.n) {
         cli_indented_text(c, 2, description);
@@ -186,4 +203,5 @@ void agents_show_card(struct cli *c, const struct json *card)
     add_facts(c, card);
     add_skills(c, card);
     add_routing(c, card);
+    agents_show_warnings(c, json_get(card, STR("warnings")));
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "cli/advice_config.h"
 #include "cli/programs.h"
 #include "cli/tlsfiles.h"
 #include "outward.h"
@@ -187,10 +188,28 @@ static void look_at_rules(struct looking *l)
     }
 }
 
+/* Cards that are valid and will not work. */
+static void look_at_cards(struct looking *l)
+{
+    const struct config *cfg = l->config;
+    struct advice advice;
+    char words[ADVICE_TEXT_MAX + AGENT_NAME_MAX + 32];
+
+    for (size_t i = 0; i < cfg->agents.n; i++) {
+        advice_config(cfg, i, &advice);
+        for (size_t k = 0; k < advice.n; k++) {
+            snprintf(words, sizeof(words), "%.*s: %s",
+                     STR_ARG(cfg->agents.list[i].name), advice.list[k].message);
+            add_problem(l, "agents.list", true, words);
+        }
+    }
+}
+
 /* Files that are named and of no use are problems like others. A server starts
  * without those that it would trust, so they are only warned of. */
-static struct config *
-look_at_files(struct config *cfg, struct config_report *report, size_t *n_rules)
+static struct config *look_at_files(struct config *cfg,
+                                    struct config_report *report,
+                                    bool is_printing, size_t *n_rules)
 {
     struct looking l = {.config = cfg, .report = report};
     struct why why;
@@ -205,6 +224,8 @@ look_at_files(struct config *cfg, struct config_report *report, size_t *n_rules)
     }
     outward_check(cfg, add_error, &l);
     programs_check(cfg, add_problem, &l);
+    if (!is_printing) /* advice is no problem of the configuration's */
+        look_at_cards(&l);
     look_at_rules(&l);
     *n_rules = l.n_rules;
     if (!report->n_errors)
@@ -227,7 +248,8 @@ enum exit_status cli_check(struct cli *c)
         return cli_error(c, ERR_USAGE, "give FILE or --config FILE, not both");
     if (c->args.n_operands)
         src.path = c->args.operands[0].p;
-    cfg = look_at_files(config_load(&src, &report), &report, &n_rules);
+    cfg = look_at_files(config_load(&src, &report), &report,
+                        args_has(&c->args, "print"), &n_rules);
     status = report_on(c, cfg, &report, n_rules);
     config_free(cfg);
     return status;

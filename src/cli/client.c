@@ -457,6 +457,43 @@ static enum err err_of_status(int status)
     return status < 500 ? ERR_BAD_REQUEST : ERR_INTERNAL;
 }
 
+/* The names of the API in a server's message are replaced by those of the
+ * command line here. */
+static struct str cli_own_words(struct cli *c, struct str words)
+{
+    static const struct {
+        struct str api, own;
+    } names[] = {
+        {STR("name one as executor.name"), STR("name one with --to NAME")},
+        {STR("executor.name"), STR("--to")},
+        {STR("GET /api/agents"), STR("signalbox agents")},
+    };
+    size_t at = 0;
+    struct buf out;
+    char *kept;
+
+    buf_init(&out, 2048);
+    while (at < words.n) {
+        struct str rest = str_sub(words, at, words.n);
+        size_t i = 0;
+
+        while (i < sizeof(names) / sizeof(*names) &&
+               !str_starts(rest, names[i].api))
+            i++;
+        if (i < sizeof(names) / sizeof(*names)) {
+            buf_add_str(&out, names[i].own);
+            at += names[i].api.n;
+        } else {
+            buf_add_char(&out, words.p[at++]);
+        }
+    }
+    kept = out.over ? NULL : arena_strdup(&c->arena, buf_str(&out));
+    if (kept)
+        words = (struct str){kept, out.n};
+    buf_fini(&out);
+    return words;
+}
+
 /* What the server says about what it refused. */
 static enum err refused(struct client *cl, const struct json *error)
 {
@@ -469,7 +506,7 @@ static enum err refused(struct client *cl, const struct json *error)
 
     if (!e)
         e = err_of_status(cl->reply.status);
-    words = str_head(words, 400);
+    words = cli_own_words(cl->c, str_head(words, 400));
     if (name.n && !memmem(words.p, words.n, name.p, name.n))
         return why_err(&cl->reply.why, e, "%.*s; did you mean %.*s?",
                        STR_ARG(words), STR_ARG(str_head(name, 80)));

@@ -24,30 +24,143 @@ static const char *layer_words(struct str layer)
         [LAYER_BINDING] = "binding: it answers where this came from",
         [LAYER_INTENT] = "intent: a language model says who is meant",
         [LAYER_SEMANTIC] = "semantic: it has the best score",
-        [LAYER_DEFAULT] = "default: it gets what nobody else is chosen for",
+        [LAYER_DEFAULT] = "default: it gets what no other agent is chosen for",
+        [LAYER_NONE] = "none: the message was refused",
     };
     enum layer l = layer_of(layer);
 
     return l ? words[l] : NULL;
 }
 
+static bool is_by_score(const struct json *d)
+{
+    return str_eq(cli_field(d, STR("layer")), STR("semantic"));
+}
+
+/* The candidate that was chosen by its score, or else came nearest; NULL: none
+ * was compared. */
+static const struct json *chosen_or_nearest(const struct json *d)
+{
+    const struct json *list = json_get(d, STR("candidates"));
+    struct str agent = cli_field(d, STR("agent"));
+
+    JSON_EACH(kid, list)
+    {
+        if (is_by_score(d) && str_eq(cli_field(kid, STR("agent")), agent))
+            return kid;
+    }
+    return json_at(list, 0);
+}
+
+/* How sure it is, in words. */
+static void say_band(struct cli *c, const struct json *d)
+{
+    struct str band = cli_field(d, STR("band"));
+
+    if (str_eq(band, STR("confident")))
+        cli_named(c, "band", STR("confident: clearly for this agent"));
+    else if (str_eq(band, STR("unsure")))
+        cli_named(c, "band",
+                  is_by_score(d)
+                      ? STR("unsure: the message may be for another agent")
+                      : STR("unsure: it is not clear which agent is meant"));
+    else if (str_eq(band, STR("out_of_scope")))
+        cli_named(c, "band",
+                  STR("out of scope: no agent does what the message asks for"));
+    if (band.n && !is_by_score(d))
+        cli_named(c, "nearest", cli_field(chosen_or_nearest(d), STR("agent")));
+}
+
+/* How near the next agent is counts too: where that decided, it is said. */
+static const char *what_lead_did(const struct json *d, double semantic,
+                                 double floor)
+{
+    struct str band = cli_field(d, STR("band"));
+
+    if (str_eq(band, STR("confident")) && semantic < floor && is_by_score(d))
+        return "; its lead over the next agent makes up for the rest";
+    if (str_eq(band, STR("unsure")) && semantic >= floor)
+        return "; but the next agent is too near";
+    return "";
+}
+
+/* "0.364, and 0.096 is sure (one of 5 agents)" */
+static void say_floor(struct cli *c, const struct json *d)
+{
+    const struct json *best = chosen_or_nearest(d);
+    int64_t n = json_int_or(json_get(json_get(d, STR("rules")), STR("n")),
+                            json_int_or(json_get(d, STR("considered")), 0));
+    double floor = json_real_or(json_get(best, STR("floor")), -1);
+    char words[160], agents[48] = "";
+
+    if (!best)
+        return;
+    if (n == 1)
+        snprintf(agents, sizeof(agents), " (the only agent)");
+    else if (n > 1)
+        snprintf(agents, sizeof(agents), " (one of %lld agents)", (long long)n);
+    if (floor < 0)
+        snprintf(words, sizeof(words),
+                 "%.3f; what is sure for this agent is not known yet",
+                 real(best, STR("semantic")));
+    else
+        snprintf(words, sizeof(words), "%.3f, and %.3f is sure%s%s",
+                 real(best, STR("semantic")), floor, agents,
+                 what_lead_did(d, real(best, STR("semantic")), floor));
+    cli_named(c, "semantic", str_of(words));
+}
+
+/* The figures that the band is from: the candidate's own floor under its
+ * semantic signal, or one number under every score. */
 static void say_score(struct cli *c, const struct json *d)
 {
     const struct json *list = json_get(d, STR("candidates"));
     bool has_second = list && list->type == JSON_ARR && list->kids.n > 1;
+    bool is_auto =
+        json_bool_or(json_get(json_get(d, STR("rules")), STR("auto")), false);
     char words[160];
-    size_t n;
 
-    if (!str_eq(cli_field(d, STR("layer")), STR("semantic")))
+    say_band(c, d);
+    if (is_auto && cli_field(d, STR("band")).n)
+        say_floor(c, d);
+    if (!is_by_score(d))
         return;
-    n = (size_t)snprintf(words, sizeof(words), "%.3f, and %.3f is enough",
-                         real(d, STR("score")), real(d, STR("threshold")));
-    cli_named(c, "score", (struct str){words, n});
+    if (is_auto)
+        snprintf(words, sizeof(words), "%.3f", real(d, STR("score")));
+    else
+        snprintf(words, sizeof(words), "%.3f, and %.3f is enough",
+                 real(d, STR("score")), real(d, STR("threshold")));
+    cli_named(c, "score", str_of(words));
     if (!has_second)
         return;
-    n = (size_t)snprintf(words, sizeof(words), "%.3f to the second",
-                         real(d, STR("margin")));
-    cli_named(c, "margin", (struct str){words, n});
+    snprintf(words, sizeof(words), "%.3f to the second",
+             real(d, STR("margin")));
+    cli_named(c, "margin", str_of(words));
+}
+
+static void say_agent(struct cli *c, const struct json *d)
+{
+    struct str agent = cli_tamed(c, cli_field(d, STR("agent")));
+
+    if (agent.n)
+        cli_coloured(c, GREEN, agent);
+    else
+        cli_coloured(c, YELLOW, STR("no agent"));
+    buf_add_char(&c->out, '\n');
+}
+
+static void say_decide_time(struct cli *c, const struct json *d)
+{
+    int64_t us = json_int_or(json_get(d, STR("decide_us")), 0);
+    char words[64];
+
+    if (us <= 0)
+        return;
+    if (us < 10000)
+        snprintf(words, sizeof(words), "%lld us", (long long)us);
+    else
+        snprintf(words, sizeof(words), "%.1f ms", (double)us / 1000);
+    cli_named(c, "decided in", str_of(words));
 }
 
 static void say_chosen(struct cli *c, const struct json *d)
@@ -56,12 +169,12 @@ static void say_chosen(struct cli *c, const struct json *d)
     const char *words = layer_words(layer);
     int64_t price = json_int_or(json_get(d, STR("price_micros")), 0);
 
-    cli_coloured(c, GREEN, cli_tamed(c, cli_field(d, STR("agent"))));
-    buf_add_char(&c->out, '\n');
+    say_agent(c, d);
     cli_named(c, "layer", words ? str_of(words) : layer);
     cli_named(c, "skill", cli_field(d, STR("skill")));
     say_score(c, d);
     cli_named(c, "reason", cli_field(d, STR("reason")));
+    say_decide_time(c, d);
     if (price > 0)
         cli_named(c, "price", str_of(price_write(price).text));
 }

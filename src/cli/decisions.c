@@ -54,16 +54,43 @@ static bool is_narrow(const struct cli *c)
     return c->width && c->width < NARROW;
 }
 
+/* "unsure" beside the layer, where the band says so: a list has no room for
+ * bands that need no look. */
+static struct str layer_cell(const struct json *item, char *room, size_t n)
+{
+    struct str layer = cli_field(item, STR("layer"));
+    bool is_unsure = json_bool_or(json_get(item, STR("unsure")), false) ||
+                     str_eq(cli_field(item, STR("band")), STR("unsure"));
+
+    snprintf(room, n, "%.*s%s", STR_ARG(str_head(layer, 32)),
+             is_unsure ? ", unsure" : "");
+    return str_of(room);
+}
+
+/* The same on a narrow terminal, which has no column for layers. */
+static struct str agent_cell(const struct listing *l, const struct json *item,
+                             char *room, size_t n)
+{
+    struct str agent = cli_field(item, STR("agent"));
+
+    if (str_eq(cli_field(item, STR("layer")), STR("none")))
+        return STR("no agent");
+    if (!is_narrow(l->c) || !json_bool_or(json_get(item, STR("unsure")), false))
+        return agent;
+    snprintf(room, n, "%.*s ?", STR_ARG(str_head(agent, 128)));
+    return str_of(room);
+}
+
 static void add_decision(struct listing *l, const struct json *item)
 {
     const struct json *score = json_get(item, STR("score"));
     struct span_text age =
         span_write(l->now_ms - cli_field_int(item, STR("at_ms")));
     struct str id = cli_field(item, STR("id"));
-    struct str agent = cli_field(item, STR("agent"));
+    char who[136], layer[48], figure[32] = "-";
+    struct str agent = agent_cell(l, item, who, sizeof(who));
     struct str verdict = cli_field(item, STR("verdict"));
     struct str text = cli_field(item, STR("text"));
-    char figure[32] = "-";
 
     if (json_get(item, STR("unreadable")))
         text = STR("(recorded by another version, and not understood)");
@@ -73,9 +100,10 @@ static void add_decision(struct listing *l, const struct json *item)
         grid_add(&l->grid,
                  (struct str[]){id, agent, verdict, str_of(age.text), text});
     else
-        grid_add(&l->grid, (struct str[]){id, cli_field(item, STR("layer")),
-                                          agent, str_of(figure), verdict,
-                                          str_of(age.text), text});
+        grid_add(&l->grid,
+                 (struct str[]){id, layer_cell(item, layer, sizeof(layer)),
+                                agent, str_of(figure), verdict,
+                                str_of(age.text), text});
 }
 
 /* How long ago, or when. */
@@ -269,7 +297,7 @@ const struct sub cli_decisions_subs[] = {
      list},
     {"show", "ID", "limit explain", show},
     {"stats", "[WHAT]", "window at csv", cli_decisions_stats},
-    {"override", "ID AGENT", "comment", cli_override},
+    {"override", "ID AGENT", "comment send", cli_override},
     {"feedback", "ID VERDICT", "agent comment", cli_feedback},
     {0},
 };

@@ -212,13 +212,14 @@ static const struct stats_column type_columns[] = {
 };
 
 static const struct grid_head gap_heads[] = {
-    {"TYPE", NULL}, {"DECISIONS", NULL}, {"DEFAULT", NULL},
+    {"TYPE", NULL}, {"DECISIONS", NULL}, {"DEFAULT", NULL},  {"REFUSED", NULL},
     {"BEST", NULL}, {"NEAREST", NULL},   {"MESSAGES", NULL},
 };
 static const struct stats_column gap_columns[] = {
-    {"type", as_type},          {"decisions", as_count},
-    {"to_default", as_count},   {"best_score", as_score},
-    {"nearest_agent", as_text}, {"samples", as_samples},
+    {"type", as_type},        {"decisions", as_count},
+    {"to_default", as_count}, {"refused", as_count},
+    {"best_score", as_score}, {"nearest_agent", as_receiver},
+    {"samples", as_samples},
 };
 
 static const struct grid_head signal_heads[] = {
@@ -262,12 +263,24 @@ static const struct stats_column threshold_columns[] = {
     {"better", as_count},         {"worse", as_count},
 };
 
+static const struct grid_head alpha_heads[] = {
+    {"ALPHA", NULL},        {"CONFIDENT", NULL}, {"UNSURE", NULL},
+    {"OUT OF SCOPE", NULL}, {"CHANGED", NULL},   {"TO NONE", NULL},
+    {"BETTER", NULL},       {"WORSE", NULL},
+};
+static const struct stats_column alpha_columns[] = {
+    {"alpha", as_hundredths}, {"confident", as_count},
+    {"unsure", as_count},     {"out_of_scope", as_count},
+    {"changed", as_count},    {"to_nobody", as_count},
+    {"better", as_count},     {"worse", as_count},
+};
+
 static const struct grid_head change_heads[] = {
     {"DECISION", NULL}, {"BEST", NULL},    {"FROM", NULL},
     {"TO", NULL},       {"OUTCOME", NULL}, {"MESSAGE", NULL},
 };
 static const struct stats_column change_columns[] = {
-    {"id", as_text},     {"best_score", as_score}, {"from", as_text},
+    {"id", as_text},     {"best_score", as_score}, {"from", as_receiver},
     {"to", as_receiver}, {"outcome", as_text},     {"text", as_text},
 };
 
@@ -277,17 +290,20 @@ static const struct stats tables[] = {
     {"types", type_heads, type_columns, N(type_columns), 2, 0,
      "No decisions that were compared by meaning.\n", NULL},
     {"gaps", gap_heads, gap_columns, N(gap_columns), 0, 0,
-     "No gaps: somebody was a sure choice every time.\n",
-     "What nobody was a sure choice for: it went to the default agent, or was "
-     "close to the threshold or to the second. BEST is the mean of the best "
-     "scores, NEAREST who came nearest."},
+     "No gaps: some agent was a sure choice every time.\n",
+     "Messages that no agent was a sure choice for: they went to the default "
+     "agent, were refused, or were close to the threshold or to the second. "
+     "BEST is the mean of the best scores, NEAREST the agent that came "
+     "nearest."},
     {"signals", signal_heads, signal_columns, N(signal_columns), 1, 0,
      "No decisions.\n",
-     "How many decisions would have gone to another agent without the signal; "
-     "of those, where that helped (it went well) and where it hurt."},
+     "How many decisions would have gone to another agent without the signal, "
+     "or to none with confidence; of those, where the signal helped (it went "
+     "well) and where it hurt."},
     {"keywords", keyword_heads, keyword_columns, N(keyword_columns), 2, 0,
      "No keyword was in any message.\n",
-     "PULLED: the agent got it, and would not have without the keyword."},
+     "PULLED: the agent got it, and without the keyword would not have, or "
+     "not with confidence."},
     {"hours", time_heads, time_columns, N(time_columns), 1, 0,
      "No decisions.\n", NULL},
     {"days", time_heads, time_columns, N(time_columns), 1, 0, "No decisions.\n",
@@ -302,6 +318,12 @@ static const struct stats tables[] = {
      "agent was right, WORSE where it did well as it was. Every hundredth is "
      "in "
      "--json and --csv."},
+    {"alphas", alpha_heads, alpha_columns, N(alpha_columns), 0, 0,
+     "No decisions.\n",
+     "What each alpha would have made of the decisions that the threshold "
+     "\"auto\" was for, every other setting being as it was. Alpha is how "
+     "many unrelated messages, in one, may become confident choices. CHANGED "
+     "would have gone to another agent or, TO NONE, to none."},
     {"changes", change_heads, change_columns, N(change_columns), 0, 0,
      "Nothing would change.\n",
      "What would have gone to another agent by the threshold --at, the latest "
@@ -385,9 +407,9 @@ static void say_rates(struct cli *c, const struct json *row)
 
 static void show_summary(struct cli *c, const struct json *answer)
 {
-    static const char *const layers[] = {"explicit", "prefix",  "sticky",
-                                         "binding",  "intent",  "semantic",
-                                         "default",  "explored"};
+    static const char *const layers[] = {"explicit", "prefix", "sticky",
+                                         "binding",  "intent", "semantic",
+                                         "default",  "none",   "explored"};
     static const char *const verdicts[] = {"positive", "negative", "neutral",
                                            "open"};
     const struct json *items = json_get(answer, STR("items"));
@@ -507,7 +529,7 @@ enum exit_status cli_decisions_stats(struct cli *c, struct str what)
         return cli_error(c, ERR_USAGE,
                          "there are no stats of \"%.*s\"; there is summary, "
                          "agents, types, gaps, signals, keywords, hours, "
-                         "days, thresholds, changes",
+                         "days, thresholds, alphas, changes",
                          STR_ARG(str_head(what, 64)));
     if (c->json && args_has(&c->args, "csv"))
         return cli_error(c, ERR_USAGE, "give --json or --csv, not both");

@@ -3,6 +3,7 @@
  * no folder made, no lock taken, and the address is let go at once. Questions
  * about settings are not asked while the configuration is wrong, since the
  * answers would be about something else. */
+#include "cli/advice_config.h"
 #include "cli/finding.h"
 
 #include <errno.h>
@@ -286,11 +287,23 @@ static void look_at_files(struct doctor *d, struct finding *f)
 static void look_at_agents(struct doctor *d, struct finding *f)
 {
     const struct config *c = d->config;
-    size_t n_skills = 0;
+    char first[ADVICE_TEXT_MAX + AGENT_NAME_MAX + 8] = "";
+    size_t n_skills = 0, n_warned = 0;
 
-    for (size_t i = 0; i < c->agents.n; i++)
+    for (size_t i = 0; i < c->agents.n; i++) {
+        struct advice advice;
+
         n_skills += c->agents.list[i].n_skills;
-    if (c->agents.n)
+        advice_config(c, i, &advice);
+        if (advice.n && !n_warned++)
+            snprintf(first, sizeof(first), "%.*s: %s",
+                     STR_ARG(c->agents.list[i].name), advice.list[0].message);
+    }
+    if (n_warned) {
+        found(f, DOUBTFUL, "%zu of %zu in the configuration may not work: %s",
+              n_warned, c->agents.n, first);
+        advise(f, "signalbox check lists them all");
+    } else if (c->agents.n)
         found(f, GOOD, "%zu with %zu skill%s in the configuration", c->agents.n,
               n_skills, n_skills == 1 ? "" : "s");
     else

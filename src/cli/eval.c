@@ -47,7 +47,14 @@ const struct arg_option cli_eval_options[] = {
     {"train", "FILE", "learn from these queries", false},
     {"folds", "K", "learn from the other parts of the test, in K parts", false},
     {"capture", "HOW",
-     "routing: what hostile cards win, one that is stuffed or a crowd of them",
+     "routing: what hostile cards win: one that is stuffed, a crowd of them, "
+     "or "
+     "cards made of questions that users ask (of --train, else of half of the "
+     "test)",
+     false},
+    {"relation", "HOW",
+     "routing: the agents are the platform's, so if not given, the requester's "
+     "own, the org's, rated well in the org, or all strangers",
      false},
     {"limit", "N", "only the first N queries of each file", false},
     {"out", "FILE", "write what became of each query, one JSON object a line",
@@ -154,7 +161,7 @@ static enum exit_status check_mode(struct cli *c, enum eval_mode mode)
         {"margin", EVAL_VECTORS},  {"with-own", EVAL_VECTORS},
         {"default", EVAL_ROUTING}, {"learn", EVAL_ROUTING},
         {"train", EVAL_ROUTING},   {"folds", EVAL_ROUTING},
-        {"capture", EVAL_ROUTING},
+        {"capture", EVAL_ROUTING}, {"relation", EVAL_ROUTING},
     };
 
     for (size_t i = 0; i < sizeof(only) / sizeof(only[0]); i++)
@@ -215,22 +222,28 @@ static enum exit_status read_learning(struct cli *c, struct wish *w)
 {
     bool has_train = args_has(&c->args, "train");
     bool has_folds = args_has(&c->args, "folds");
-    struct str capture = STR("");
+    struct str capture = STR(""), relation = STR("");
     enum exit_status status;
     int64_t folds;
 
     if (!cli_number(c, "folds", 2, EVAL_FOLDS_MAX, 0, &folds, &status) ||
         !cli_one_of(c, "capture", cli_words("eval", "capture"), &capture,
+                    &status) ||
+        !cli_one_of(c, "relation", cli_words("eval", "relation"), &relation,
                     &status))
         return status;
     w->plan.default_agent = args_get(&c->args, "default");
     w->plan.folds = has_folds ? (size_t)folds : 0;
     w->plan.order = (uint64_t)w->seed;
     if (capture.n)
-        w->plan.capture =
-            str_eq(capture, STR("crowd")) ? EVAL_CROWD : EVAL_STUFFED;
+        w->plan.capture = str_eq(capture, STR("crowd"))     ? EVAL_CROWD
+                          : str_eq(capture, STR("stuffed")) ? EVAL_STUFFED
+                                                            : EVAL_QUESTIONS;
+    while (relation.n &&
+           !str_eq(relation, str_of(eval_relation_name(w->plan.relation))))
+        w->plan.relation++;
     if (!args_has(&c->args, "learn"))
-        return has_train || has_folds
+        return (has_train && w->plan.capture != EVAL_QUESTIONS) || has_folds
                    ? cli_error(c, ERR_USAGE, "--train and --folds need --learn")
                    : EXIT_DONE;
     if (has_train == has_folds)

@@ -108,7 +108,7 @@ static enum err measure(struct raid *r, const char *how, size_t cards)
     const struct eval_set *s = route->plan->set;
     struct eval_raid *out = &route->run->raids[route->run->n_raids++];
 
-    *out = (struct eval_raid){.how = how, .cards = cards};
+    *out = (struct eval_raid){.how = how, .cards = cards, .owners = 1};
     for (size_t i = 0; i < s->n_queries; i++) {
         const struct eval_query *q = &s->queries[i];
         struct eval_choice c;
@@ -254,7 +254,7 @@ static enum err bring_copies(struct raid *r)
         snprintf(name, sizeof(name), "%.*s_pro",
                  STR_ARG(str_head(a->name, AGENT_NAME_MAX - 4)));
         card.name = str_of(name);
-        e = eval_fleet_remove(r->route->fleet, str_of(old), r->route->why);
+        e = eval_fleet_remove(r->route->fleet, 0, str_of(old), r->route->why);
         if (!e && !eval_find(s, card.name))
             e = eval_fleet_bring(r->route->fleet, &card, r->route->why);
     }

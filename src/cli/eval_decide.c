@@ -21,32 +21,6 @@ static enum err make_room(struct eval_fleet *f, size_t n)
     return OK;
 }
 
-static enum err gather(struct eval_fleet *f, const struct registry_near *near,
-                       size_t n)
-{
-    enum err e = make_room(f, n);
-
-    for (size_t i = 0; i < n && !e; i++) {
-        const struct agent *a = near[i].agent;
-        struct learn_hint hint;
-
-        learn_look(f->learn, a->name, &hint);
-        f->room[i] = (struct candidate){
-            .agent = a->name,
-            .skill = near[i].skill ? near[i].skill->id : STR(""),
-            .keyword = near[i].keyword,
-            .signals = {.cosine = near[i].cosine,
-                        .text = near[i].text,
-                        .discount = near[i].discount,
-                        .learned = hint.learned,
-                        .performance = hint.performance,
-                        .keyword = near[i].keyword.n ? 1 : 0,
-                        .recency = hint.recency},
-        };
-    }
-    return e;
-}
-
 static uint32_t number_of(const struct eval_fleet *f, struct str name)
 {
     const struct eval_agent *a = eval_find(f->opts.set, name);
@@ -59,26 +33,98 @@ static uint32_t number_of(const struct eval_fleet *f, struct str name)
                                                       : EVAL_STRANGER;
 }
 
+/* The set's agents where they are rated well: how ratings are learnt is not
+ * what is measured here. */
+static bool is_trusted(const struct eval_fleet *f, const struct eyes *eyes,
+                       const struct agent *a)
+{
+    uint32_t n;
+
+    if (f->opts.relation != EVAL_RATED)
+        return !agent_is_outsider(a, eyes);
+    n = number_of(f, a->name);
+    return n < f->opts.set->n_agents && n != f->unrated;
+}
+
+static enum err gather(struct eval_fleet *f, const struct eyes *eyes,
+                       const struct registry_near *near, size_t n)
+{
+    enum err e = make_room(f, n);
+
+    for (size_t i = 0; i < n && !e; i++) {
+        const struct agent *a = near[i].agent;
+        struct learn_hint hint;
+
+        learn_look(f->learn, a->name, &hint);
+        f->room[i] = (struct candidate){
+            .agent = a->name,
+            .skill = near[i].skill ? near[i].skill->id : STR(""),
+            .keyword = near[i].keyword,
+            .level = near[i].level,
+            .signals = {.cosine = near[i].cosine,
+                        .text = near[i].text,
+                        .discount = choose_discount(
+                            &f->settings, near[i].cosine_over,
+                            near[i].text_over, near[i].discount),
+                        .learned = hint.learned,
+                        .performance = hint.performance,
+                        .keyword = near[i].keyword.n ? 1 : 0,
+                        .recency = hint.recency},
+            .is_trusted = is_trusted(f, eyes, a),
+        };
+    }
+    return e;
+}
+
 static bool speaks(const struct signals *s)
 {
     return s->semantic > 0 || s->keyword > 0;
 }
 
+/* All that were ranked, as a user who is asked would see them; none if nothing
+ * speaks even for the first. */
 static void read_choice(const struct eval_fleet *f, const struct msg *m,
                         struct eval_choice *out)
 {
-    *out = (struct eval_choice){.layer = m->choice.layer, .agent = EVAL_NOBODY};
-    if (m->choice.layer)
+    enum layer layer = m->choice.layer ? m->choice.layer : LAYER_NONE;
+    bool is_refused = layer == LAYER_NONE || layer == LAYER_DEFAULT;
+
+    *out = (struct eval_choice){.layer = layer,
+                                .band = m->choice.band,
+                                .is_unsure = m->choice.is_unsure,
+                                .agent = EVAL_NOBODY};
+    if (!out->band) /* a layer before semantic chose, or there was no choice */
+        out->band = is_refused ? BAND_OUT_OF_SCOPE : BAND_CONFIDENT;
+    if (layer != LAYER_NONE)
         out->agent = number_of(f, m->choice.agent);
     for (size_t i = 0; i < m->choice.n_candidates; i++) {
         const struct candidate *c = &m->choice.candidates[i];
 
-        if (!speaks(&c->signals))
-            continue;
+        if (i == 0 && !speaks(&c->signals))
+            break;
         out->best[out->n].agent = number_of(f, c->agent);
         out->best[out->n].signals = c->signals;
         out->best[out->n++].score = c->score;
     }
+}
+
+static void cards_say(void *ctx, const struct str *words, size_t n,
+                      bool *is_said)
+{
+    struct eval_fleet *f = ctx;
+    struct eyes eyes = eyes_of(&f->asker, cli_now_ms());
+
+    if (registry_says(f->registry, &eyes, words, n, is_said))
+        memset(is_said, 0, n * sizeof(*is_said));
+}
+
+enum err eval_fleet_read(struct eval_fleet *f, struct arena *a, struct str text,
+                         struct reading *out)
+{
+    return reading_make(a, f->speller, cards_say, f, text,
+                        reading_leaves_spelling(
+                            embed_stats(f->opts.model->outward.embeds[0]).kind),
+                        out);
 }
 
 static enum err ask(struct eval_fleet *f, struct msg *m)
@@ -93,20 +139,26 @@ static enum err ask(struct eval_fleet *f, struct msg *m)
                              .now_ms = m->in.at_ms,
                              .recency_ms = f->settings.recency_ms};
     const struct registry_near *near;
+    struct reading reading;
     size_t n, n_left;
-    enum err e = registry_near(f->registry, &q, &near, &n, &n_left);
+    enum err e = eval_fleet_read(f, &m->arena, m->call.text, &reading);
 
+    q.words = reading.words;
+    if (!e)
+        e = registry_near(f->registry, &q, &near, &n, &n_left);
     if (!e)
         e = learn_begin(f->learn, &lq);
     if (!e)
-        e = gather(f, near, n);
+        e = gather(f, &eyes, near, n);
     if (e)
         return e;
     m->known.has_conversation = m->known.has_candidates = true;
     m->known.candidates = f->room;
     m->known.n_candidates = n;
+    m->known.is_share_spent = choose_share_is_spent(f->shares, SCOPE);
     m->known.chance = 1; /* nothing is tried out */
     e = choose_agent(&view, m);
+    choose_share_count(f->shares, SCOPE, m);
     return e == ERR_NO_ROUTE || e == ERR_BAD_REQUEST ? OK : e;
 }
 
@@ -156,8 +208,8 @@ enum err eval_fleet_teach(struct eval_fleet *f, struct str text,
     };
 
     *is_correction = false;
-    /* Nobody got it, and nobody can say who was wrong. */
-    if (!c->layer || !o.agent.n)
+    /* No agent got it, so there is none to judge. */
+    if (c->layer == LAYER_NONE || !o.agent.n)
         return OK;
     if (!is_right && right != EVAL_NOBODY) {
         *is_correction = true;

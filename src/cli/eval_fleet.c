@@ -13,7 +13,7 @@
 #include "watch/watch.h"
 
 static const char asker[] = "asker", home[] = "home";
-static const char stranger[] = "stranger", elsewhere[] = "elsewhere";
+static const char colleague[] = "colleague";
 
 enum { CARD_BYTES = 4 * 1024 * 1024, BY_CHANCE = 17, LOOK_MS = 2 };
 
@@ -71,10 +71,13 @@ static void remove_folder(struct eval_fleet *f)
 
 /* The agents. */
 
+/* A stranger is alone in an org of the same name. */
 static struct str org_of(void *ctx, struct str user)
 {
     (void)ctx;
-    return str_eq(user, str_of(stranger)) ? str_of(elsewhere) : str_of(home);
+    return str_eq(user, str_of(asker)) || str_eq(user, str_of(colleague))
+               ? str_of(home)
+               : user;
 }
 
 /* All of them are there. */
@@ -100,6 +103,7 @@ static enum err open_rooms(struct eval_fleet *f, struct why *why)
         .loop = &m->loop,
         .log = &m->log,
         .embed = m->outward.embeds[0],
+        .reference = {f->reference, embed_reference(f->reference)},
         .ids = &f->ids,
         .seed = {seed[0], seed[1]},
         .limits = {.max_agents = EVAL_AGENTS_MAX + 1000,
@@ -264,6 +268,69 @@ static enum err commit(struct eval_fleet *f, struct registry_change *c,
     return e;
 }
 
+static struct caller user_here(const char *name)
+{
+    struct caller c = {.role = ROLE_USER,
+                       .scopes = SCOPE_READ | SCOPE_SEND | SCOPE_AGENTS};
+    struct str org = org_of(NULL, str_of(name));
+
+    snprintf(c.principal, sizeof(c.principal), "%s", name);
+    snprintf(c.org, sizeof(c.org), "%.*s", STR_ARG(org));
+    return c;
+}
+
+/* A card that a user registers, as JSON. */
+static enum err put_json(struct eval_fleet *f, const struct caller *caller,
+                         struct str card, struct why *why)
+{
+    struct registry_by by = {.caller = caller, .now_ms = cli_now_ms()};
+    struct card_problems problems = {.n = 0};
+    struct registry_change change;
+    struct arena scratch;
+    struct json *json;
+    enum err e;
+
+    arena_init(&scratch, (size_t)4 * CARD_BYTES);
+    json = json_parse(&scratch, card, 0, NULL);
+    registry_change_init(&change);
+    e = json ? registry_put(f->registry, &change, STR(""), json, &by, &problems,
+                            why)
+             : no_memory(why);
+    if (e == ERR_BAD_REQUEST || e == ERR_NOT_ALLOWED)
+        card_problems_say(&problems, why);
+    e = commit(f, &change, e, why);
+    arena_fini(&scratch);
+    return e;
+}
+
+/* The set's agents as cards of users: the requester's, a colleague's, or one
+ * owner for each. */
+static enum err put_users_agents(struct eval_fleet *f, size_t n,
+                                 struct why *why)
+{
+    enum err e = OK;
+    struct buf text;
+
+    buf_init(&text, CARD_BYTES);
+    for (size_t i = 0; i < n && !e; i++) {
+        struct json_out o = json_out(&text);
+        char owner[32];
+        struct caller caller;
+
+        snprintf(owner, sizeof(owner), "owner-%zu", i);
+        caller = user_here(f->opts.relation == EVAL_OWN   ? asker
+                           : f->opts.relation == EVAL_ORG ? colleague
+                                                          : owner);
+        buf_clear(&text);
+        f->cards[i].kind = AGENT_MANAGED;
+        card_write(&o, &f->cards[i], CARD_STORED);
+        e = text.over ? no_memory(why)
+                      : put_json(f, &caller, buf_str(&text), why);
+    }
+    buf_fini(&text);
+    return e;
+}
+
 static enum err put_agents(struct eval_fleet *f, struct why *why)
 {
     const struct eval_set *s = f->opts.set;
@@ -278,6 +345,8 @@ static enum err put_agents(struct eval_fleet *f, struct why *why)
         e = fill_card(f, i);
     if (e)
         return no_memory(why);
+    if (f->opts.relation != EVAL_PLATFORM)
+        return put_users_agents(f, n, why);
     add_default(f, &n);
     registry_change_init(&change);
     e = commit(f, &change,
@@ -300,8 +369,10 @@ static void let_go(void *ctx, size_t i, const float *vector, uint32_t dims)
     (void)dims;
 }
 
-/* A provider that fails would be asked again for ever: once is enough here. The
- * registry keeps to itself what it said, so it is asked once more. */
+/* Waits for the agents' vectors and levels. A provider that fails would be
+ * asked again for ever: once is enough here. The registry keeps the provider's
+ * error to itself, so the provider is asked once more. Levels that it cannot
+ * have are missing in a server, too: then every choice at `auto` is unsure. */
 static enum err wait_for_vectors(struct eval_fleet *f, struct why *why)
 {
     int64_t all = registry_stats(f->registry).agents;
@@ -313,9 +384,11 @@ static enum err wait_for_vectors(struct eval_fleet *f, struct why *why)
     cli_bar_start(&bar, f->opts.cli, "embedding the agents");
     for (;;) {
         s = registry_stats(f->registry);
-        if (!s.unembedded || s.embed_failures_total)
+        if (s.embed_failures_total ||
+            (!s.unembedded && (s.has_levels || s.reference_failures_total)))
             break;
-        cli_bar_move(&bar, (int)(1000 - 1000 * s.unembedded / all));
+        if (all)
+            cli_bar_move(&bar, (int)(1000 - 1000 * s.unembedded / all));
         if (loop_timer_set(&f->opts.model->loop, &f->look, LOOK_MS))
             break;
         loop_run(&f->opts.model->loop);
@@ -326,6 +399,11 @@ static enum err wait_for_vectors(struct eval_fleet *f, struct why *why)
     e = eval_model_embed(f->opts.model, &word, 1, EMBED_DOCUMENT, let_go, f,
                          why);
     return e ? e : why_err(why, ERR_UNREACHABLE, "the agents have no vectors");
+}
+
+bool eval_fleet_has_levels(const struct eval_fleet *f)
+{
+    return registry_stats(f->registry).has_levels;
 }
 
 /* Life. */
@@ -343,11 +421,17 @@ enum err eval_fleet_forget(struct eval_fleet *f)
 {
     struct learn_settings s = settings_lessons(f->opts.config).learn;
     struct learn *fresh = learn_new(&s, str_of(f->stamp.hash), seed);
+    struct choose_shares *shares = choose_shares_new(seed);
 
-    if (!fresh)
+    if (!fresh || !shares) {
+        learn_free(fresh);
+        choose_shares_free(shares);
         return ERR_NOMEM;
+    }
     learn_free(f->learn);
+    choose_shares_free(f->shares);
     f->learn = fresh;
+    f->shares = shares;
     f->seq = 0;
     return OK;
 }
@@ -365,6 +449,9 @@ static enum err open_all(struct eval_fleet *f, struct why *why)
     if (e)
         return e;
     f->stamp = eval_model_stamp(f->opts.model);
+    e = speller_new(&f->speller, why);
+    if (e)
+        return e;
     return eval_fleet_forget(f) ? no_memory(why) : OK;
 }
 
@@ -388,6 +475,7 @@ enum err eval_fleet_open(struct eval_fleet **out,
     snprintf(f->asker.principal, sizeof(f->asker.principal), "%s", asker);
     snprintf(f->asker.org, sizeof(f->asker.org), "%s", home);
     f->settings = settings_of(f);
+    f->unrated = EVAL_NOBODY;
     f->look.fire = on_look;
     e = open_all(f, why);
     if (e)
@@ -408,6 +496,8 @@ void eval_fleet_close(struct eval_fleet *f)
     store_close(f->store);
     registry_free(f->registry);
     learn_free(f->learn);
+    speller_free(f->speller);
+    choose_shares_free(f->shares);
     remove_folder(f);
     arena_fini(&f->arena);
     free(f->cards);
@@ -427,14 +517,33 @@ struct learn *eval_fleet_learn(struct eval_fleet *f)
 
 /* Strangers. */
 
-static struct caller stranger_here(void)
+static struct caller stranger_here(size_t nth)
 {
-    struct caller c = {.role = ROLE_USER,
-                       .scopes = SCOPE_READ | SCOPE_SEND | SCOPE_AGENTS};
+    char name[32];
 
-    snprintf(c.principal, sizeof(c.principal), "%s", stranger);
-    snprintf(c.org, sizeof(c.org), "%s", elsewhere);
-    return c;
+    snprintf(name, sizeof(name), "stranger-%zu", nth);
+    return user_here(name);
+}
+
+static void write_skill(struct json_out *o, size_t nth, struct str name,
+                        struct str description, struct strs examples)
+{
+    char id[32];
+
+    snprintf(id, sizeof(id), "skill-%zu", nth);
+    name = str_head(name, SKILL_NAME_MAX);
+    json_open(o, '{');
+    json_member_text(o, "id", str_of(id));
+    json_member_text(o, "name", str_trim(str_cut(&name, '\n')));
+    if (description.n)
+        json_member_text(o, "description",
+                         str_head(description, SKILL_DESCRIPTION_MAX));
+    json_key(o, STR("examples"));
+    json_open(o, '[');
+    for (size_t i = 0; i < examples.n; i++)
+        json_put_str(o, str_head(examples.list[i], SKILL_EXAMPLE_MAX));
+    json_close(o, ']');
+    json_close(o, '}');
 }
 
 static void write_card(struct buf *out, const struct eval_card *card)
@@ -446,6 +555,14 @@ static void write_card(struct buf *out, const struct eval_card *card)
     json_member_text(&o, "description", card->description);
     json_member_text(&o, "url", STR("echo:"));
     json_member_text(&o, "visibility", STR("public"));
+    json_key(&o, STR("skills"));
+    json_open(&o, '[');
+    for (size_t i = 0; i < card->skills.n; i++)
+        write_skill(&o, i, card->skills.list[i], card->skills.list[i],
+                    (struct strs){NULL, 0});
+    if (card->examples.n)
+        write_skill(&o, card->skills.n, card->name, STR(""), card->examples);
+    json_close(&o, ']');
     json_key(&o, STR("routing"));
     json_open(&o, '{');
     json_key(&o, STR("keywords"));
@@ -460,39 +577,54 @@ static void write_card(struct buf *out, const struct eval_card *card)
 enum err eval_fleet_bring(struct eval_fleet *f, const struct eval_card *card,
                           struct why *why)
 {
-    struct caller caller = stranger_here();
-    struct registry_by by = {.caller = &caller, .now_ms = cli_now_ms()};
-    struct card_problems problems = {.n = 0};
-    struct registry_change change;
-    struct arena scratch;
+    struct caller caller = stranger_here(card->owner);
     struct buf text;
-    struct json *json;
     enum err e;
 
     buf_init(&text, CARD_BYTES);
-    arena_init(&scratch, (size_t)4 * CARD_BYTES);
     write_card(&text, card);
-    json = text.over ? NULL : json_parse(&scratch, buf_str(&text), 0, NULL);
-    registry_change_init(&change);
-    e = json ? registry_put(f->registry, &change, STR(""), json, &by, &problems,
-                            why)
-             : no_memory(why);
-    if (e == ERR_BAD_REQUEST || e == ERR_NOT_ALLOWED)
-        card_problems_say(&problems, why);
-    e = commit(f, &change, e, why);
-    arena_fini(&scratch);
+    e = text.over ? no_memory(why) : put_json(f, &caller, buf_str(&text), why);
     buf_fini(&text);
     return e ? e : wait_for_vectors(f, why);
 }
 
-enum err eval_fleet_remove(struct eval_fleet *f, struct str name,
+enum err eval_fleet_remove(struct eval_fleet *f, size_t owner, struct str name,
                            struct why *why)
 {
-    struct caller caller = stranger_here();
+    struct caller caller = stranger_here(owner);
     struct registry_by by = {.caller = &caller, .now_ms = cli_now_ms()};
     struct registry_change change;
 
     registry_change_init(&change);
     return commit(f, &change,
                   registry_remove(f->registry, &change, name, &by, why), why);
+}
+
+void eval_fleet_distrust(struct eval_fleet *f, uint32_t agent)
+{
+    f->unrated = agent;
+}
+
+enum err eval_fleet_praise(struct eval_fleet *f, struct str agent, size_t by,
+                           struct str text, struct str vector, int64_t now_ms)
+{
+    char user[32], scope[48];
+    struct outcome o = {
+        .seq = ++f->seq,
+        .at_ms = now_ms,
+        .kind = OUTCOME_FEEDBACK,
+        .verdict = VERDICT_POSITIVE,
+        .decision_id = id_make(&f->ids, "dec", now_ms),
+        .layer = LAYER_SEMANTIC,
+        .agent = agent,
+        .text = str_head(text, DECISION_TEXT_MAX),
+        .vector = vector,
+        .model_hash = str_of(f->stamp.hash),
+    };
+
+    snprintf(user, sizeof(user), "stranger-%zu", by);
+    snprintf(scope, sizeof(scope), "org:%s", user);
+    o.by = str_of(user);
+    o.scope = str_of(scope);
+    return learn_apply(f->learn, &o);
 }

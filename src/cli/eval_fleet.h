@@ -15,7 +15,9 @@
 #include "cli/cli.h"
 #include "cli/eval_data.h"
 #include "cli/eval_model.h"
+#include "cli/eval_run.h"
 #include "learn/learn.h"
+#include "route/route.h"
 
 struct eval_fleet;
 
@@ -30,6 +32,7 @@ struct eval_fleet_opts {
     const struct config *config;
     /* For each agent, examples that its card has besides; NULL: none. */
     const struct strs *examples;
+    enum eval_relation relation;
     struct str default_agent; /* empty: what the configuration says; one that
                                * is not in the set gets what nobody else does */
 };
@@ -41,19 +44,34 @@ MUST_USE enum err eval_fleet_open(struct eval_fleet **out,
                                   struct why *why);
 void eval_fleet_close(struct eval_fleet *f); /* NULL is fine */
 
+/* Every card has its level. False: the provider gave the reference texts no
+ * vectors, and `auto` has nothing to go by. */
+bool eval_fleet_has_levels(const struct eval_fleet *f);
+
 /* What it decides by; may be changed between decisions. */
 struct choose_settings *eval_fleet_settings(struct eval_fleet *f);
 
 /* A card of a stranger's, new or in the place of the one it had. */
 struct eval_card {
+    size_t owner; /* which stranger: each is of an org of its own */
     struct str name, description;
     struct strs keywords;
+    struct strs skills;   /* the description of each */
+    struct strs examples; /* of one skill besides */
 };
 MUST_USE enum err eval_fleet_bring(struct eval_fleet *f,
                                    const struct eval_card *card,
                                    struct why *why);
-MUST_USE enum err eval_fleet_remove(struct eval_fleet *f, struct str name,
-                                    struct why *why);
+MUST_USE enum err eval_fleet_remove(struct eval_fleet *f, size_t owner,
+                                    struct str name, struct why *why);
+
+/* With EVAL_RATED, this agent of the set is not rated; EVAL_NOBODY: all are. */
+void eval_fleet_distrust(struct eval_fleet *f, uint32_t agent);
+
+/* A stranger praises another stranger's agent for this text. ERR_NOMEM. */
+MUST_USE enum err eval_fleet_praise(struct eval_fleet *f, struct str agent,
+                                    size_t by, struct str text,
+                                    struct str vector, int64_t now_ms);
 
 /* Learning begins anew. ERR_NOMEM. */
 MUST_USE enum err eval_fleet_forget(struct eval_fleet *f);
@@ -61,9 +79,11 @@ struct learn *eval_fleet_learn(struct eval_fleet *f);
 
 /* The decision on a text. */
 struct eval_choice {
-    enum layer layer; /* zero: nobody */
-    uint32_t agent;   /* EVAL_DEFAULT, EVAL_STRANGER, a number of the set;
-                       * EVAL_NOBODY */
+    enum layer layer; /* LAYER_NONE: no agent gets it */
+    enum band band;   /* never BAND_NOT_ASKED */
+    bool is_unsure;
+    uint32_t agent; /* EVAL_DEFAULT, EVAL_STRANGER, a number of the set;
+                     * EVAL_NOBODY */
     struct {
         uint32_t agent;
         struct signals signals;
@@ -73,7 +93,12 @@ struct eval_choice {
     size_t n;
 };
 
-/* vector: packed; empty: there is none. ERR_NOMEM. */
+/* The part of a message that is compared, as route has it (route.h): its texts
+ * are in the arena or borrowed from the message. ERR_NOMEM. */
+MUST_USE enum err eval_fleet_read(struct eval_fleet *f, struct arena *a,
+                                  struct str text, struct reading *out);
+
+/* vector: packed, of the reading; empty: there is none. ERR_NOMEM. */
 MUST_USE enum err eval_fleet_decide(struct eval_fleet *f, struct str text,
                                     struct str vector, int64_t now_ms,
                                     struct eval_choice *out);

@@ -19,7 +19,10 @@ struct eval_fleet {
     struct store_folder held;
     struct store *store;
     struct registry *registry;
+    struct str reference[EMBED_REFERENCE_MAX]; /* its reference texts */
     struct learn *learn;
+    struct speller *speller;
+    struct choose_shares *shares;
     struct choose_settings settings;
     struct rand_seeded chance;
     struct id_maker ids;
@@ -31,6 +34,7 @@ struct eval_fleet {
     struct embed_stamp stamp;
     struct timer look; /* whether the vectors are there */
     int64_t seq;       /* of the last outcome */
+    uint32_t unrated;  /* with EVAL_RATED */
 };
 
 #endif

@@ -57,6 +57,87 @@ static enum err vectors_put(struct eval_vectors *v, size_t i,
     return OK;
 }
 
+/* Messages are read as route reads them: one or more texts each, whose vectors
+ * are added up. */
+
+struct reader {
+    struct eval_route *r;
+    eval_take_fn *take;
+    struct reading *readings; /* of each message */
+    struct reader_text {
+        size_t message, nth;
+    } * texts;
+    float **parts; /* of each message that has several texts, until all are
+                    * there */
+    size_t *n_parts;
+};
+
+static void take_text(void *ctx, size_t i, const float *vector, uint32_t dims)
+{
+    struct reader *d = ctx;
+    struct reader_text t = d->texts[i];
+    const struct reading *g = &d->readings[t.message];
+    float **parts = &d->parts[t.message];
+
+    if (g->n == 1) {
+        d->take(d->r, t.message, vector, dims);
+        return;
+    }
+    if (!*parts)
+        *parts = calloc(g->n * dims + 1, sizeof(**parts));
+    if (!*parts) {
+        d->r->e = no_memory(d->r->why);
+        return;
+    }
+    if (vector)
+        memcpy(*parts + t.nth * dims, vector, dims * sizeof(*vector));
+    if (++d->n_parts[t.message] < g->n)
+        return;
+    reading_add_up(g, *parts, dims);
+    d->take(d->r, t.message, *parts, dims);
+    free(*parts);
+    *parts = NULL;
+}
+
+static enum err embed_messages(struct eval_route *r, const struct str *messages,
+                               size_t n, eval_take_fn *take)
+{
+    struct reader d = {.r = r, .take = take};
+    size_t n_texts = 0, most = READING_TEXTS_MAX * n + 1;
+    struct str *texts = calloc(most, sizeof(*texts));
+    struct arena arena;
+    enum err e = OK;
+
+    arena_init(&arena, (size_t)EVAL_FILE_MAX);
+    d.readings = calloc(n + 1, sizeof(*d.readings));
+    d.texts = calloc(most, sizeof(*d.texts));
+    d.parts = calloc(n + 1, sizeof(*d.parts));
+    d.n_parts = calloc(n + 1, sizeof(*d.n_parts));
+    if (!texts || !d.readings || !d.texts || !d.parts || !d.n_parts)
+        e = ERR_NOMEM;
+    for (size_t i = 0; !e && i < n; i++) {
+        e = eval_fleet_read(r->fleet, &arena, messages[i], &d.readings[i]);
+        for (size_t k = 0; !e && k < d.readings[i].n; k++) {
+            d.texts[n_texts] = (struct reader_text){i, k};
+            texts[n_texts++] = d.readings[i].texts[k];
+        }
+    }
+    if (e)
+        e = no_memory(r->why);
+    else
+        e = eval_model_embed(&r->model, texts, n_texts, EMBED_QUERY, take_text,
+                             &d, r->why);
+    for (size_t i = 0; d.parts && i < n; i++)
+        free(d.parts[i]);
+    arena_fini(&arena);
+    free(texts);
+    free(d.readings);
+    free(d.texts);
+    free(d.parts);
+    free(d.n_parts);
+    return e;
+}
+
 /* Counting. */
 
 static bool is_named(const struct eval_query *q, uint32_t agent)
@@ -70,7 +151,7 @@ static bool is_named(const struct eval_query *q, uint32_t agent)
 bool eval_gate_count(struct eval_gate *g, const struct eval_query *q,
                      const struct eval_choice *c)
 {
-    bool is_refused = !c->layer || c->layer == LAYER_DEFAULT;
+    bool is_refused = c->layer == LAYER_NONE || c->layer == LAYER_DEFAULT;
     bool is_right = is_named(q, c->agent);
 
     g->by_layer[c->layer]++;
@@ -143,6 +224,7 @@ static enum err open_fleet(struct eval_route *r)
                                    .set = r->plan->set,
                                    .config = r->plan->config,
                                    .examples = r->shots,
+                                   .relation = r->plan->relation,
                                    .default_agent = r->plan->default_agent};
 
     return eval_fleet_open(&r->fleet, &opts, r->why);
@@ -150,11 +232,21 @@ static enum err open_fleet(struct eval_route *r)
 
 /* The queries. */
 
+struct eval_ranked eval_ranked_of(const struct eval_choice *c)
+{
+    struct eval_ranked out = {.n = 0};
+
+    for (; out.n < EVAL_TOP && out.n < c->n; out.n++) {
+        out.agents[out.n] = c->best[out.n].agent;
+        out.scores[out.n] = (float)c->best[out.n].score;
+    }
+    return out;
+}
+
 static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
 {
     struct eval_route *r = ctx;
     const struct eval_query *q = &r->plan->set->queries[i];
-    struct eval_ranked *ranked = &r->run->outcomes[i].ranked;
     struct eval_choice c;
     double now_s;
 
@@ -169,10 +261,8 @@ static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
     if (r->e)
         return;
     (void)eval_gate_count(&r->run->gate, q, &c);
-    for (; ranked->n < EVAL_TOP && ranked->n < c.n; ranked->n++) {
-        ranked->agents[ranked->n] = c.best[ranked->n].agent;
-        ranked->scores[ranked->n] = (float)c.best[ranked->n].score;
-    }
+    r->run->decided[i] = (struct eval_decided){c.band, c.agent, c.is_unsure};
+    r->run->outcomes[i].ranked = eval_ranked_of(&c);
     now_s = cli_mono_s();
     r->took_us[i] = (float)(1e6 * (now_s - r->last_s));
     r->last_s = now_s;
@@ -201,8 +291,7 @@ static enum err ask_all(struct eval_route *r)
     cli_bar_count(&r->bar, r->cli, "answering the queries", n);
     began_s = r->last_s = cli_mono_s();
     if (!e)
-        e = eval_model_embed(&r->model, texts, n, EMBED_QUERY, take_query, r,
-                             r->why);
+        e = embed_messages(r, texts, n, take_query);
     r->run->seconds = cli_mono_s() - began_s;
     cli_bar_end(&r->bar);
     free(texts);
@@ -237,8 +326,7 @@ enum err eval_route_embed_examples(struct eval_route *r)
     cli_bar_count(&r->bar, r->cli, "embedding what is learnt from",
                   s->n_examples);
     if (!e)
-        e = eval_model_embed(&r->model, texts, s->n_examples, EMBED_QUERY,
-                             take_example, r, r->why);
+        e = embed_messages(r, texts, s->n_examples, take_example);
     cli_bar_end(&r->bar);
     free(texts);
     return e ? e : r->e;
@@ -261,6 +349,8 @@ enum err eval_route_open(struct eval_route *r, struct cli *c,
     if (e)
         return e;
     out->first = eval_model_stamp(&r->model);
+    out->has_levels = eval_fleet_has_levels(r->fleet);
+    out->is_auto = eval_fleet_settings(r->fleet)->is_auto;
     out->threshold = eval_fleet_settings(r->fleet)->threshold;
     return OK;
 }
@@ -285,7 +375,8 @@ enum err eval_route(struct cli *c, const struct eval_plan *plan,
     if (!e && plan->n_checkpoints)
         e = eval_learn(&r);
     if (!e && plan->capture)
-        e = eval_capture(&r);
+        e = plan->capture == EVAL_QUESTIONS ? eval_capture_questions(&r)
+                                            : eval_capture(&r);
     eval_route_close(&r);
     return e;
 }

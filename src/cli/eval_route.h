@@ -32,7 +32,7 @@ struct eval_route {
     struct why *why;
 };
 
-/* As eval_run, for EVAL_ROUTING; outcomes are there and empty. */
+/* As eval_run, for EVAL_ROUTING; outcomes and decided are there and empty. */
 MUST_USE enum err eval_route(struct cli *c, const struct eval_plan *plan,
                              struct eval_run *out, struct why *why);
 
@@ -47,6 +47,9 @@ struct str eval_vector(const struct eval_vectors *v, size_t i);
 
 /* The vectors of the set's examples. */
 MUST_USE enum err eval_route_embed_examples(struct eval_route *r);
+
+/* The best few of a choice. */
+struct eval_ranked eval_ranked_of(const struct eval_choice *c);
 
 /* What is embedded and compared of a text. */
 struct str eval_head(struct str text);
@@ -81,5 +84,8 @@ MUST_USE enum err eval_learn(struct eval_route *r);
 
 /* (eval_capture.c) */
 MUST_USE enum err eval_capture(struct eval_route *r);
+
+/* (eval_questions.c) */
+MUST_USE enum err eval_capture_questions(struct eval_route *r);
 
 #endif

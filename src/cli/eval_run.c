@@ -270,13 +270,15 @@ enum err eval_run(struct cli *c, const struct eval_plan *plan,
     *out = (struct eval_run){.n_asked = 0};
     out->outcomes = calloc(s->n_queries + 1, sizeof(*out->outcomes));
     out->is_asked = calloc(s->n_queries + 1, sizeof(*out->is_asked));
+    out->decided = calloc(s->n_queries + 1, sizeof(*out->decided));
     j.texts = calloc(s->n_queries + 1, sizeof(*j.texts));
     j.close = calloc(s->n_queries + 1, sizeof(*j.close));
     for (size_t i = 0; out->outcomes && i < s->n_queries; i++) {
         out->outcomes[i].expected = s->queries[i].agents;
         out->outcomes[i].n_expected = s->queries[i].n_agents;
     }
-    if (!out->outcomes || !out->is_asked || !j.texts || !j.close || !all)
+    if (!out->outcomes || !out->is_asked || !out->decided || !j.texts ||
+        !j.close || !all)
         e = no_memory(why);
     else if (plan->mode == EVAL_ROUTING)
         e = eval_route(c, plan, out, why);
@@ -292,6 +294,14 @@ enum err eval_run(struct cli *c, const struct eval_plan *plan,
     return e;
 }
 
+const char *eval_relation_name(enum eval_relation r)
+{
+    static const char *const names[] = {"platform", "own", "org", "rated",
+                                        "strangers"};
+
+    return names[r];
+}
+
 const char *eval_mode_name(enum eval_mode mode)
 {
     static const char *const names[] = {"routing", "vectors", "semantic",
@@ -304,5 +314,6 @@ void eval_run_fini(struct eval_run *r)
 {
     free(r->outcomes);
     free(r->is_asked);
+    free(r->decided);
     *r = (struct eval_run){.n_asked = 0};
 }

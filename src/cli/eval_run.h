@@ -5,8 +5,8 @@
  * cascade of two, or as a search has it. Threads: the main one. */
 
 #include "cli/cli.h"
+#include "cli/eval_bands.h"
 #include "cli/eval_data.h"
-#include "cli/eval_score.h"
 #include "embed/embed.h"
 #include "model/decision.h"
 
@@ -24,9 +24,19 @@ enum eval_mode {
 const char *eval_mode_name(enum eval_mode mode);
 
 /* Cards of a stranger's that are to win what is not theirs. */
-enum eval_capture { EVAL_NO_CAPTURE, EVAL_STUFFED, EVAL_CROWD };
+enum eval_capture { EVAL_NO_CAPTURE, EVAL_STUFFED, EVAL_CROWD, EVAL_QUESTIONS };
 
-enum { EVAL_CHECKPOINTS_MAX = 16, EVAL_RAIDS_MAX = 4, EVAL_FOLDS_MAX = 100 };
+/* The relation of the requester to the agents of the set. */
+enum eval_relation {
+    EVAL_PLATFORM,  /* the configuration's */
+    EVAL_OWN,       /* the requester's own */
+    EVAL_ORG,       /* a colleague's */
+    EVAL_RATED,     /* each has an owner elsewhere; the org rated all well */
+    EVAL_STRANGERS, /* each has an owner elsewhere, and no org knows them */
+};
+const char *eval_relation_name(enum eval_relation r);
+
+enum { EVAL_CHECKPOINTS_MAX = 16, EVAL_RAIDS_MAX = 16, EVAL_FOLDS_MAX = 100 };
 
 /* Borrowed. */
 struct eval_plan {
@@ -46,6 +56,7 @@ struct eval_plan {
     /* EVAL_ROUTING */
     struct str default_agent;
     enum eval_capture capture;
+    enum eval_relation relation;
     size_t checkpoints[EVAL_CHECKPOINTS_MAX]; /* outcomes, ascending */
     size_t n_checkpoints;                     /* zero: nothing is learnt */
     size_t folds;   /* of the queries; zero: from the examples */
@@ -58,7 +69,7 @@ struct eval_gate {
     size_t n_right;    /* a right one got it */
     size_t n_refused;  /* it was under the threshold: a false alarm */
     size_t n_out, n_out_refused;
-    size_t by_layer[N_LAYERS]; /* at zero: nobody got it */
+    size_t by_layer[N_LAYERS]; /* LAYER_NONE: no agent got it */
 };
 
 struct eval_checkpoint {
@@ -69,7 +80,7 @@ struct eval_checkpoint {
 
 struct eval_raid {
     const char *how;
-    size_t cards;
+    size_t cards, owners; /* hostile ones */
     struct eval_gate gate;
     size_t n_captured; /* first places, of all queries in scope */
 };
@@ -83,7 +94,10 @@ struct eval_run {
     size_t n_few, n_bare; /* agents with fewer examples than shots; none */
 
     /* EVAL_ROUTING */
-    double threshold;
+    struct eval_decided *decided; /* one a query */
+    bool is_auto;                 /* routing.threshold is "auto" */
+    double threshold;             /* else */
+    bool has_levels;              /* of the cards, which auto goes by */
     struct eval_gate gate;
     double p50_us, p99_us; /* from text to decision */
     struct eval_checkpoint checkpoints[EVAL_CHECKPOINTS_MAX];

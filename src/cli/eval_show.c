@@ -336,7 +336,7 @@ static void show_mixups(struct cli *c, const struct eval_view *v)
     show_grid(c, &g);
 }
 
-enum { WARNINGS_MAX = 3 };
+enum { WARNINGS_MAX = 4 };
 
 /* What may make the figures mean less than they seem to. */
 static size_t warn(const struct eval_view *v, struct why out[WARNINGS_MAX])
@@ -358,6 +358,10 @@ static size_t warn(const struct eval_view *v, struct why out[WARNINGS_MAX])
                 r->n_empty == 1 ? "y" : "ies",
                 v->plan->mode > EVAL_VECTORS ? " nothing was found"
                                              : " the model knows nothing");
+    if (v->plan->mode == EVAL_ROUTING && r->is_auto && !r->has_levels)
+        why_err(&out[n++], OK,
+                "the provider has no vectors for the reference texts: every "
+                "choice is unsure");
     return n;
 }
 
@@ -370,6 +374,7 @@ void eval_show(struct cli *c, const struct eval_view *v)
     eval_show_learning(c, v);
     eval_show_raids(c, v);
     show_levels(c, v);
+    eval_show_bands(c, v);
     show_agents(c, v);
     show_mixups(c, v);
     for (size_t i = 0; i < n; i++) {
@@ -432,6 +437,8 @@ static void put_levels(struct json_out *o, const struct eval_view *v)
         }
         json_member_int(o, "n_out_of_scope", (int64_t)l->n_out);
         json_member_int(o, "n_out_of_scope_noticed", (int64_t)l->n_out_right);
+        if (v->plan->mode == EVAL_ROUTING)
+            eval_put_bands(o, v, (uint32_t)i);
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -616,6 +623,8 @@ void eval_add_lines(struct buf *out, const struct eval_view *v)
             json_put_null(&o);
         else
             json_put_bool(&o, eval_best(r) < v->score->threshold);
+        if (v->plan->mode == EVAL_ROUTING)
+            json_member_text(&o, "band", band_name(v->run->decided[i].band));
         json_close(&o, '}');
         buf_add_char(out, '\n');
     }

@@ -24,6 +24,12 @@ void eval_show_learning(struct cli *c, const struct eval_view *v);
 void eval_show_raids(struct cli *c, const struct eval_view *v);
 void eval_put_route(struct json_out *o, const struct eval_view *v);
 
+/* The bands of all queries, or of one level; with JSON one member. */
+#define EVAL_ANY_LEVEL (UINT32_MAX - 1)
+void eval_show_bands(struct cli *c, const struct eval_view *v);
+void eval_put_bands(struct json_out *o, const struct eval_view *v,
+                    uint32_t level);
+
 /* One JSON object a query and line. */
 void eval_add_lines(struct buf *out, const struct eval_view *v);
 

@@ -1,5 +1,5 @@
-/* What only routing has: the threshold and the layers, what learning changes,
- * and what hostile cards win. */
+/* Figures that only routing has: the threshold, the bands and the layers, what
+ * learning changes, and how much hostile cards win. */
 #include "cli/eval_show.h"
 
 #include <math.h>
@@ -32,6 +32,13 @@ static void show_line(struct cli *c, const char *what, const char *words)
     cli_wrapped(c, 15, 15, str_of(words));
 }
 
+static void show_grid(struct cli *c, struct grid *g)
+{
+    buf_add_char(&c->out, '\n');
+    grid_write(g, &c->out, c->width, c->colour, c->unicode);
+    grid_fini(g);
+}
+
 static void show_gate(struct cli *c, const struct eval_run *run)
 {
     const struct eval_gate *g = &run->gate;
@@ -41,15 +48,112 @@ static void show_gate(struct cli *c, const struct eval_run *run)
     add_percent(right, g->n_right, g->n);
     add_percent(refused, g->n_refused, g->n);
     add_percent(recall, g->n_out_refused, g->n_out);
-    n = snprintf(words, sizeof(words), "%.3g", run->threshold);
+    n = run->is_auto ? snprintf(words, sizeof(words), "auto")
+                     : snprintf(words, sizeof(words), "%.3g", run->threshold);
     if (g->n)
         n += snprintf(words + n, sizeof(words) - (size_t)n,
                       "; of those in scope %s go to a right agent, %s to none",
                       right, refused);
     if (g->n_out)
         snprintf(words + n, sizeof(words) - (size_t)n,
-                 "; of those out of scope %s are noticed", recall);
+                 "; of those out of scope %s go to none", recall);
     show_line(c, "threshold", words);
+}
+
+/* The bands. */
+
+static struct eval_bands bands_of(const struct eval_view *v, uint32_t level)
+{
+    const struct eval_set *s = v->plan->set;
+    struct eval_bands out = {.n = 0};
+
+    for (size_t i = 0; i < s->n_queries; i++)
+        if (level == EVAL_ANY_LEVEL || s->queries[i].level == level)
+            eval_bands_count(&out, &v->run->outcomes[i], &v->run->decided[i]);
+    return out;
+}
+
+static void show_band_lines(struct cli *c, const struct eval_view *v)
+{
+    struct eval_bands b = bands_of(v, EVAL_ANY_LEVEL);
+    char a[CELL], d[CELL], e[CELL], words[4 * CELL + 128];
+
+    if (b.n) {
+        add_percent(a, b.n_confident_right, b.n);
+        add_percent(d, b.n_confident_wrong, b.n);
+        add_percent(e, b.n_first_confident, b.n_first);
+        snprintf(words, sizeof(words),
+                 "%s right, %s wrong; %s of those whose first place is right "
+                 "are confident and right",
+                 a, d, e);
+        show_line(c, "confident", words);
+        add_percent(a, b.n_unsure, b.n);
+        add_percent(d, b.n_unsure_right, b.n);
+        add_percent(e, b.n_unsure_three, b.n);
+        snprintf(words, sizeof(words),
+                 "%s; %s with the right agent in first place, %s with the "
+                 "right agent among three",
+                 a, d, e);
+        show_line(c, "unsure", words);
+        add_percent(a, b.n_confident_right + b.n_unsure_right, b.n);
+        add_percent(d, b.n_refused, b.n);
+        snprintf(words, sizeof(words),
+                 "%s right if unsure messages go to the best agent; %s are "
+                 "taken for out of scope",
+                 a, d);
+        show_line(c, "delivered", words);
+    }
+    if (b.n_out) {
+        add_percent(a, b.n_out - b.n_out_confident, b.n_out);
+        add_percent(d, b.n_out_unsure, b.n_out);
+        add_percent(e, b.n_out_confident, b.n_out);
+        snprintf(words, sizeof(words),
+                 "%s of those out of scope (%s are unsure); %s are confident "
+                 "and so wrong",
+                 a, d, e);
+        show_line(c, "detected", words);
+    }
+}
+
+/* By level, in whole percents: confident and right, confident and wrong, and so
+ * on. */
+void eval_show_bands(struct cli *c, const struct eval_view *v)
+{
+    static const struct grid_head heads[] = {
+        {"BANDS", NULL},   {"RIGHT", NULL}, {"WRONG", NULL},   {"UNSURE", NULL},
+        {"REFUSED", NULL}, {"SHARE", NULL}, {"DETECTED", NULL}};
+    const struct eval_set *s = v->plan->set;
+    struct grid g;
+
+    if (v->plan->mode != EVAL_ROUTING || !s->n_levels)
+        return;
+    grid_init(&g, heads, 7);
+    for (size_t i = 0; i <= s->n_levels; i++) {
+        bool has_name = i < s->n_levels;
+        struct eval_bands b =
+            bands_of(v, has_name ? (uint32_t)i : EVAL_NO_LEVEL);
+        const size_t parts[6][2] = {{b.n_confident_right, b.n},
+                                    {b.n_confident_wrong, b.n},
+                                    {b.n_unsure, b.n},
+                                    {b.n_refused, b.n},
+                                    {b.n_first_confident, b.n_first},
+                                    {b.n_out - b.n_out_confident, b.n_out}};
+        struct str row[7] = {has_name ? s->levels[i] : STR("-")};
+        char cells[6][CELL];
+
+        if (!b.n && !b.n_out)
+            continue;
+        for (size_t k = 0; k < 6; k++) {
+            if (parts[k][1])
+                snprintf(cells[k], CELL, "%.0f %%",
+                         100 * part(parts[k][0], parts[k][1]));
+            else
+                snprintf(cells[k], CELL, "-");
+            row[k + 1] = str_of(cells[k]);
+        }
+        grid_add(&g, row);
+    }
+    show_grid(c, &g);
 }
 
 static void show_layers(struct cli *c, const struct eval_view *v)
@@ -58,14 +162,13 @@ static void show_layers(struct cli *c, const struct eval_view *v)
     char words[N_LAYERS * CELL];
     size_t at = 0;
 
-    for (size_t i = 1; i <= N_LAYERS; i++) {
-        size_t layer = i % N_LAYERS;
-        struct str name = layer ? layer_name((enum layer)layer) : STR("nobody");
+    for (size_t i = 1; i < N_LAYERS; i++) {
+        struct str name = layer_name((enum layer)i);
         char percent[CELL];
 
-        if (!g->by_layer[layer])
+        if (!g->by_layer[i])
             continue;
-        add_percent(percent, g->by_layer[layer], g->n + g->n_out);
+        add_percent(percent, g->by_layer[i], g->n + g->n_out);
         at += (size_t)snprintf(words + at, sizeof(words) - at, "%s%.*s %s",
                                at ? ", " : "", STR_ARG(name), percent);
     }
@@ -77,19 +180,13 @@ void eval_show_route(struct cli *c, const struct eval_view *v)
     char words[2 * CELL];
 
     show_gate(c, v->run);
+    show_band_lines(c, v);
     show_layers(c, v);
     snprintf(words, sizeof(words),
              "%.0f us from text to decision, %.0f us for the slowest in a "
              "hundred",
              v->run->p50_us, v->run->p99_us);
     show_line(c, "latency", words);
-}
-
-static void show_grid(struct cli *c, struct grid *g)
-{
-    buf_add_char(&c->out, '\n');
-    grid_write(g, &c->out, c->width, c->colour, c->unicode);
-    grid_fini(g);
 }
 
 static void add_checkpoint(struct grid *g, size_t outcomes,
@@ -136,6 +233,7 @@ void eval_show_learning(struct cli *c, const struct eval_view *v)
 void eval_show_raids(struct cli *c, const struct eval_view *v)
 {
     static const struct grid_head heads[] = {{"HOSTILE CARDS", NULL},
+                                             {"OWNERS", NULL},
                                              {"MADE OF", NULL},
                                              {"FIRST PLACES", NULL},
                                              {"ACCURACY", NULL}};
@@ -143,16 +241,18 @@ void eval_show_raids(struct cli *c, const struct eval_view *v)
 
     if (!v->run->n_raids)
         return;
-    grid_init(&g, heads, 4);
+    grid_init(&g, heads, 5);
     for (size_t i = 0; i < v->run->n_raids; i++) {
         const struct eval_raid *r = &v->run->raids[i];
-        char cards[CELL], won[CELL], first[CELL];
+        char cards[CELL], owners[CELL], won[CELL], first[CELL];
 
         snprintf(cards, CELL, "%zu", r->cards);
+        snprintf(owners, CELL, "%zu", r->owners);
         add_percent(won, r->n_captured, r->gate.n);
         add_percent(first, r->gate.n_first, r->gate.n);
-        grid_add(&g, (struct str[]){str_of(cards), str_of(r->how), str_of(won),
-                                    str_of(first)});
+        grid_add(&g,
+                 (struct str[]){str_of(cards), str_of(owners), str_of(r->how),
+                                str_of(won), str_of(first)});
     }
     show_grid(c, &g);
 }
@@ -168,6 +268,33 @@ static void put_gate(struct json_out *o, const struct eval_gate *g)
                      part(g->n_out_refused, g->n_out));
 }
 
+/* Counts, so that they can be added up over levels and sets; and the two shares
+ * that are aimed at. */
+void eval_put_bands(struct json_out *o, const struct eval_view *v,
+                    uint32_t level)
+{
+    struct eval_bands b = bands_of(v, level);
+
+    json_key(o, STR("bands"));
+    json_open(o, '{');
+    json_member_int(o, "n", (int64_t)b.n);
+    json_member_int(o, "top_1", (int64_t)b.n_first);
+    json_member_int(o, "confident_right", (int64_t)b.n_confident_right);
+    json_member_int(o, "confident_wrong", (int64_t)b.n_confident_wrong);
+    json_member_int(o, "unsure", (int64_t)b.n_unsure);
+    json_member_int(o, "out_of_scope", (int64_t)b.n_refused);
+    json_member_int(o, "top_1_confident", (int64_t)b.n_first_confident);
+    json_member_int(o, "unsure_right", (int64_t)b.n_unsure_right);
+    json_member_int(o, "unsure_among_three", (int64_t)b.n_unsure_three);
+    json_member_int(o, "n_out_of_scope", (int64_t)b.n_out);
+    json_member_int(o, "out_of_scope_detected",
+                    (int64_t)(b.n_out - b.n_out_confident));
+    json_member_int(o, "out_of_scope_unsure", (int64_t)b.n_out_unsure);
+    json_member_real(o, "confident_share", eval_confident_share(&b));
+    json_member_real(o, "detected_share", eval_detected_share(&b));
+    json_close(o, '}');
+}
+
 static void put_layers(struct json_out *o, const struct eval_gate *g)
 {
     json_key(o, STR("layers"));
@@ -177,7 +304,6 @@ static void put_layers(struct json_out *o, const struct eval_gate *g)
             json_key(o, layer_name((enum layer)i));
             json_put_int(o, (int64_t)g->by_layer[i]);
         }
-    json_member_int(o, "nobody", (int64_t)g->by_layer[0]);
     json_close(o, '}');
 }
 
@@ -209,6 +335,7 @@ static void put_raids(struct json_out *o, const struct eval_run *r)
         json_open(o, '{');
         json_member_text(o, "made_of", str_of(raid->how));
         json_member_int(o, "cards", (int64_t)raid->cards);
+        json_member_int(o, "owners", (int64_t)raid->owners);
         json_member_real(o, "captured", part(raid->n_captured, raid->gate.n));
         put_gate(o, &raid->gate);
         json_close(o, '}');
@@ -226,12 +353,18 @@ void eval_put_route(struct json_out *o, const struct eval_view *v)
         return;
     }
     json_open(o, '{');
-    json_member_real(o, "threshold", r->threshold);
+    if (r->is_auto)
+        json_member_text(o, "threshold", STR("auto"));
+    else
+        json_member_real(o, "threshold", r->threshold);
     put_gate(o, &r->gate);
+    eval_put_bands(o, v, EVAL_ANY_LEVEL);
     put_layers(o, &r->gate);
     json_member_real(o, "p50_us", r->p50_us);
     json_member_real(o, "p99_us", r->p99_us);
     put_checkpoints(o, r);
+    json_member_text(o, "relation",
+                     str_of(eval_relation_name(v->plan->relation)));
     put_raids(o, r);
     json_close(o, '}');
 }

@@ -8,6 +8,9 @@ enum {
 
 const struct arg_option cli_learning_options[] = {
     {"all", NULL, "with reset: all that was learnt, of every agent", false},
+    {"user", "NAME", "with void: the verdicts that this user gave", false},
+    {"owner", "NAME",
+     "with void: also those about the agents that this user created", false},
     CLIENT_OPTIONS,
     {0},
 };
@@ -159,10 +162,48 @@ static enum exit_status reset(struct cli *c, struct str agent)
     return status;
 }
 
+static enum exit_status void_verdicts(struct cli *c, struct str operand)
+{
+    struct str user = args_get(&c->args, "user");
+    struct str owner = args_get(&c->args, "owner");
+    enum exit_status status;
+    struct json_out o;
+    struct buf body;
+    int64_t n;
+
+    (void)operand;
+    if ((user.n > 0) == (owner.n > 0))
+        return cli_error(c, ERR_USAGE,
+                         "say whose: signalbox learning void --user NAME, or "
+                         "signalbox learning void --owner NAME");
+    buf_init(&body, BODY_MAX);
+    o = json_out(&body);
+    json_open(&o, '{');
+    json_member_some(&o, "user", user);
+    json_member_some(&o, "owner", owner);
+    json_close(&o, '}');
+    status = body.over ? cli_error(c, ERR_USAGE, "the name is too long")
+                       : post(c, STR("/api/learning/void"), buf_str(&body),
+                              STR("outcomes"), &n);
+    if (!status && !c->json)
+        buf_addf(&c->out,
+                 "The verdicts of %.*s%s are voided. Learning is built from "
+                 "the %lld outcome%s that remain%s.\n",
+                 STR_ARG(cli_tamed(c, user.n ? user : owner)),
+                 owner.n ? ", and those about the agents of that owner," : "",
+                 (long long)n, n == 1 ? "" : "s", n == 1 ? "s" : "");
+    buf_fini(&body);
+    return status;
+}
+
 const struct sub cli_learning_subs[] = {
-    {"show", NULL, "", figures},      {"run", NULL, "", run},
-    {"export", NULL, "", export_all}, {"reset", "[AGENT]", "all", reset},
-    {"rebuild", NULL, "", rebuild},   {0},
+    {"show", NULL, "", figures},
+    {"run", NULL, "", run},
+    {"export", NULL, "", export_all},
+    {"reset", "[AGENT]", "all", reset},
+    {"rebuild", NULL, "", rebuild},
+    {"void", NULL, "user owner", void_verdicts},
+    {0},
 };
 
 enum exit_status cli_learning(struct cli *c)

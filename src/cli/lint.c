@@ -98,6 +98,7 @@ static enum err look(struct linting *l, const struct lint_fleet *fleet)
          "everybody can be reached, and gets what their "
          "examples say"},
         {"bindings", lint_bindings, "no binding stands in another's way"},
+        {"cards", lint_cards, "every card says enough and can be reached"},
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
@@ -198,8 +199,9 @@ static enum exit_status lint_with(struct cli *c, const struct config *cfg)
     bool is_good;
 
     lint_house_init(&h, c, cfg);
-    is_good = cli_number(c, "limit", 1, 1000000, 20, &l.limit, &status) &&
-              cli_real(c, "twins", 0.5, 1, 0.9, &h.fleet.twins, &status);
+    is_good =
+        cli_number(c, "limit", 1, 1000000, 20, &l.limit, &status) &&
+        cli_real(c, "twins", 0.5, 1, ADVICE_CLOSE, &h.fleet.twins, &status);
     if (is_good && args_has(&c->args, "server"))
         is_good = fetch_agents(c, &h, &status);
     else if (is_good && !lint_house_take_configured(&h))

@@ -84,6 +84,11 @@ bool lint_house_take_configured(struct lint_house *h)
         h->agents[h->n++] = h->config->agents.list[i];
     }
     h->fleet.is_configured = true;
+    h->against = (struct advice_against){
+        .models = h->config->models.list,
+        .n_models = h->config->models.n,
+        .guard = {h->config->outgoing.allow.list, h->config->outgoing.allow.n}};
+    h->fleet.against = &h->against;
     return true;
 }
 
@@ -306,6 +311,23 @@ static enum err list_tries(struct lint_house *h, struct why *why)
     return err;
 }
 
+/* At auto, cards get their levels from the reference texts, as in a server. A
+ * provider that cannot embed those leaves the cards without cutoffs. */
+static void embed_reference_texts(struct lint_house *h)
+{
+    struct str texts[EMBED_REFERENCE_MAX];
+    struct embedding e = {.h = h, .texts = texts};
+    struct why why = {""};
+
+    if (!h->settings.is_auto || !h->fleet.dims)
+        return;
+    e.n = embed_reference(texts);
+    if (!embed(&e, EMBED_QUERY, &why) && e.rows &&
+        !index_set_reference(h->fleet.index, e.rows, e.n))
+        (void)index_level_some(h->fleet.index, SIZE_MAX);
+    free(e.rows);
+}
+
 enum err lint_house_close(struct lint_house *h, struct why *why)
 {
     enum err e = eval_model_open(
@@ -315,6 +337,8 @@ enum err lint_house_close(struct lint_house *h, struct why *why)
         e = embed_agents(h, why);
     if (!e)
         e = list_tries(h, why);
+    if (!e)
+        embed_reference_texts(h);
     h->fleet.agents = h->agents;
     h->fleet.states = h->fleet.is_configured ? NULL : h->states;
     h->fleet.n = h->n;

@@ -25,6 +25,7 @@ struct lint_house {
     struct lint_try *tries;
     float *vectors;
     uint8_t *try_rows;
+    struct advice_against against;
     struct lint_fleet fleet;
     struct eval_model model;
 };

@@ -2,6 +2,7 @@
  * bindings that never count. */
 #include "cli/lint_rules.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -170,42 +171,108 @@ static void check_command(const struct lint_fleet *f, size_t i, lint_fn *each,
 
 struct won {
     uint32_t agent;
-    double score, own;
+    double score;  /* of that agent */
+    double own;    /* of the one whose text it is; below zero: not routable */
+    float meaning; /* the latter's signal, and */
+    float floor;   /* where it is confident */
+    enum band band;
 };
 
-/* Who would get it, nothing being learnt yet. */
-static enum err decide(const struct lint_fleet *f, const struct lint_try *t,
-                       struct won *out)
+static bool is_candidate(const struct lint_fleet *f, uint32_t i)
+{
+    return !f->agents[i].routing.is_unroutable && !is_dead(f, i);
+}
+
+/* The cutoffs of a requester who sees all of them. */
+static struct decision_rules rules_of(const struct lint_fleet *f)
+{
+    const struct choose_settings *s = f->settings;
+    struct decision_rules r = {.is_auto = s->is_auto,
+                               .is_centred = s->is_centred,
+                               .threshold = s->threshold,
+                               .alpha = s->alpha,
+                               .text_blend = s->text_blend};
+
+    for (uint32_t i = 0; i < f->n; i++)
+        r.n += is_candidate(f, i);
+    return r;
+}
+
+/* Those that could get it, nothing being learnt yet, into `out`: room for all.
+ * `who` says whose each is. */
+static enum err list_candidates(const struct lint_fleet *f,
+                                const struct lint_try *t, struct candidate *out,
+                                uint32_t *who, size_t *n)
 {
     struct index_query q = {.text = t->text, .sees_all = true};
     const struct choose_settings *s = f->settings;
     const struct index_near *near;
-    size_t n;
-    enum err e = index_near(f->index, &q, t->vector, &near, &n);
+    size_t n_near;
+    enum err e = index_near(f->index, &q, t->vector, &near, &n_near);
 
-    *out = (struct won){.agent = t->agent, .score = -1, .own = -1};
-    for (uint32_t i = 0; !e && i < f->n && i < n; i++) {
-        const struct agent *a = &f->agents[i];
-        struct signals sig = {.cosine = near[i].cosine,
-                              .text = near[i].text,
-                              .performance = 0.5F};
-        double score;
+    *n = 0;
+    for (uint32_t i = 0; !e && i < f->n && i < n_near; i++) {
+        struct candidate *c = &out[*n];
+        struct signals *sig = &c->signals;
 
-        if (a->routing.is_unroutable || is_dead(f, i))
+        if (!is_candidate(f, i))
             continue;
-        if (sig.cosine < 0)
-            sig.cosine = 0; /* there is nothing to compare */
-        sig.keyword = keyword_find(a->routing.keywords, t->text).n ? 1 : 0;
-        sig.semantic = choose_semantic(s, &sig);
-        score = choose_score(&s->weights, &sig);
-        if (i == t->agent)
-            out->own = score;
-        if (score > out->score) {
-            out->score = score;
-            out->agent = i;
-        }
+        *c = (struct candidate){
+            .keyword = keyword_find(f->agents[i].routing.keywords, t->text),
+            .level = near[i].level};
+        *sig = (struct signals){.cosine = near[i].cosine,
+                                .text = near[i].text,
+                                .performance = 0.5F,
+                                .keyword = c->keyword.n ? 1 : 0};
+        if (sig->cosine < 0)
+            sig->cosine = 0; /* there is nothing to compare */
+        sig->semantic = choose_semantic(s, sig, &c->level);
+        c->score = choose_score(&s->weights, sig);
+        who[(*n)++] = i;
     }
     return e;
+}
+
+/* The agent that would get it: the best confident one, or else the best. */
+static struct won decide(const struct decision_rules *rules,
+                         const struct lint_try *t, struct candidate *list,
+                         const uint32_t *who, size_t n)
+{
+    struct won out = {
+        .agent = t->agent, .score = -1, .own = -1, .band = BAND_OUT_OF_SCOPE};
+
+    choose_cutoffs(rules, list, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct candidate *c = &list[i];
+        enum band band = choose_band(rules, c);
+        bool is_better =
+            (band == BAND_CONFIDENT) == (out.band == BAND_CONFIDENT)
+                ? c->score > out.score
+                : band == BAND_CONFIDENT;
+
+        if (who[i] == t->agent) {
+            out.own = c->score;
+            out.meaning = c->signals.semantic;
+            out.floor = c->floor;
+        }
+        if (is_better) {
+            out.score = c->score;
+            out.agent = who[i];
+            out.band = band;
+        }
+    }
+    return out;
+}
+
+/* Without reference texts no choice is confident; that says nothing about the
+ * card. */
+static bool is_reached(const struct lint_fleet *f, const struct lint_try *t,
+                       const struct won *won)
+{
+    bool has_cutoff = !f->settings->is_auto || isfinite(won->floor);
+
+    return won->agent == t->agent &&
+           (won->band == BAND_CONFIDENT || !has_cutoff);
 }
 
 struct tally {
@@ -221,6 +288,9 @@ static void say_lost(const struct lint_fleet *f, uint32_t i,
     struct str name = f->agents[i].name;
     bool is_low = t->won.agent == i; /* best, and not good enough */
     struct str winner = f->agents[t->won.agent].name;
+    struct str text = str_head(t->first->text, 64);
+    char *end;
+    size_t left;
 
     found.is_note = t->lost < t->n;
     lint_name(&found, name);
@@ -233,16 +303,28 @@ static void say_lost(const struct lint_fleet *f, uint32_t i,
         lint_say(&found,
                  "%.*s does not get %u of its own %u examples: ", STR_ARG(name),
                  t->lost, t->n);
-    snprintf(found.text + strlen(found.text),
-             sizeof(found.text) - strlen(found.text),
-             is_low ? "\"%.*s\" scores %.3f and %.3f is needed"
-                    : "\"%.*s\" scores %.3f, and %.3f for %.*s",
-             STR_ARG(str_head(t->first->text, 64)), t->won.own,
-             is_low ? f->settings->threshold : t->won.score, STR_ARG(winner));
-    lint_advise(&found, is_low ? "say in its description what such texts are "
-                                 "about, or lower routing.threshold"
-                               : "say more of what it alone does, or give it a "
-                                 "keyword that such texts have");
+    end = found.text + strlen(found.text);
+    left = sizeof(found.text) - strlen(found.text);
+    if (!is_low)
+        snprintf(end, left, "\"%.*s\" scores %.3f, and %.3f for %.*s",
+                 STR_ARG(text), t->won.own, t->won.score, STR_ARG(winner));
+    else if (f->settings->is_auto)
+        snprintf(end, left,
+                 "\"%.*s\" is %s, with %.3f by meaning where %.3f is "
+                 "confident",
+                 STR_ARG(text),
+                 t->won.band == BAND_UNSURE ? "unsure" : "out of scope",
+                 (double)t->won.meaning, (double)t->won.floor);
+    else
+        snprintf(end, left, "\"%.*s\" scores %.3f and %.3f is needed",
+                 STR_ARG(text), t->won.own, f->settings->threshold);
+    if (!is_low)
+        lint_advise(&found, "say more of what it alone does, or give it a "
+                            "keyword that such texts have");
+    else
+        lint_advise(&found,
+                    "say in its description what such texts are about%s",
+                    f->settings->is_auto ? "" : ", or lower routing.threshold");
     each(ctx, &found);
 }
 
@@ -250,18 +332,25 @@ static enum err check_tries(const struct lint_fleet *f, lint_fn *each,
                             void *ctx)
 {
     struct tally *tallies = calloc(f->n + 1, sizeof(*tallies));
-    enum err e = tallies ? OK : ERR_NOMEM;
+    struct candidate *list = calloc(f->n + 1, sizeof(*list));
+    uint32_t *who = calloc(f->n + 1, sizeof(*who));
+    struct decision_rules rules = rules_of(f);
+    enum err e = tallies && list && who ? OK : ERR_NOMEM;
 
     for (size_t i = 0; !e && i < f->n_tries; i++) {
         const struct lint_try *t = &f->tries[i];
         struct tally *mine = &tallies[t->agent];
         struct won won;
+        size_t n;
 
-        e = decide(f, t, &won);
-        if (e || won.own < 0)
+        e = list_candidates(f, t, list, who, &n);
+        if (e)
+            break;
+        won = decide(&rules, t, list, who, n);
+        if (won.own < 0)
             continue; /* it is not to be chosen by its score */
         mine->n++;
-        if (won.agent == t->agent && won.score >= f->settings->threshold)
+        if (is_reached(f, t, &won))
             continue;
         if (!mine->lost++) {
             mine->first = t;
@@ -272,6 +361,8 @@ static enum err check_tries(const struct lint_fleet *f, lint_fn *each,
         if (tallies[i].lost)
             say_lost(f, i, &tallies[i], each, ctx);
     free(tallies);
+    free(list);
+    free(who);
     return e;
 }
 
@@ -282,8 +373,8 @@ static void check_default(const struct lint_fleet *f, lint_fn *each, void *ctx)
 
     if (!f->is_configured || f->settings->default_agent.n || !f->n)
         return;
-    lint_say(&found, "there is no default: a message that no agent's score is "
-                     "high enough for is refused");
+    lint_say(&found,
+             "there is no default: a message that fits no agent is refused");
     lint_advise(&found, "set agents.default to the one that is best at "
                         "everything else");
     each(ctx, &found);
@@ -364,5 +455,43 @@ enum err lint_bindings(const struct lint_fleet *fleet, lint_fn *each, void *ctx)
             each(ctx, &f);
             break;
         }
+    return OK;
+}
+
+/* Cards. */
+
+/* The message names what is wrong and, behind the first semicolon, what to do.
+ */
+static void say_card(const struct agent *a, const struct advice_warning *w,
+                     lint_fn *each, void *ctx)
+{
+    struct lint_finding f = {.check = "cards", .rule = w->code};
+    const char *advice = strstr(w->message, "; ");
+    size_t n = advice ? (size_t)(advice - w->message) : strlen(w->message);
+
+    lint_name(&f, a->name);
+    lint_say(&f, "%.*s: %.*s", STR_ARG(a->name), (int)n, w->message);
+    lint_advise(&f, "%s", advice ? advice + 2 : "");
+    each(ctx, &f);
+}
+
+/* lint_reach reports agents that say nothing at all, of close ones
+ * lint_twins. */
+enum err lint_cards(const struct lint_fleet *fleet, lint_fn *each, void *ctx)
+{
+    for (size_t i = 0; i < fleet->n; i++) {
+        struct agent a = fleet->agents[i];
+        struct advice advice;
+
+        a.is_configured |= fleet->is_configured;
+        if (fleet->against)
+            advice_of(&a, fleet->against, &advice);
+        else
+            advice_of_card(&a, &advice);
+        for (size_t k = 0; k < advice.n; k++)
+            if (a.description.n ||
+                strcmp(advice.list[k].code, "thin_card") != 0)
+                say_card(&a, &advice.list[k], each, ctx);
+    }
     return OK;
 }

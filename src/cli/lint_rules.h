@@ -9,6 +9,7 @@
  *   reach      an agent that nobody sees, or that no layer can choose, or whose
  *              own examples go to another
  *   bindings   one that an earlier one stands in the way of
+ *   cards      one that is valid and will not work (model/advice.h)
  *
  * Whoever looks gives vectors if it has any; without them nobody is compared by
  * meaning. Pure; nothing is kept. Threads: any. */
@@ -16,6 +17,7 @@
 #include "base/buf.h"
 #include "choose/choose.h"
 #include "index/index.h"
+#include "model/advice.h"
 
 enum {
     LINT_AGENTS_MAX = 5000, /* each is compared with each */
@@ -44,7 +46,9 @@ struct lint_fleet {
     struct index *index; /* of all, by their place; may be NULL: then no tries
                           * are made */
     const struct choose_settings *settings;
-    double twins;       /* as alike as this is too much */
+    double twins;                         /* as alike as this is too much */
+    const struct advice_against *against; /* NULL: what the agents' server
+                                           * knows is not known here */
     bool is_configured; /* they are of a configuration: nobody created them */
 };
 
@@ -70,6 +74,8 @@ MUST_USE enum err lint_reach(const struct lint_fleet *fleet, lint_fn *each,
                              void *ctx);
 MUST_USE enum err lint_bindings(const struct lint_fleet *fleet, lint_fn *each,
                                 void *ctx);
+MUST_USE enum err lint_cards(const struct lint_fleet *fleet, lint_fn *each,
+                             void *ctx);
 
 /* For the above: words into a finding. */
 void lint_say(struct lint_finding *f, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -280,7 +280,7 @@ static struct index *index_of(const struct agent *a, size_t n, const float *v)
     return x;
 }
 
-TEST(who_does_not_get_their_own_examples_is_named)
+TEST(examples_that_go_to_another_or_score_too_low_are_named)
 {
     struct agent a[] = {{.name = STR("a"), .description = STR("tea")},
                         {.name = STR("b"), .description = STR("cake")}};
@@ -295,6 +295,7 @@ TEST(who_does_not_get_their_own_examples_is_named)
         {.agent = 0, .text = STR("w"), .vector = near_b}};
     struct lint_fleet f = fleet_of(a, 2);
 
+    settings.is_auto = false;
     f.tries = tries;
     f.n_tries = 4;
     f.index = index_of(a, 2, v);
@@ -311,6 +312,39 @@ TEST(who_does_not_get_their_own_examples_is_named)
          "and 0.300 is needed\n");
     settings.is_off[LAYER_SEMANTIC] = true;
     SILENT(lint_reach, &f);
+    index_free(f.index);
+}
+
+TEST(at_auto_an_example_has_to_be_confident)
+{
+    enum { TEXTS = 64 };
+    struct agent a[] = {{.name = STR("a"), .description = STR("tea")},
+                        {.name = STR("b"), .description = STR("cake")}};
+    float v[] = {1, 0, 0, 1};
+    uint8_t rows[2][64], reference[TEXTS * 64];
+    struct lint_try tries[] = {
+        {.agent = 0, .text = STR("x"), .vector = packed(1, 0, rows[0])},
+        {.agent = 0, .text = STR("y"), .vector = packed(0.7F, 0.6F, rows[1])}};
+    struct lint_fleet f = fleet_of(a, 2);
+
+    f.tries = tries;
+    f.n_tries = 2;
+    f.index = index_of(a, 2, v);
+    CHECK(settings.is_auto);
+    SILENT(lint_reach, &f); /* there are no levels */
+    /* Both cards are up to 0.8 like texts that are not meant for them. */
+    for (size_t i = 0; i < TEXTS; i++) {
+        float part = (float)i / TEXTS;
+
+        packed(0.8F * part, 0.8F * (1 - part),
+               reference + i * vec_packed_bytes(2));
+    }
+    CHECK(index_set_reference(f.index, reference, TEXTS) == OK);
+    CHECK(!index_level_some(f.index, 2));
+    SAYS(lint_reach, &f,
+         "reach.lost (note): a does not get 1 of its own 2 examples: \"y\" is "
+         "unsure, with ");
+    CHECK(n_heard == 1);
     index_free(f.index);
 }
 
@@ -341,4 +375,30 @@ TEST(a_binding_behind_the_same_one_never_counts)
          "bindings.shadowed: bindings[2] to b never counts: bindings[0], to a, "
          "matches the same\n");
     CHECK(n_heard == 1);
+}
+
+/* Cards. */
+
+TEST(a_card_that_will_not_work_is_told_with_what_to_do)
+{
+    struct advice_against against = {.n_models = 0};
+    struct agent a[] = {
+        {.name = STR("thin"), .description = STR("writes code")},
+        {.name = STR("mute")}, /* lint_reach tells that one */
+        {.name = STR("lost"),
+         .url = STR("model:gpt"),
+         .description = STR("a b c d e f g h i j k l m")},
+    };
+    struct lint_fleet f = fleet_of(a, 3);
+
+    SAYS(lint_cards, &f,
+         "cards.thin_card: thin: the card has no skills and a description of 2 "
+         "words");
+    CHECK_INT(n_heard, 1); /* nothing is known of the server's models */
+    f.against = &against;
+    SAYS(lint_cards, &f, "cards.unknown_model: lost: the model \"gpt\"");
+    CHECK_INT(n_heard, 2);
+    a[0].description = a[2].description;
+    a[2].url = STR("echo:");
+    SILENT(lint_cards, &f);
 }

@@ -7,6 +7,7 @@
  * place in the file, in the form that editors know: FILE:LINE:COL. */
 #include "cli/agents.h"
 #include "cli/cards.h"
+#include "model/advice.h"
 #include "model/card.h"
 
 #include <stdio.h>
@@ -123,7 +124,8 @@ static void put_problem(struct registering *r, const struct card_in *card,
 }
 
 static void show_as_json(struct registering *r, const struct card_in *card,
-                         enum outcome outcome, const struct fault_found *f)
+                         enum outcome outcome, const struct fault_found *f,
+                         const struct json *warnings)
 {
     struct buf line;
     struct json_out o;
@@ -144,6 +146,10 @@ static void show_as_json(struct registering *r, const struct card_in *card,
         each_problem(r, card, f, put_problem, &o);
         json_close(&o, ']');
     }
+    if (warnings && warnings->kids.n) {
+        json_key(&o, STR("warnings"));
+        json_put(&o, warnings);
+    }
     json_close(&o, '}');
     /* Through a tree, so that nothing in it steers a terminal. */
     tree = line.over ? NULL : json_parse(&r->scratch, buf_str(&line), 0, NULL);
@@ -154,8 +160,10 @@ static void show_as_json(struct registering *r, const struct card_in *card,
     buf_fini(&line);
 }
 
+/* f: what is wrong with it; warnings: what to mend in one that was taken. */
 static void show(struct registering *r, const struct card_in *card,
-                 enum outcome outcome, const struct fault_found *f)
+                 enum outcome outcome, const struct fault_found *f,
+                 const struct json *warnings)
 {
     struct str word = str_of(outcomes[outcome].word);
     struct cli *c = r->c;
@@ -164,7 +172,7 @@ static void show(struct registering *r, const struct card_in *card,
 
     r->counts[outcome]++;
     if (c->json) {
-        show_as_json(r, card, outcome, f);
+        show_as_json(r, card, outcome, f, warnings);
         return;
     }
     if (outcomes[outcome].is_coloured)
@@ -173,6 +181,7 @@ static void show(struct registering *r, const struct card_in *card,
         buf_add_str(&c->out, word);
     buf_addf(&c->out, "%*s%.*s\n", (int)(12 - word.n), "",
              STR_ARG(cli_tame(&room, card->name.n ? card->name : card->file)));
+    agents_show_warnings(c, warnings);
     if (!f)
         return;
     n = each_problem(r, card, f, add_problem, NULL);
@@ -188,10 +197,25 @@ static void refuse(struct registering *r, const struct card_in *card,
 
     if (status > r->worst)
         r->worst = status;
-    show(r, card, REFUSED, f);
+    show(r, card, REFUSED, f, NULL);
 }
 
 /* Without a server. */
+
+/* The warnings that the card alone gives rise to: which models and addresses
+ * the server knows is not known here. NULL: no memory. */
+static const struct json *own_warnings(struct registering *r,
+                                       const struct agent *a)
+{
+    struct advice advice;
+    struct json_out o;
+
+    advice_of_card(a, &advice);
+    buf_clear(&r->body);
+    o = json_out(&r->body);
+    advice_write(&o, &advice);
+    return json_parse(&r->scratch, buf_str(&r->body), 0, NULL);
+}
 
 static void check_here(struct registering *r, const struct card_in *card)
 {
@@ -203,10 +227,11 @@ static void check_here(struct registering *r, const struct card_in *card)
     f.err = card_read(&r->scratch, card->json, &opts, &agent, &r->problems);
     f.n_all = (int64_t)r->problems.n_all;
     f.words = str_of(err_row(f.err)->wording);
-    if (f.err)
+    if (f.err) {
         refuse(r, card, &f);
-    else
-        show(r, card, GOOD, NULL);
+        return;
+    }
+    show(r, card, GOOD, NULL, own_warnings(r, &agent));
 }
 
 /* With one. */
@@ -254,14 +279,14 @@ static void on_refused(struct registering *r, const struct card_in *card,
             .words = r->body.over ? STR("the card is larger than 1 MiB")
                                   : STR("the name is too long")};
     if (r->is_if_new && e == ERR_PRECONDITION) {
-        show(r, card, KEPT, NULL);
+        show(r, card, KEPT, NULL, NULL);
         return;
     }
     if (e == ERR_UNREACHABLE || e == ERR_UNAUTHENTICATED) {
         r->is_over = true;
         cli_bar_end(&r->bar);
         r->worst = client_fail(r->cl);
-        show(r, card, UNTRIED, NULL);
+        show(r, card, UNTRIED, NULL, NULL);
         return;
     }
     refuse(r, card, &f);
@@ -282,7 +307,7 @@ static void register_one(struct registering *r, const struct card_in *card)
          : json_bool_or(json_get(reply->json, STR("changed")), true)
              ? UPDATED
              : UNCHANGED,
-         NULL);
+         NULL, json_get(reply->json, STR("warnings")));
 }
 
 static void take(struct registering *r, const struct card_in *card)
@@ -293,7 +318,7 @@ static void take(struct registering *r, const struct card_in *card)
     if (card->err)
         refuse(r, card, &f);
     else if (r->is_over)
-        show(r, card, UNTRIED, NULL);
+        show(r, card, UNTRIED, NULL, NULL);
     else if (r->cl)
         register_one(r, card);
     else

@@ -88,7 +88,7 @@ static const struct {
     FIELD("agents.default", default_agent),
 };
 
-enum { N_LAID = sizeof(laid) / sizeof(laid[0]) };
+enum { N_LAID = sizeof(laid) / sizeof(laid[0]), THRESHOLD_ROW = 0 };
 
 static bool sets_read(struct cli *c, const struct config_source *src,
                       struct replay_sets *out, enum exit_status *status)
@@ -121,6 +121,8 @@ static void lay(void *ctx, struct choose_settings *own)
         if (sets->which >> k & 1)
             memcpy((char *)own + laid[k].at, (char *)&sets->from + laid[k].at,
                    laid[k].n);
+    if (sets->which & 1U << THRESHOLD_ROW) /* a number ends "auto" */
+        own->is_auto = sets->from.is_auto;
 }
 
 static bool is_by_others(const struct replay *r)
@@ -230,7 +232,7 @@ static bool on_decision(void *ctx, const struct json *item)
     else if (e == ERR_NOT_FOUND)
         r->tally.unsaid++;
     else
-        count(r, &was, e ? &(struct decision){0} : &now);
+        count(r, &was, &now);
     return r->status == EXIT_DONE;
 }
 

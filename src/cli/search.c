@@ -139,6 +139,16 @@ static void add_parts(struct hits *h, const struct json *agent)
                                 .text = real(s, STR("text"))});
 }
 
+/* The agent's own name and description may say more than any of its skills. */
+static bool is_found_by_itself(const struct json *agent)
+{
+    const struct json *skills = json_get(agent, STR("skills"));
+
+    if (!skills || skills->type != JSON_ARR || !skills->kids.first)
+        return true;
+    return real(agent, STR("score")) > real(skills->kids.first, STR("score"));
+}
+
 static void add_hit(struct cli *c, struct hits *h, const struct json *agent)
 {
     struct hit hit = {.agent = cli_field(agent, STR("name")),
@@ -151,8 +161,8 @@ static void add_hit(struct cli *c, struct hits *h, const struct json *agent)
     hits_add(h, &hit);
     if (!args_has(&c->args, "explain"))
         return;
-    if (!hit.skill.n) {
-        hit.agent = hit.description = STR("");
+    if (is_found_by_itself(agent)) {
+        hit.agent = hit.skill = hit.description = STR("");
         hits_add_part(h, &hit);
     }
     add_parts(h, agent);

@@ -70,7 +70,7 @@ static bool read_text(struct sending *s, enum exit_status *status)
         *status = cli_error(s->c, ERR_LIMIT,
                             "the message is longer than 1 MiB, which is the "
                             "limit");
-    else if (!s->text.n)
+    else if (!str_trim(buf_str(&s->text)).n)
         *status = cli_error(s->c, ERR_USAGE, "the message is empty");
     else if (!utf8_is_valid(buf_str(&s->text))) /* as JSON has to be */
         *status = cli_error(s->c, ERR_USAGE,
@@ -109,10 +109,27 @@ static bool usage_is_good(struct sending *s, enum exit_status *status)
     return !wrong;
 }
 
+static void make_key(struct sending *s)
+{
+    struct id_maker ids;
+
+    id_maker_init(&ids, rand_system());
+    s->made_key = id_make(&ids, "cli", s->clock.wall_ms(s->clock.ctx));
+    s->key = str_of(s->made_key.text);
+}
+
+static void name_in_notice(struct sending *s)
+{
+    snprintf(s->notice, sizeof(s->notice), "waiting for %.*s",
+             STR_ARG(str_head(s->to.n     ? s->to
+                              : s->task.n ? s->task
+                                          : STR("an answer"),
+                              40)));
+}
+
 static bool read_wish(struct sending *s, enum exit_status *status)
 {
     struct cli *c = s->c;
-    struct id_maker ids;
 
     s->is_envelope = args_has(&c->args, "envelope");
     s->to = args_get(&c->args, "to");
@@ -130,16 +147,9 @@ static bool read_wish(struct sending *s, enum exit_status *status)
         args_has(&c->args, "stream") ||
         (!s->is_envelope && c->on_terminal && !c->json &&
          !args_has(&c->args, "wait") && !args_has(&c->args, "no-wait"));
-    if (!s->key.n) {
-        id_maker_init(&ids, rand_system());
-        s->made_key = id_make(&ids, "cli", s->clock.wall_ms(s->clock.ctx));
-        s->key = str_of(s->made_key.text);
-    }
-    snprintf(s->notice, sizeof(s->notice), "waiting for %.*s",
-             STR_ARG(str_head(s->to.n     ? s->to
-                              : s->task.n ? s->task
-                                          : STR("an answer"),
-                              40)));
+    if (!s->key.n)
+        make_key(s);
+    name_in_notice(s);
     return s->is_envelope ? sending_envelope_read(s, status)
                           : read_text(s, status);
 }
@@ -306,8 +316,15 @@ static enum exit_status give_up(struct sending *s)
     sending_end_line(s);
     if (cli_flush(s->c, EXIT_DONE))
         return EXIT_FAILED;
-    if (!is_open)
+    if (!is_open) {
+        if (r->err == ERR_NO_ROUTE)
+            sending_offer(s,
+                          json_get(json_get(json_get(r->json, STR("error")),
+                                            STR("details")),
+                                   STR("candidates")),
+                          STR(""));
         return client_fail_to(s->cl);
+    }
     if (s->task_id[0])
         return cli_error(s->c, ERR_UNREACHABLE,
                          "the connection is lost. %s goes on; signalbox tasks "
@@ -411,6 +428,28 @@ static enum exit_status send_and_stream(struct sending *s)
     }
 }
 
+/* The same message to the agent that the sender chose: another message to the
+ * server, with a key of its own. */
+static void begin_again(struct sending *s)
+{
+    s->n_tries = 0;
+    s->was_sent = s->is_over = s->has_gap = s->was_given = false;
+    s->n_given = 0;
+    s->task_id[0] = '\0';
+    s->status = EXIT_DONE;
+    buf_clear(&s->shown);
+    client_quiet(s->cl, false);
+    client_heed_interrupt(s->cl);
+    if (!args_has(&s->c->args, "key"))
+        make_key(s);
+    name_in_notice(s);
+}
+
+static enum exit_status send_once(struct sending *s)
+{
+    return s->streams ? send_and_stream(s) : send_and_wait(s);
+}
+
 enum exit_status cli_send(struct cli *c)
 {
     struct sending s = {.c = c, .clock = clock_system()};
@@ -423,7 +462,11 @@ enum exit_status cli_send(struct cli *c)
     if (read_wish(&s, &status) && (s.cl = client_new(c, &status))) {
         client_heed_interrupt(s.cl);
         signal(SIGPIPE, SIG_IGN); /* who reads may leave: is_cut_off */
-        status = s.streams ? send_and_stream(&s) : send_and_wait(&s);
+        status = send_once(&s);
+        if (sending_choose(&s)) {
+            begin_again(&s);
+            status = send_once(&s);
+        }
     }
     client_free(s.cl);
     buf_fini(&s.text);

@@ -55,6 +55,25 @@ static void say_who(struct sending *s, const struct json *answer)
             why.n ? ": " : "", STR_ARG(why));
 }
 
+/* That it may be the wrong agent's answer, how to correct it, and the agents
+ * that came next. */
+static void say_unsure(struct sending *s, const struct json *answer)
+{
+    const struct json *d = json_get(answer, STR("decision"));
+    struct str id = cli_field(d, STR("id"));
+
+    if (!json_bool_or(json_get(d, STR("unsure")), false) || s->to.n ||
+        s->task.n || !s->c->notices || s->c->json)
+        return;
+    fprintf(stderr,
+            "signalbox send: unsure: the message may be for another agent. To "
+            "correct it:\n  signalbox decisions override %.*s AGENT\n",
+            STR_ARG(cli_tamed(s->c, id)));
+    if (!args_has(&s->c->args, "key"))
+        sending_offer(s, json_get(d, STR("candidates")),
+                      cli_field(answer, STR("agent")));
+}
+
 enum exit_status sending_finish(struct sending *s, const struct json *answer)
 {
     enum task_status status = task_status_of(cli_field(answer, STR("status")));
@@ -82,6 +101,7 @@ enum exit_status sending_finish(struct sending *s, const struct json *answer)
                          STR_ARG(id), STR_ARG(state), STR_ARG(id));
     show_answer(s, cli_field(answer, STR("text")));
     say_who(s, answer);
+    say_unsure(s, answer);
     if (status == TASK_COMPLETED)
         return EXIT_DONE;
     if (cli_flush(s->c, EXIT_DONE))

@@ -9,7 +9,7 @@
 #include "cli/client.h"
 #include "model/agent.h"
 
-enum { SENDING_VOICES = 16 };
+enum { SENDING_VOICES = 16, SENDING_OFFERED = 3 };
 
 /* Another agent than the one that answers. */
 struct voice {
@@ -28,6 +28,10 @@ struct sending {
     bool is_envelope; /* and `text` is one, as JSON */
     int64_t wait_ms, timeout_ms;
     char notice[96];
+
+    /* Agents that the sender may choose from instead. */
+    char offered[SENDING_OFFERED][AGENT_NAME_MAX + 1];
+    int n_offered;
 
     struct buf body; /* of the request */
     unsigned n_tries;
@@ -63,6 +67,14 @@ void sending_end_line(struct sending *s);
 /* What others have said and nobody has seen yet. */
 void sending_let_all(struct sending *s);
 void sending_voices_fini(struct sending *s);
+
+/* send_offer.c: keep the best of these candidates, less one agent, for a
+ * question to the sender; none where there is no one to ask. */
+void sending_offer(struct sending *s, const struct json *candidates,
+                   struct str except);
+/* Ask which of them gets the message. False: none, or nothing was offered;
+ * else s->to is that agent. */
+MUST_USE bool sending_choose(struct sending *s);
 
 /* send_envelope.c: an envelope instead of a message. What is wrong with the
  * options beside it; NULL: nothing. */

@@ -7,28 +7,38 @@ enum { BODY_MAX = 64 * 1024 };
 static void show(struct cli *c, const struct json *said)
 {
     struct str to = cli_field(said, STR("overridden_to"));
+    struct str note = cli_field(said, STR("note"));
+    struct str agent = cli_field(said, STR("agent"));
+    struct str task_id = cli_field(said, STR("task_id"));
 
     if (c->json) {
         cli_json_line(&c->out, said);
         return;
     }
+    if (!agent.n)
+        agent = STR("no agent");
     buf_add_str(&c->out, json_bool_or(json_get(said, STR("recorded")), true)
                              ? STR("It went to ")
                              : STR("That is known: it went to "));
     if (to.n)
         buf_addf(&c->out, "%.*s and should have gone to %.*s.",
-                 STR_ARG(cli_tamed(c, cli_field(said, STR("agent")))),
-                 STR_ARG(cli_tamed(c, to)));
+                 STR_ARG(cli_tamed(c, agent)), STR_ARG(cli_tamed(c, to)));
     else
-        buf_addf(&c->out, "%.*s, and that was %s.",
-                 STR_ARG(cli_tamed(c, cli_field(said, STR("agent")))),
-                 str_eq(cli_field(said, STR("verdict")), STR("positive"))
-                     ? "right"
-                     : "wrong");
+        buf_addf(
+            &c->out, "%.*s, and that was %s.", STR_ARG(cli_tamed(c, agent)),
+            str_eq(cli_field(said, STR("verdict")), STR("positive")) ? "right"
+                                                                     : "wrong");
+    if (task_id.n)
+        buf_addf(&c->out, " The message was sent %s: %.*s.",
+                 json_bool_or(json_get(said, STR("sent")), true) ? "there"
+                                                                 : "before",
+                 STR_ARG(cli_tamed(c, task_id)));
     if (json_bool_or(json_get(said, STR("switched")), false))
         buf_addf(
             &c->out, " The conversation %.*s is with it from now on.",
             STR_ARG(cli_tamed(c, cli_field(said, STR("conversation_id")))));
+    if (note.n)
+        buf_addf(&c->out, " Note: %.*s.", STR_ARG(cli_tamed(c, note)));
     buf_add_char(&c->out, '\n');
 }
 
@@ -56,6 +66,8 @@ static enum exit_status say(struct cli *c, struct str id, const char *what,
     json_member_some(&o, "agent", agent);
     json_member_some(&o, "verdict", verdict);
     json_member_some(&o, "comment", args_get(&c->args, "comment"));
+    if (args_has(&c->args, "send"))
+        json_member_bool(&o, "send", true);
     json_close(&o, '}');
     if (path.over || body.over)
         status = cli_error(c, ERR_USAGE, "that is too long");

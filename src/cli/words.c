@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 
 #define STATES    "active idle busy slow error dead"
-#define LAYERS    "explicit prefix sticky binding intent semantic default"
+#define LAYERS    "explicit prefix sticky binding intent semantic default none"
 #define EMBEDDERS "builtin minilm http"
 
 struct row {
@@ -26,7 +26,7 @@ static const struct row rows[] = {
     {"decisions", "verdict", "open positive negative neutral"},
     {"decisions", "WHAT",
      "summary agents types gaps signals keywords hours days thresholds "
-     "changes"},
+     "alphas changes"},
     {"decisions", "VERDICT", "right wrong"},
     {"demo-agent", "NAME", ""},
     {"escalations", "status",
@@ -36,7 +36,8 @@ static const struct row rows[] = {
     {"eval", "embedder", EMBEDDERS " cascade"},
     {"eval", "second", "minilm http"},
     {"eval", "match", "mean best"},
-    {"eval", "capture", "stuffed crowd"},
+    {"eval", "capture", "stuffed crowd questions"},
+    {"eval", "relation", "platform own org rated strangers"},
     {"eval", "by", "agent"},
     {"eval", "TEST", CLI_FILES},
     {"gate", "ENVELOPE", CLI_FILES},

@@ -504,7 +504,8 @@ static struct json *value_of(struct load *l, enum json_type wanted,
 
     if (v &&
         (v->type == wanted || (v->type == JSON_REAL && wanted == JSON_INT) ||
-         (v->type == JSON_INT && wanted == JSON_REAL)))
+         (v->type == JSON_INT && wanted == JSON_REAL) ||
+         (v->type == JSON_STR && wanted == JSON_REAL)))
         return v;
     if (!v && json_check(text, NULL) == OK)
         return NULL;

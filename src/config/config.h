@@ -60,6 +60,16 @@ enum config_offline { CONFIG_OFFLINE_REFUSE, CONFIG_OFFLINE_HOLD };
 /* Likewise: what becomes of a delegation whose agent goes. */
 enum config_disconnect { CONFIG_DISCONNECT_KEEP, CONFIG_DISCONNECT_CANCEL };
 
+/* routing.unsure and routing.preset. */
+enum config_unsure {
+    CONFIG_UNSURE_AUTO,
+    CONFIG_UNSURE_DEFAULT,
+    CONFIG_UNSURE_BEST,
+    CONFIG_UNSURE_ASK,
+    CONFIG_UNSURE_REFUSE,
+};
+enum config_preset { CONFIG_PRESET_NONE, CONFIG_PRESET_SEED };
+
 /* routing.intentClassifier.when and .overrides. */
 enum config_when { CONFIG_WHEN_ALWAYS, CONFIG_WHEN_AMBIGUOUS };
 enum config_overrides { CONFIG_OVERRIDES_DEFAULT, CONFIG_OVERRIDES_BINDINGS };
@@ -254,7 +264,9 @@ struct config {
         bool
             layer_is_off[N_LAYERS]; /* routing.layers lists those that are on */
         struct signal_weights weights; /* routing.weights.* */
-        double threshold, text_blend, explore, close_margin;
+        double threshold, text_blend;  /* below zero: "auto" */
+        double explore, close_margin;
+        int64_t unsure, preset; /* enum config_unsure, config_preset */
         int64_t recency_ms, vector_timeout_ms;
         struct {
             bool is_on; /* routing.intentClassifier.enabled */

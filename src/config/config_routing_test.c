@@ -13,7 +13,8 @@ TEST(routing_has_the_defaults_of_the_design)
     CHECK(c->routing.weights.performance == 0.20);
     CHECK(c->routing.weights.keyword == 0.15);
     CHECK(c->routing.weights.recency == 0.05);
-    CHECK(c->routing.threshold == 0.30 && c->routing.close_margin == 0.05);
+    CHECK(c->routing.threshold < 0 && c->routing.text_blend < 0 &&
+          c->routing.close_margin == 0.05);
     CHECK(c->routing.explore == 0);
     CHECK_INT(c->routing.recency_ms, 48LL * 3600 * 1000);
     CHECK(!c->routing.intent.is_on && c->routing.intent.threshold == 0.8);
@@ -69,7 +70,9 @@ static const struct {
      NULL},
     {"\"routing\": {\"threshold\": 0}", NULL},
     {"\"routing\": {\"threshold\": 1}", NULL},
-    {"\"routing\": {\"threshold\": -1}", "a number from 0 to 1, not -1\n"},
+    {"\"routing\": {\"threshold\": -1}",
+     "a number from 0 to 1, or \"auto\", not -1\n"},
+    {"\"routing\": {\"threshold\": \"auto\"}", NULL},
     {"\"routing\": {\"threshold\": \"high\"}", "a number from 0 to 1"},
     {"\"routing\": {\"explore\": 0.05, \"closeMargin\": 0.1}", NULL},
     {"\"routing\": {\"explore\": 2}", "routing.explore must be a number"},
@@ -170,7 +173,7 @@ TEST(layers_that_are_left_out_are_off)
     struct buf out;
 
     CHECK(says(c, "") && c);
-    for (unsigned i = 1; i < N_LAYERS; i++)
+    for (unsigned i = 1; i < LAYER_NONE; i++)
         CHECK(c->routing.layer_is_off[i] ==
               (i != LAYER_EXPLICIT && i != LAYER_DEFAULT));
     buf_init(&out, 1 << 20);

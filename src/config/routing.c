@@ -16,12 +16,12 @@ static enum err layers_read(const struct setting *s, struct arena *a,
     if (v->type != JSON_ARR || !v->kids.n)
         return ERR_BAD_CONFIG;
     for (size_t i = 0; i < N_LAYERS; i++)
-        is_off[i] = i > 0;
+        is_off[i] = i > 0 && i != LAYER_NONE;
     JSON_EACH(kid, v)
     {
         enum layer layer = layer_of(json_str_or(kid, STR("")));
 
-        if (!layer || !is_off[layer])
+        if (!layer || layer == LAYER_NONE || !is_off[layer])
             return ERR_BAD_CONFIG;
         is_off[layer] = false;
     }
@@ -43,7 +43,7 @@ static void layers_write(const struct setting *s, struct json_out *o,
 
     (void)s;
     json_open(o, '[');
-    for (unsigned i = 1; i < N_LAYERS; i++)
+    for (unsigned i = 1; i < LAYER_NONE; i++)
         if (!is_off[i])
             json_put_str(o, layer_name((enum layer)i));
     json_close(o, ']');
@@ -51,11 +51,11 @@ static void layers_write(const struct setting *s, struct json_out *o,
 
 static void add_layers(struct buf *out)
 {
-    for (unsigned i = 1; i < N_LAYERS; i++)
+    for (unsigned i = 1; i < LAYER_NONE; i++)
         buf_addf(out, "%s\"%.*s\"",
-                 i == 1              ? ""
-                 : i + 1 == N_LAYERS ? " and "
-                                     : ", ",
+                 i == 1                ? ""
+                 : i + 1 == LAYER_NONE ? " and "
+                                       : ", ",
                  STR_ARG(layer_name((enum layer)i)));
 }
 
@@ -73,7 +73,7 @@ static void complain_of_one(const struct setting *s, const struct json *v,
     struct str_guess g = str_guess(name);
     struct buf names;
 
-    for (unsigned i = 1; i < N_LAYERS; i++)
+    for (unsigned i = 1; i < LAYER_NONE; i++)
         str_guess_offer(&g, layer_name((enum layer)i),
                         str_distance(name, layer_name((enum layer)i)));
     if (g.name.n) {
@@ -105,7 +105,7 @@ void setting_complain_layers(const struct setting *s, const struct json *v,
     {
         enum layer layer = layer_of(json_str_or(kid, STR("")));
 
-        if (!layer) {
+        if (!layer || layer == LAYER_NONE) {
             complain_of_one(s, kid, why);
             return;
         }
@@ -122,6 +122,45 @@ const struct setting_type type_layers = {
     .write = layers_write,
     .allowed = layers_allowed,
     .json = JSON_ARR,
+};
+
+/* A number, or "auto": below zero then. */
+
+static enum err real_read(const struct setting *s, struct arena *a,
+                          const struct json *v, void *field)
+{
+    if (!str_eq(json_str_or(v, STR("")), STR("auto")))
+        return type_real.read(s, a, v, field);
+    *(double *)field = -1;
+    return OK;
+}
+
+static void real_write(const struct setting *s, struct json_out *o,
+                       const void *field)
+{
+    if (*(const double *)field < 0)
+        json_put_str(o, STR("auto"));
+    else
+        type_real.write(s, o, field);
+}
+
+static bool real_is_same(const struct setting *s, const void *a, const void *b)
+{
+    return type_real.is_same(s, a, b);
+}
+
+static void real_allowed(const struct setting *s, struct buf *out)
+{
+    type_real.allowed(s, out);
+    buf_add_str(out, STR(", or \"auto\""));
+}
+
+const struct setting_type type_real_or_auto = {
+    .read = real_read,
+    .is_same = real_is_same,
+    .write = real_write,
+    .allowed = real_allowed,
+    .json = JSON_REAL,
 };
 
 /* What does not fit together. */

@@ -23,6 +23,9 @@ static const char *const offline_names[] = {"refuse", "hold", NULL};
 static const char *const disconnect_names[] = {"keep", "cancel", NULL};
 static const char *const when_names[] = {"always", "ambiguous", NULL};
 static const char *const overrides_names[] = {"default", "bindings", NULL};
+static const char *const unsure_names[] = {"auto", "default", "best",
+                                           "ask",  "refuse",  NULL};
+static const char *const preset_names[] = {"none", "seed", NULL};
 static const char *const second_names[] = {"none", "minilm", "http", NULL};
 
 #define BUDGET_MAX INT64_C(1000000000000000000) /* LEDGER_AMOUNT_MAX */

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "deliver/desk.h"
+#include "model/advice.h"
 
 enum {
     ASKED_MAX_MS = BREAKER_PAUSE_MAX_MS, /* of a pause asked for by an agent */
@@ -69,6 +70,7 @@ struct deliver *deliver_new(const struct deliver_opts *opts)
     map_init(&d->errands, DELIVER_ERRANDS_MAX, opts->seed);
     map_init(&d->desks, DELIVER_DESKS_MAX, opts->seed);
     map_init(&d->patrons, DELIVER_DESKS_MAX, opts->seed);
+    map_init(&d->left, LEFT_MAX, opts->seed);
     list_init(&d->on_the_way);
     list_init(&d->over);
     list_init(&d->parts);
@@ -114,6 +116,7 @@ void deliver_free(struct deliver *d)
     map_fini(&d->errands);
     map_fini(&d->desks);
     map_fini(&d->patrons);
+    lefts_free(d);
     free(d);
 }
 
@@ -186,6 +189,14 @@ enum err deliver_reaches(const struct deliver *d, const struct agent *a,
         return e;
     return road_of(&url)->reaches ? road_of(&url)->reaches(d, a, &url, why)
                                   : OK;
+}
+
+void deliver_against(const struct deliver *d, struct advice_against *out)
+{
+    *out = (struct advice_against){.models = d->opts.settings.models,
+                                   .n_models = d->opts.settings.n_models};
+    if (d->opts.fetch)
+        out->guard = fetch_guard(d->opts.fetch);
 }
 
 /* One whose address is none counts as there: it fails on its way, with
@@ -552,16 +563,19 @@ void delivery_failed(struct delivery *y, const struct delivery_failure *f)
 {
     struct deliver *d = y->deliver;
     struct errand *e = y->errand;
+    struct delivery_failure told = *f;
     bool is_last;
 
     assert(!y->is_over);
+    if (f->detail.n && y->sees_details)
+        told.words = f->detail;
     if (!f->is_innocent)
         e->n_failures++;
     is_last = f->is_final || e->n_failures >= d->opts.settings.max_attempts;
     desk_had_failure(y, f, is_last);
     delivery_end(y, f->is_to_be_told ? STOP_CANCELLED : STOP_OVER);
     if (is_last)
-        fail(d, &y->id, f);
+        fail(d, &y->id, &told);
     else
-        retry(d, e, &y->id, f->retry_ms, f->words);
+        retry(d, e, &y->id, f->retry_ms, told.words);
 }

@@ -142,6 +142,10 @@ struct deliver_opts {
 
     /* How that agent is may change in a moment. May be NULL. */
     void (*on_stir)(void *ctx, struct str agent);
+
+    /* Whether that user may see the details of why a failed: its owner and
+     * admins may. NULL: no user may. */
+    bool (*sees_details)(void *ctx, struct str user, const struct agent *a);
     void *ctx;
 };
 
@@ -234,9 +238,9 @@ MUST_USE enum err deliver_attach(struct deliver *d, const struct agent *a,
                                  const struct line_ops *ops, void *ctx,
                                  uint64_t *line);
 
-/* It is gone; what was on its way waits for the next. Harmless for one that
- * is none. */
-void deliver_detach(struct deliver *d, uint64_t line);
+/* It is gone; what was on its way waits for the next. `because`: for
+ * deliver_state_reason, may be empty. Harmless for one that is none. */
+void deliver_detach(struct deliver *d, uint64_t line, struct str because);
 void deliver_line_room(struct deliver *d, uint64_t line);
 
 /* Whether the line of one is the other's too: agents of one creator with the
@@ -259,6 +263,16 @@ MUST_USE enum err deliver_say(struct deliver *d, uint64_t line,
  * something else or its line goes (zero: nothing). */
 enum agent_state deliver_state(const struct deliver *d, const struct agent *a);
 void deliver_report(struct deliver *d, struct str agent, enum agent_state s);
+
+/* Why it is DEAD, in ERROR or SLOW; empty in other states. has_details: with
+ * what its last error said, which is for its owner and admins. */
+void deliver_state_reason(const struct deliver *d, const struct agent *a,
+                          bool has_details, struct why *out);
+
+/* The facts that cards are checked against: the models, and what outgoing.allow
+ * opens. Borrowed until the next settings. */
+struct advice_against;
+void deliver_against(const struct deliver *d, struct advice_against *out);
 
 /* One that is in ERROR, and not because it says so itself: whether it is time
  * to see if it does better. */

@@ -128,6 +128,10 @@ void patron_done(struct deliver *d, struct patron *o);
 void desk_attempt_failed(struct desk *k, const struct delivery_failure *f,
                          bool is_last);
 
+/* Its state but for what it reports of itself. */
+enum agent_state desk_derived(const struct deliver *d, const struct agent *a,
+                              const struct desk *k);
+
 /* The median of its last answers; -1: there are none. That of its week; zero:
  * there are too few. */
 int64_t desk_last_median(const struct desk *k);

@@ -14,8 +14,9 @@
  * a child has a line, on which it is that task's agent; before that it is
  * nobody, and what it asks is refused.
  *
- * What is not a message (a program's own chatter) is passed over, and a program
- * that says nothing else is stopped. */
+ * Other lines (a program's own chatter) are passed over once a child of the
+ * pool has spoken the dialect. A program that has never spoken it and prints
+ * something else fails its tasks at once: see hand_garbage. */
 #include <stdlib.h>
 
 #include "deliver/pool.h"
@@ -207,7 +208,7 @@ static bool read_first(struct hand *h, struct str text)
     if (e == ERR_NOMEM || e == ERR_LIMIT) {
         hand_unheard(h);
     } else if (e || batch.is_array || batch.list->kind == WIRE_BAD) {
-        hand_garbage(h);
+        hand_garbage(h, text);
     } else {
         h->n_garbage = 0;
         is_more = look_into(h, batch.list);
@@ -225,7 +226,7 @@ static void own_heard(struct hand *h, struct str text)
     if (is_blank(text))
         return;
     if (!may_be_message(text)) {
-        hand_garbage(h);
+        hand_garbage(h, text);
         return;
     }
     if ((!own->is_greeted || !own->line || awaits_stop(h)) &&
@@ -236,7 +237,7 @@ static void own_heard(struct hand *h, struct str text)
     if (e == ERR_NOMEM || e == ERR_LIMIT)
         hand_unheard(h);
     else if (e)
-        hand_garbage(h);
+        hand_garbage(h, text);
     else
         h->n_garbage = 0;
     if (h->n_taken < n_taken)
@@ -244,6 +245,8 @@ static void own_heard(struct hand *h, struct str text)
 }
 
 const struct dialect dialect_own = {
+    .name = "signalbox",
+    .form = "one JSON-RPC message a line",
     .word = own_word,
     .greet = own_greet,
     .give = own_give,

@@ -574,9 +574,13 @@ static void pi_heard(struct hand *h, struct str line)
     if (!SCAN(line, event_keys, e)) {
         line = mended(pi, line);
         if (!SCAN(line, event_keys, e)) {
-            hand_garbage(h);
+            hand_garbage(h, line);
             return;
         }
+    }
+    if (!e[E_TYPE].n) {
+        hand_garbage(h, line);
+        return;
     }
     h->n_garbage = 0;
     pi->line = line;
@@ -584,6 +588,8 @@ static void pi_heard(struct hand *h, struct str line)
 }
 
 const struct dialect dialect_pi = {
+    .name = "pi",
+    .form = "what pi --mode rpc writes",
     .has_one_mind = true,
     .more_args = pi_more_args,
     .word = pi_word,

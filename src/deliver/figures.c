@@ -243,7 +243,7 @@ void desk_attempt_failed(struct desk *k, const struct delivery_failure *f,
     else
         COUNT(k, retries_total, 1);
     if (!f->is_innocent)
-        hour_error(k, f->code, f->words);
+        hour_error(k, f->code, f->detail.n ? f->detail : f->words);
 }
 
 void desk_had_result(struct delivery *y, const struct task_result *r)
@@ -332,13 +332,13 @@ static bool is_dead(const struct deliver *d, const struct agent *a)
         return true;
     road = road_of(&url);
     if (road->is_dead)
-        return road->is_dead(d, a, &url);
+        return road->is_dead(d, a, &url, NULL);
     /* Its program or model is not configured: nothing there could wake up. */
     return road->reaches && road->reaches(d, a, &url, NULL) == ERR_NOT_FOUND;
 }
 
-static enum agent_state derive(const struct deliver *d, const struct agent *a,
-                               const struct desk *k)
+enum agent_state desk_derived(const struct deliver *d, const struct agent *a,
+                              const struct desk *k)
 {
     int64_t now_ms = loop_mono_ms(d->opts.loop);
 
@@ -360,7 +360,7 @@ static enum agent_state derive(const struct deliver *d, const struct agent *a,
 enum agent_state deliver_state(const struct deliver *d, const struct agent *a)
 {
     const struct desk *k = desk_find(d, a->name);
-    enum agent_state s = derive(d, a, k);
+    enum agent_state s = desk_derived(d, a, k);
 
     /* From BUSY on a larger number is worse. */
     if (k && k->reported >= AGENT_BUSY && k->reported > s)

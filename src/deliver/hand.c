@@ -10,6 +10,14 @@
  * standard error goes to the log, since it may hold what is nobody else's
  * business, and its exit status into the words of the failure.
  *
+ * A program that was configured by mistake (it reads a prompt and prints text,
+ * say) is recognized by its first child: before any child of the pool has
+ * spoken the dialect, a line of another kind, silence for startMs or an end
+ * fails the waiting tasks for good. Trying again would give the same, and the
+ * operator would learn it minutes later. A banner is forgiven if a message
+ * follows within CHATTER_MS. Once a child has spoken, chatter is chatter and an
+ * end is a crash.
+ *
  * Cancel: the child is told, in its dialect. Then it is stopped with all that
  * it started, unless its definition says to ask only, or it works on several
  * tasks at once: then it has the grace of a stop to say that it is done with
@@ -18,7 +26,10 @@
 #include "deliver/pool.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "base/utf8.h"
 
 struct deliver *hand_deliver(struct hand *h)
 {
@@ -159,6 +170,7 @@ void hand_ready(struct hand *h, size_t n_stints)
     }
     if (h->state != HAND_STARTING)
         return;
+    h->pool->has_spoken = true;
     loop_timer_cancel(loop_of(h), &h->timer);
     set_state(h, HAND_READY);
     on_idle(h);
@@ -178,16 +190,81 @@ static void fail_start(struct hand *h)
                                         "time, or said nothing of use")});
 }
 
+static bool has_never_spoken(const struct hand *h)
+{
+    return h->state == HAND_STARTING && !h->pool->has_spoken;
+}
+
+/* The waiting tasks fail for good. Requesters hear that the program is the
+ * wrong one; its command and what it printed are its owner's business. `how`:
+ * "ended with status 1". */
+static void disappoint_for_dialect(struct hand *h, const char *how)
+{
+    struct pool *p = h->pool;
+    struct str rest = p->def.command.n ? p->def.command.list[0] : STR("");
+    struct str program = rest;
+    struct why words, detail;
+
+    while (rest.n)
+        program = str_cut(&rest, '/');
+    program = str_head(program, 64);
+    if (h->first_line[0]) {
+        why_err(&words, OK,
+                "the program that runs this agent does not speak \"%s\", its "
+                "dialect; its owner sees what it answered",
+                p->dialect->name);
+        why_err(&detail, OK,
+                "the program \"%.*s\" does not speak \"%s\" (%s); it answered: "
+                "\"%s\". Set its dialect, or write an adapter",
+                STR_ARG(program), p->dialect->name, p->dialect->form,
+                h->first_line);
+    } else {
+        why_err(&words, OK,
+                "the program that runs this agent %s before it said anything "
+                "in \"%s\", its dialect",
+                how, p->dialect->name);
+        why_err(&detail, OK,
+                "the program \"%.*s\" %s before it said anything in \"%s\" "
+                "(%s); the log has the end of its standard error",
+                STR_ARG(program), how, p->dialect->name, p->dialect->form);
+    }
+    str_tame(detail.text, strlen(detail.text));
+    log_warn(hand_deliver(h)->opts.log, "deliver.child_speaks_no_dialect",
+             LOG_S("process", p->def.name), LOG_C("dialect", p->dialect->name),
+             LOG_C("because", detail.text));
+    pool_disappoint(p, &(struct delivery_failure){.code = STR("wrong_dialect"),
+                                                  .words = str_of(words.text),
+                                                  .detail = str_of(detail.text),
+                                                  .is_final = true});
+}
+
+static void fail_dialect(struct hand *h, const char *how)
+{
+    h->has_failed_start = true;
+    pool_bad(h->pool);
+    hand_stop(h);
+    disappoint_for_dialect(h, how);
+}
+
 static void on_timer(struct timer *t)
 {
     struct hand *h = LIST_OF(t, struct hand, timer);
     struct pool *p = h->pool;
 
-    if (h->state == HAND_STARTING) {
+    if (has_never_spoken(h) && h->first_line[0]) {
+        fail_dialect(h, "");
+    } else if (h->state == HAND_STARTING) {
+        char how[64];
+
         log_warn(hand_deliver(h)->opts.log, "deliver.child_start_timeout",
                  LOG_S("process", p->def.name),
                  LOG_I("after_ms", p->def.start_ms));
-        fail_start(h);
+        snprintf(how, sizeof(how), "ran for %lld ms",
+                 (long long)p->def.start_ms);
+        if (has_never_spoken(h))
+            fail_dialect(h, how);
+        else
+            fail_start(h);
     } else if (!h->n_taken && p->n_hands - p->n_ending > (size_t)p->def.min) {
         hand_stop(h);
     }
@@ -219,15 +296,46 @@ void hand_unheard(struct hand *h)
                 STR("what the agent's process said could not be read"));
 }
 
-void hand_garbage(struct hand *h)
+/* Its start, as valid UTF-8 that steers no terminal. */
+static void keep_first_line(struct hand *h, struct str line)
 {
+    const char *end = line.p + line.n;
+    size_t n = 0;
+
+    for (const char *p = line.p; p < end;) {
+        size_t one = utf8_one(p, end);
+        size_t len = one ? one : 1;
+
+        if (n + len > FIRST_LINE_MAX)
+            break;
+        memcpy(h->first_line + n, one ? p : "?", len);
+        n += len;
+        p += len;
+    }
+    h->first_line[str_tame(h->first_line, n)] = '\0';
+}
+
+void hand_garbage(struct hand *h, struct str line)
+{
+    /* Without memory for the timer it has until startMs, as before. */
+    if (has_never_spoken(h) && !h->first_line[0]) {
+        keep_first_line(h, str_trim(line));
+        if (h->first_line[0] &&
+            loop_timer_set(loop_of(h), &h->timer, CHATTER_MS) != OK)
+            log_debug(hand_deliver(h)->opts.log, "deliver.no_chatter_timer",
+                      LOG_S("process", h->pool->def.name));
+    }
     /* What it wanted to say is lost: people should know, but a few times. */
     if (h->n_garbage++ == 0 && h->n_garbage_logged < GARBAGE_LOGGED) {
         h->n_garbage_logged++;
         log_info(hand_deliver(h)->opts.log, "deliver.child_garbage",
                  LOG_S("process", h->pool->def.name));
     }
-    if (h->n_garbage >= GARBAGE_MAX && h->state != HAND_ENDING)
+    if (h->n_garbage < GARBAGE_MAX || h->state == HAND_ENDING)
+        return;
+    if (has_never_spoken(h))
+        fail_dialect(h, "");
+    else
         give_up(h, "deliver.child_speaks_no_dialect",
                 STR("the agent's process says what cannot be understood"));
 }
@@ -284,17 +392,23 @@ static bool was_bad(const struct hand *h)
 
 /* Those who had it, or were waiting for it to start. */
 static void tell_end(struct hand *h, const struct child_end *end,
-                     bool was_starting)
+                     bool was_starting, bool is_wrong_program)
 {
     struct delivery_failure f = {.code = STR("agent_crashed")};
     struct why words;
+    char how[40];
 
     word_end(&words, end);
     f.words = str_of(words.text);
     for (size_t i = 0; i < h->n_stints; i++)
         if (h->stints[i].is_taken)
             stint_failed(&h->stints[i], &f);
-    if (was_starting)
+    snprintf(how, sizeof(how), "ended with status %d", end->exit_status);
+    if (is_wrong_program)
+        disappoint_for_dialect(h, end->why == CHILD_CLOSED
+                                      ? "closed its output or its input"
+                                      : how);
+    else if (was_starting)
         pool_disappoint(h->pool, &f);
 }
 
@@ -313,6 +427,10 @@ static void on_end(void *ctx, uint64_t id, const struct child_end *end)
     struct hand *h = ctx;
     struct pool *p = h->pool;
     bool is_bad = was_bad(h), was_starting = h->state == HAND_STARTING;
+    bool is_wrong_program =
+        has_never_spoken(h) &&
+        (h->first_line[0] || end->why == CHILD_CLOSED ||
+         (end->why == CHILD_EXITED && end->exit_status >= 0));
 
     (void)id;
     log_end(h, end);
@@ -326,7 +444,7 @@ static void on_end(void *ctx, uint64_t id, const struct child_end *end)
     } else {
         if (is_bad)
             pool_bad(p);
-        tell_end(h, end, was_starting);
+        tell_end(h, end, was_starting, is_wrong_program);
     }
     if (p->dialect->forget)
         p->dialect->forget(h);

@@ -56,10 +56,10 @@ struct road_row {
     void (*call)(struct deliver *d, struct desk *k, const struct agent *a,
                  const struct agent_url *url);
 
-    /* For its state: it is neither there nor can it be woken up (any more).
-     * NULL: never. */
+    /* For its state: it is neither there nor can it be woken up (any more),
+     * and why, if `why` is not NULL. NULL: never. */
     bool (*is_dead)(const struct deliver *d, const struct agent *a,
-                    const struct agent_url *url);
+                    const struct agent_url *url, struct why *why);
 
     /* Begin: *out is a delivery of this road's own kind, zeroed but for what
      * the road put there. On error nothing was begun. ERR_NOMEM, ERR_BUSY,
@@ -89,6 +89,7 @@ struct delivery {
     bool is_over;
     bool is_working;       /* and was told */
     bool is_probe;         /* its desk's breaker waits for what becomes of it */
+    bool sees_details;     /* its root user may see a failure's `detail` */
     struct patron *patron; /* for whom it counts; NULL: nobody */
     struct buf gathered;   /* its chunks: the text if the result has none */
     enum { LOST_NOTHING, LOST_TOO_LARGE, LOST_NO_ROOM } lost; /* of them */
@@ -116,6 +117,8 @@ void delivery_result(struct delivery *y, const struct task_result *r,
 struct delivery_failure {
     struct str code; /* "unreachable": the task's error_code, if it fails */
     struct str words;
+    struct str detail;  /* replaces `words` for the agent's owner and admins;
+                         * empty: there is no more to say */
     bool is_final;      /* trying again would be of no use. The breaker takes it
                          * for an answer: somebody is there */
     int64_t retry_ms;   /* the agent asked for this pause; zero: it did not */
@@ -266,8 +269,17 @@ enum err line_read(struct deliver *d, uint64_t line, struct str text);
 /* For deliver_recorded: whether the receipt was one of line_read's. */
 MUST_USE bool lines_recorded(struct deliver *d, uint64_t receipt, enum err e);
 
-/* wake.c: whether waking it came to nothing three times in a row: DEAD. */
-bool wakes_have_failed(const struct deliver *d, struct str agent);
+/* wake.c: whether waking it came to nothing three times in a row: DEAD. `why`
+ * (may be NULL) then says what came of the last time. */
+bool wakes_have_failed(const struct deliver *d, struct str agent,
+                       struct why *why);
+
+/* reason.c: when an agent's connection went, and why. */
+enum { LEFT_MAX = 200 * 1000 }; /* notes; further ones are not taken */
+void left_note(struct deliver *d, struct str agent, struct str because);
+void left_forget(struct deliver *d, struct str agent);
+void left_say(const struct deliver *d, const struct agent *a, struct why *out);
+void lefts_free(struct deliver *d);
 
 /* Its desk has gone: it need not be woken. */
 void wakes_forget(struct deliver *d, struct str agent);
@@ -325,6 +337,7 @@ struct deliver {
     struct ready_desks ready; /* to be served */
     struct ready_desks able;  /* held up by the limit of all, and no more */
     struct map patrons;       /* lower-case creator -> struct patron */
+    struct map left;          /* lower-case agent name -> struct left */
     struct loop_job go_job, reaper;
     uint64_t go_turn; /* in which were served: */
     unsigned n_gone;

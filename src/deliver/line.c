@@ -380,6 +380,7 @@ enum err deliver_attach(struct deliver *d, const struct agent *a,
     s->line = l;
     l->seat = s;
     *line = l->id;
+    left_forget(d, a->name);
     d->stats.lines++;
     d->stats.lines_total++;
     if (old)
@@ -391,12 +392,14 @@ enum err deliver_attach(struct deliver *d, const struct agent *a,
     return OK;
 }
 
-void deliver_detach(struct deliver *d, uint64_t line)
+void deliver_detach(struct deliver *d, uint64_t line, struct str because)
 {
     struct line *l = line_by_id(d, line);
 
-    if (l)
-        line_close(l, &lost);
+    if (!l)
+        return;
+    left_note(d, str_of(l->agent), because);
+    line_close(l, &lost);
 }
 
 /* All of them. */
@@ -464,10 +467,15 @@ static enum presence line_presence(const struct deliver *d,
 }
 
 static bool line_is_dead(const struct deliver *d, const struct agent *a,
-                         const struct agent_url *url)
+                         const struct agent_url *url, struct why *why)
 {
-    return !line_of(d, a, url) &&
-           (!a->wake.url.n || wakes_have_failed(d, a->name));
+    if (line_of(d, a, url))
+        return false;
+    if (a->wake.url.n)
+        return wakes_have_failed(d, a->name, why);
+    if (why)
+        left_say(d, a, why);
+    return true;
 }
 
 static enum err line_start(struct deliver *d, const struct task *t,

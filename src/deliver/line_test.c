@@ -231,8 +231,8 @@ TEST(what_was_on_its_way_is_carried_again_over_the_next_line)
                "\"task_id\":\"%s\",\"status\":\"completed\"}}",
                id_of(x)) == OK);
     CHECK_STR(str_of(x->text), "whole"); /* of this attempt alone */
-    deliver_detach(st.d, p->line);
-    deliver_detach(st.d, p->line); /* harmless */
+    deliver_detach(st.d, p->line, STR(""));
+    deliver_detach(st.d, p->line, STR("")); /* harmless */
     stage_close();
 }
 
@@ -276,7 +276,7 @@ TEST(a_second_line_takes_over_and_nobody_is_to_blame)
         CHECK_INT(x->task.attempt, i + 1);
         if (before) { /* it is no line any more */
             CHECK(hear_result(before, x, "old", 0) == ERR_NOT_FOUND);
-            deliver_detach(st.d, before->line);
+            deliver_detach(st.d, before->line, STR(""));
         }
     }
     CHECK(hear_result(p, x, "new", 0) == OK && x->n_results == 1);

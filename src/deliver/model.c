@@ -31,23 +31,11 @@ enum {
 
 /* Which model. */
 
-/* "NAME" as it stands, else what is before its first slash; then the rest is
- * what the endpoint calls the model. */
 static const struct model_def *find_model(const struct deliver *d,
                                           struct str id, struct str *model)
 {
-    const struct deliver_settings *s = &d->opts.settings;
-    size_t slash = str_find(id, '/', 0);
-    struct str parts[2] = {id, str_sub(id, 0, slash)};
-
-    for (size_t k = 0; k < (slash < id.n ? 2 : 1); k++)
-        for (size_t i = 0; i < s->n_models; i++)
-            if (str_eq_nocase(s->models[i].name, parts[k])) {
-                *model = k && slash + 1 < id.n ? str_sub(id, slash + 1, id.n)
-                                               : s->models[i].model;
-                return &s->models[i];
-            }
-    return NULL;
+    return model_def_find(d->opts.settings.models, d->opts.settings.n_models,
+                          id, model);
 }
 
 static enum err talk_reaches(const struct deliver *d, const struct agent *a,

@@ -28,6 +28,9 @@ enum {
     RESTART_MAX_MS = 30 * 1000,
     GARBAGE_MAX = 100,  /* lines in a row that are none of its dialect's */
     GARBAGE_LOGGED = 8, /* times that this is in the log */
+    CHATTER_MS = 1000,  /* a program that has never spoken its dialect may print
+                         * other lines for so long before its first message */
+    FIRST_LINE_MAX = 80, /* bytes of such a line that are told */
     UNSENT_MAX = 16 * 1024 * 1024,
     STDERR_KEPT = 4096,
     DIALECT_ARGS_MAX = 8,
@@ -47,6 +50,8 @@ struct stint {
 
 /* One row per dialect. */
 struct dialect {
+    const char *name, *form; /* as the configuration has it; how it looks */
+
     /* It remembers one conversation; for another it is made to forget. */
     bool has_one_mind;
 
@@ -101,6 +106,7 @@ struct hand {
     int64_t idle_since_ms;
     int n_garbage; /* lines in a row */
     int n_garbage_logged;
+    char first_line[FIRST_LINE_MAX + 1]; /* the first that was no message */
     int64_t n_results;
     bool is_counted_free;  /* in pool->n_free */
     bool has_failed_start; /* it did not become ready in time */
@@ -131,7 +137,8 @@ struct pool {
     uint64_t n_looked_at;              /* of those waiting, in all */
     struct map keeps;                  /* key -> struct keep */
     struct list keeps_by_use;
-    int n_bad; /* children in a row that came to nothing */
+    bool has_spoken; /* a child of it has once spoken its dialect */
+    int n_bad;       /* children in a row that came to nothing */
     int64_t not_before_ms;
     struct timer again; /* at that time */
     bool is_retired;
@@ -206,7 +213,7 @@ void hand_leave(struct carried *c, enum stop_why why);
 /* For the dialects. */
 MUST_USE enum err hand_send(struct hand *h, struct str line);
 void hand_ready(struct hand *h, size_t n_stints);
-void hand_garbage(struct hand *h);
+void hand_garbage(struct hand *h, struct str line);
 void hand_unheard(struct hand *h); /* there was no memory for what it said */
 struct deliver *hand_deliver(struct hand *h);
 

@@ -20,6 +20,15 @@ static void offer_again(struct office *o, struct job *j, char word)
         }                                   \
     } while (0)
 
+/* Time passes, whether there is a child or not. */
+#define UNTIL_LATER_MS(o, condition, ms) \
+    do {                                 \
+        while (!(condition)) {           \
+            wait_turn(&(o)->s);          \
+            (o)->s.time.mono_ms += (ms); \
+        }                                \
+    } while (0)
+
 TEST(a_crash_is_retried_with_another_child_and_then_told)
 {
     struct office o;
@@ -77,8 +86,102 @@ TEST(a_program_that_ends_at_once_is_not_started_again_and_again)
     UNTIL_LATER(&o, o.s.time.mono_ms - began_ms > 100000);
     before = n_started(&o);
     CHECK(before >= 10 && before < 20); /* alone, and ever more seldom */
-    CHECK(j[0]->n_retries == 1);
-    CHECK(strstr(j[0]->error, "status 7"));
+    for (int i = 0; i < 8; i++) {
+        CHECK(j[i]->n_results == 1 && !j[i]->n_retries);
+        CHECK(strcmp(j[i]->code, "wrong_dialect") == 0);
+        CHECK(strstr(j[i]->error, "status 7"));
+        CHECK(!strstr(j[i]->error, "cannot work")); /* that is for the log */
+    }
+    office_fini(&o);
+}
+
+/* A program that is configured by mistake: its first answer is enough. */
+
+TEST(a_program_that_answers_with_text_fails_its_task_at_its_first_answer)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "prints Hello! How can I help?");
+    o.sees_details = true;
+    j = give(&o, "c", "echo x");
+    UNTIL(&o.s, pool_find(o.d->pools, STR("p"))->n_starting == 1);
+    UNTIL(&o.s, LIST_OF(list_first(&pool_find(o.d->pools, STR("p"))->hands),
+                        struct hand, node)
+                    ->first_line[0]);
+    later(&o.s, CHATTER_MS - 1); /* a message may yet follow */
+    CHECK_INT(j->n_results, 0);
+    later(&o.s, 1);
+    job_await(&o, j);
+    CHECK(j->status == TASK_FAILED && !j->n_retries && n_started(&o) == 1);
+    CHECK(strcmp(j->code, "wrong_dialect") == 0);
+    CHECK(strstr(j->error, "\"signalbox\" (one JSON-RPC message a line)"));
+    CHECK(strstr(j->error, "\"Hello! How can I help?\""));
+    CHECK(strstr(j->error, "pool_hostile_test\"")); /* the program's name */
+    office_fini(&o);
+}
+
+TEST(what_a_wrong_program_printed_is_shown_to_its_owner_alone)
+{
+    struct desk_figures f;
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "answers and ends");
+    j = give(&o, "c", "echo x");
+    job_await(&o, j);
+    CHECK(strcmp(j->code, "wrong_dialect") == 0 && !j->n_retries);
+    CHECK(strstr(j->error, "does not speak \"signalbox\""));
+    CHECK(!strstr(j->error, "Hello") && !strstr(j->error, "pool_hostile"));
+    deliver_figures(o.d, STR("anna"), &f); /* calls/ shows it to its owner */
+    CHECK(strstr(f.error.p, "\"Hello! How can I help?\""));
+    office_fini(&o);
+}
+
+TEST(a_first_line_is_cut_and_tamed_before_it_is_told)
+{
+    char how[160] = "prints \033[2J\xff", shown[FIRST_LINE_MAX + 4];
+    struct office o;
+    struct job *j;
+    size_t n = strlen(how), n_kept = FIRST_LINE_MAX - (n - strlen("prints "));
+
+    memset(how + n, 'x', 100);
+    office_init(&o, how);
+    o.sees_details = true;
+    j = give(&o, "c", "echo x");
+    UNTIL(&o.s, pool_find(o.d->pools, STR("p"))->n_starting == 1);
+    UNTIL_LATER_MS(&o, j->n_results, 100);
+    snprintf(shown, sizeof(shown), "\"?[2J?%.*s\"", (int)n_kept, how + n);
+    CHECK(strstr(j->error, shown));
+    office_fini(&o);
+}
+
+TEST(a_program_that_closes_its_output_before_it_speaks_is_a_wrong_one)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "closes");
+    j = give(&o, "c", "echo x");
+    UNTIL_LATER_MS(&o, j->n_results, 5);
+    CHECK(strcmp(j->code, "wrong_dialect") == 0);
+    CHECK(strstr(j->error, "closed its output"));
+    office_fini(&o);
+}
+
+/* Negative control: the same end is a crash, and tried again, where a child
+ * has spoken before. */
+TEST(an_end_of_a_program_that_has_spoken_is_a_crash)
+{
+    struct office o;
+    struct job *j;
+
+    office_init(&o, "good");
+    job_says(&o, give(&o, "c", "echo x"), "x");
+    CHECK(pool_find(o.d->pools, STR("p"))->has_spoken);
+    j = give(&o, "c", "die 7");
+    UNTIL(&o.s, j->n_retries);
+    CHECK(strstr(j->error, "status 7") && !j->n_results);
     office_fini(&o);
 }
 
@@ -109,10 +212,19 @@ TEST(a_child_that_is_not_ready_in_time_is_stopped)
     j = give(&o, "c", "echo x");
     UNTIL(&o.s, n_children(&o) == 1);
     later(&o.s, 9999);
-    CHECK_INT(j->n_retries, 0);
+    CHECK_INT(j->n_results, 0);
     later(&o.s, 1);
+    job_await(&o, j);
+    CHECK(strstr(j->error, "ran for 10000 ms before it said anything"));
+    CHECK(strcmp(j->code, "wrong_dialect") == 0 && !j->n_retries);
+    UNTIL(&o.s, n_children(&o) == 0);
+    /* It has spoken before: then it is only slow, and tried again. */
+    pool_find(o.d->pools, STR("p"))->has_spoken = true;
+    j = give(&o, "c", "echo x");
+    UNTIL_LATER(&o, n_children(&o) == 1);
+    later(&o.s, 10000);
     UNTIL(&o.s, j->n_retries);
-    CHECK(strstr(j->error, "not ready in time"));
+    CHECK(strstr(j->error, "not ready in time") && !j->n_results);
     UNTIL(&o.s, n_children(&o) == 0);
     office_fini(&o);
 }

@@ -270,6 +270,30 @@ TEST(a_pi_that_dies_is_replaced)
     office_fini(&o);
 }
 
+TEST(a_program_that_is_not_pi_fails_its_task_at_its_first_answer)
+{
+    static const char *const says[] = {"pi", "prints Welcome",
+                                       "prints {\"jsonrpc\":\"2.0\",\"id\":1}"};
+
+    for (int i = 1; i < 3; i++) {
+        struct job *j;
+
+        office_init(&o, says[0]);
+        o.defs[0] = office_def(&o, 0, "p", says[i]);
+        o.defs[0].dialect = DIALECT_PI;
+        office_set(&o, 1);
+        o.sees_details = true;
+        j = give(&o, "c", "x");
+        while (!j->n_results) {
+            wait_turn(&o.s);
+            o.s.time.mono_ms += 100;
+        }
+        CHECK(strcmp(j->code, "wrong_dialect") == 0 && !j->n_retries);
+        CHECK(strstr(j->error, "does not speak \"pi\""));
+        office_fini(&o);
+    }
+}
+
 TEST(a_model_is_part_of_the_command)
 {
     static const struct {

@@ -118,6 +118,9 @@ static enum err process_start(struct deliver *d, const struct task *t,
         free(c);
         return ERR_NOMEM;
     }
+    c->delivery.sees_details =
+        d->opts.sees_details &&
+        d->opts.sees_details(d->opts.ctx, t->root_user, a);
     wait_in_order(p, c);
     *out = &c->delivery;
     return OK;

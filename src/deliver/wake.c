@@ -398,11 +398,18 @@ void sleeper_call(struct deliver *d, struct desk *k, const struct agent *a,
 
 /* All of them. */
 
-bool wakes_have_failed(const struct deliver *d, struct str agent)
+bool wakes_have_failed(const struct deliver *d, struct str agent,
+                       struct why *why)
 {
     const struct sleeper *s = sleeper_find(d, agent);
 
-    return s && s->n_failures >= DEAD_AFTER;
+    if (!s || s->n_failures < DEAD_AFTER)
+        return false;
+    if (why)
+        why_err(why, OK,
+                "it was woken %d times in a row and did not connect%s%.300s",
+                s->n_failures, s->because.text[0] ? ": " : "", s->because.text);
+    return true;
 }
 
 void wakes_forget(struct deliver *d, struct str agent)

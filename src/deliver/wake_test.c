@@ -162,20 +162,20 @@ TEST(after_three_wakes_in_vain_it_counts_as_dead_until_it_comes)
     a = sleeper("Night", "ws-agent://night");
     CHECK(deliver_state(st.d, a) == AGENT_IDLE);
     for (int i = 0; i < 3; i++) {
-        CHECK(!wakes_have_failed(st.d, STR("night")));
+        CHECK(!wakes_have_failed(st.d, STR("night"), NULL));
         offer(i, a);
         turns(1);
         later(WAKE_MS);
         CHECK_INT(st.tasks[i].n_results, 1);
     }
-    CHECK(wakes_have_failed(st.d, STR("NIGHT")));
+    CHECK(wakes_have_failed(st.d, STR("NIGHT"), NULL));
     CHECK(deliver_state(st.d, a) == AGENT_DEAD);
     CHECK(deliver_reaches(st.d, a, NULL) == OK); /* it is tried all the same */
     offer(4, a);
     turns(1);
     CHECK_INT(n_wakes(), 4);
     detach(attach(0, a));
-    CHECK(!wakes_have_failed(st.d, STR("night")));
+    CHECK(!wakes_have_failed(st.d, STR("night"), NULL));
     CHECK(deliver_state(st.d, a) != AGENT_DEAD);
     stage_close();
 }

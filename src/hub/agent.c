@@ -75,14 +75,14 @@ static void line_taken_over(void *ctx)
 
 static const struct line_ops line_ops = {line_send, line_taken_over};
 
-void agent_leave(struct peer *p)
+void agent_leave(struct peer *p, struct str because)
 {
     uint64_t line = p->line;
 
     if (p->child || !line)
         return;
     forget_line(p);
-    deliver_detach(walk_deliver(p->hub->opts.walk), line);
+    deliver_detach(walk_deliver(p->hub->opts.walk), line, because);
 }
 
 static enum err take_name(struct peer *p)
@@ -122,12 +122,12 @@ static enum err attach(struct peer *p, const struct agent *a)
     p->line = line;
     p->url_hash = hash;
     if (before)
-        deliver_detach(d, before);
+        deliver_detach(d, before, STR(""));
     else
         p->hub->stats.agents++;
     e = take_name(p);
     if (e) {
-        agent_leave(p);
+        agent_leave(p, STR(""));
         return e;
     }
     broker_agent_changed(walk_broker(p->hub->opts.walk), a->name);
@@ -135,6 +135,22 @@ static enum err attach(struct peer *p, const struct agent *a)
 }
 
 /* Answers. */
+
+/* A card of the configuration is not the agent's to change. */
+static void put_warnings(struct ask *k, const struct agent *a,
+                         struct json_out *o)
+{
+    struct hub *h = k->hub;
+    struct eyes eyes = eyes_of(&k->peer->caller, loop_wall_ms(h->opts.loop));
+    struct advice advice;
+
+    if (!agent_is_owned(a, &eyes))
+        return;
+    share_advice(h->opts.registry, walk_deliver(h->opts.walk), a, &eyes,
+                 &advice);
+    json_key(o, STR("warnings"));
+    advice_write(o, &advice);
+}
 
 static void answer(struct ask *k, const struct agent *a)
 {
@@ -154,6 +170,7 @@ static void answer(struct ask *k, const struct agent *a)
                                                         : STR("unchanged"));
     json_member_int(&o, "revision", a->revision);
     json_member_text(&o, "visibility", visibility_name(a->visibility));
+    put_warnings(k, a, &o);
     json_close(&o, '}');
     reply_close(&k->reply, &o);
     if (!k->card.is_patch)

@@ -117,6 +117,12 @@ void hub_ask_reap(struct hub *h)
 void hub_ask_refuse(struct ask *a, enum err e, struct str words,
                     struct str details)
 {
+    struct why missing;
+
+    if (e == ERR_NOT_FOUND && !words.n && a->task_id.text[0]) {
+        hub_word_no_task(str_of(a->task_id.text), &missing);
+        words = str_of(missing.text);
+    }
     reply_refuse(&a->reply, e, words, details);
     hub_ask_end(a);
 }

@@ -205,6 +205,19 @@ static void on_room(void *ctx, uint64_t id)
         deliver_line_room(walk_deliver(h->opts.walk), p->line);
 }
 
+/* The peer's own words about its close are not repeated: they may be anything.
+ */
+static struct str why_left(const struct peer *p, const struct net_ws_end *end)
+{
+    if (end->is_ours && !p->is_shut)
+        return end->code == WS_POLICY ? STR("it missed its heartbeat")
+                                      : end->reason;
+    if (end->is_ours)
+        return STR("the server closed the connection");
+    return end->code == WS_NO_CLOSE ? STR("the connection was lost")
+                                    : STR("it closed the connection");
+}
+
 static void on_end(void *ctx, uint64_t id, const struct net_ws_end *end)
 {
     struct peer *p = ctx;
@@ -214,6 +227,7 @@ static void on_end(void *ctx, uint64_t id, const struct net_ws_end *end)
         return;
     log_info(p->hub->opts.log, "hub.left", LOG_C("user", p->caller.principal),
              LOG_C("agent", p->agent), LOG_I("code", end->code));
+    agent_leave(p, why_left(p, end));
     conn_end(p);
 }
 
@@ -278,7 +292,7 @@ void conn_end(struct peer *p)
     map_take(&h->by_id, key_of(&p->id));
     p->id = 0;
     h->stats.connections--;
-    agent_leave(p);
+    agent_leave(p, STR(""));
     push_end_all(p);
     tell_end_all(p);
     end_asks(p);
@@ -361,7 +375,9 @@ static void shut_out(struct peer *p, int64_t now_ms)
     bool is_good =
         access_token_is_good(p->hub->opts.access, &p->caller, now_ms);
 
-    agent_leave(p); /* no more work from here on, whenever it says goodbye */
+    /* No more work from here on, whenever it says goodbye. */
+    agent_leave(p, is_good ? STR("its user's role or org has changed")
+                           : STR("its token is no longer valid"));
     push_end_all(p);
     conn_shut(p, WS_POLICY,
               is_good ? STR("your role or org has changed; connect again")

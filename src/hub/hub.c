@@ -263,9 +263,17 @@ bool param_str(struct hub_call *c, const char *key, size_t max, struct str *out)
     return false;
 }
 
+void hub_word_no_task(struct str id, struct why *out)
+{
+    why_err(out, OK, "there is no task %.*s, or it is not yours to see",
+            STR_ARG(str_head(id, 64)));
+    str_tame(out->text, strlen(out->text));
+}
+
 bool param_task(struct hub_call *c, struct id *out)
 {
     struct str s;
+    struct why missing;
 
     if (!param_str(c, "task_id", MSG_CONVERSATION_MAX, &s))
         return false;
@@ -275,7 +283,8 @@ bool param_task(struct hub_call *c, struct id *out)
         return false;
     }
     if (!id_is_valid(s, "task")) { /* as one that is not there */
-        reply_refuse(&c->reply, ERR_NOT_FOUND, STR(""), STR(""));
+        hub_word_no_task(s, &missing);
+        reply_refuse(&c->reply, ERR_NOT_FOUND, str_of(missing.text), STR(""));
         return false;
     }
     memcpy(out->text, s.p, s.n);

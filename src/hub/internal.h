@@ -277,6 +277,8 @@ void push_reap(struct hub *h);
 MUST_USE bool param_str(struct hub_call *c, const char *key, size_t max,
                         struct str *out);
 MUST_USE bool param_task(struct hub_call *c, struct id *out);
+/* In the words of the API. */
+void hub_word_no_task(struct str id, struct why *out);
 MUST_USE bool param_obj(struct hub_call *c, const char *key,
                         const struct json **out);
 MUST_USE bool param_listen(struct hub_call *c, enum listen *out);
@@ -308,7 +310,7 @@ void take_result(struct hub_call *c);
 void take_ping(struct hub_call *c);
 
 /* agent.c */
-void agent_leave(struct peer *p);
+void agent_leave(struct peer *p, struct str because);
 void agent_unclaim(struct peer *p);
 struct eyes peer_eyes(const struct peer *p, int64_t now_ms);
 

@@ -42,6 +42,10 @@ void index_vecs_set(struct index_vecs *v, uint32_t doc, const uint8_t *packed);
 void index_vecs_get(const struct index_vecs *v, uint32_t doc, uint8_t *packed);
 size_t index_vecs_bytes(const struct index_vecs *v);
 
+/* The document's vector, its planes as long as a row; all zero where there is
+ * none. */
+struct vec_packed index_vecs_row(const struct index_vecs *v, uint32_t doc);
+
 /* A document's likeness to q, 0..1: the fine value. */
 float index_vecs_likeness(const struct index_vecs *v,
                           const struct vec_packed *q, uint32_t doc);
@@ -77,6 +81,7 @@ struct class
     bool is_voting;  /* its vote is in the total */
     bool is_new;     /* its sum is being made */
     int64_t likeness;
+    float level; /* the lowest of their levels; below zero: none is known */
 };
 
 struct index_entry {
@@ -92,8 +97,10 @@ struct index_entry {
 
 struct index_change {
     struct index_entry *entry; /* without number and docs yet */
-    uint8_t *vectors;        /* of its documents and its profile; NULL: none */
-    uint64_t epoch;          /* they are of */
+    uint8_t *vectors; /* of its documents and its profile; NULL: none */
+    uint64_t epoch;   /* they are of */
+    bool has_level;   /* a snapshot's: it need not be computed */
+    struct card_level level;
     struct text_doc **texts; /* one for each document */
 };
 
@@ -111,7 +118,8 @@ struct index_profiles {
     struct index_vecs vecs; /* by slot */
     uint32_t *agent;        /* whose it is; NO_AGENT: nobody's */
     bool *has_vector;
-    float *generic; /* how like everything it is */
+    float *generic;           /* how like everything it is */
+    struct card_level *level; /* how high it scores for messages of others */
     uint32_t *free;
     size_t n, n_free, n_promised, cap;
     bool is_stale; /* `generic` is of those that were there before */
@@ -120,6 +128,8 @@ struct index_profiles {
     double *total; /* of all votes, and room besides. NULL: it was not needed
                     * yet */
     struct vec_packed midst; /* the same, as a query; lies behind total */
+    float common;            /* the level that a third of the votes lie below;
+                              * zero: it is not known */
     float middle, spread;    /* of the cosines with it; spread is zero where
                               * nobody is marked down */
 };
@@ -137,6 +147,19 @@ size_t profiles_bytes(const struct index *x);
 
 /* What a skill counts for, from its words and those of its agent. (near.c) */
 float near_part(const struct text_doc *agent, const struct text_doc *skill);
+
+/* An agent's cosine, from that of its profile, p, and that of a skill,
+ * s. Never less where s is more, also in floats. (near.c) */
+float near_lean(float p, float part, float s);
+
+/* ---- level: how high a card scores for messages of others ---- */
+
+/* The level of e, whose vectors are in the index. */
+struct card_level level_compute(const struct index *x,
+                                const struct index_entry *e);
+
+/* The rank-th smallest of numbers of zero or more. (level.c) */
+float index_nth(const float *list, size_t n, size_t rank);
 
 /* ---- generic: who is like everything ---- */
 
@@ -204,6 +227,7 @@ struct index_search {
     struct index_near *near; /* near.c's answer, by the agents' numbers */
     float *near_profile;     /* the guess of each as a whole */
     struct weights near_weights;
+    bool near_is_plain; /* index_query's */
     size_t near_cap;
 };
 
@@ -212,7 +236,10 @@ struct index {
     struct text *text;
     struct index_vecs vectors;
     struct index_profiles profiles;
-    uint64_t epoch; /* one more with every index_set_dims */
+    struct index_vecs reference; /* level.c: of the reference texts */
+    size_t n_reference;
+    uint32_t next_level; /* agents below have their levels, if they can */
+    uint64_t epoch;      /* one more with every index_set_dims */
 
     struct index_entry **agents; /* by number, max_docs of them; the system
                                   * gives memory to what was touched */

@@ -248,32 +248,6 @@ static enum err vote(struct index *x, size_t *n)
 
 /* Judging. */
 
-/* Of numbers of zero or more, which have the order of their bits: found byte by
- * byte, in the same time whatever they are. */
-static float median(const float *list, size_t n)
-{
-    size_t rank = n / 2;
-    uint64_t found = 0;
-    uint32_t bits;
-    float out;
-
-    for (int shift = 24; shift >= 0; shift -= 8) {
-        size_t count[256] = {0}, at = 0;
-
-        for (size_t i = 0; i < n; i++) {
-            memcpy(&bits, &list[i], sizeof(bits));
-            if ((uint64_t)bits >> (shift + 8) == found)
-                count[bits >> shift & 255]++;
-        }
-        while (rank >= count[at])
-            rank -= count[at++];
-        found = found << 8 | at;
-    }
-    bits = (uint32_t)found;
-    memcpy(&out, &bits, sizeof(out));
-    return out;
-}
-
 /* One figure for each vote; from p->generic, which has the cosines. */
 static size_t list_votes(struct index *x, float *list)
 {
@@ -335,13 +309,41 @@ static bool judge(struct index *x, float *list)
         index_vecs_likeness_64(&p->vecs, &p->midst, (uint32_t)i,
                                p->generic + i);
     n = list_votes(x, list);
-    p->middle = median(list, n);
+    p->middle = index_nth(list, n, n / 2);
     for (size_t i = 0; i < n; i++)
         list[i] = fabsf(list[i] - p->middle);
-    p->spread = median(list, n);
+    p->spread = index_nth(list, n, n / 2);
     for (size_t i = 0; p->spread > 0 && i < p->n; i++)
         p->generic[i] = off_for(p, p->generic[i]);
     return p->spread > 0;
+}
+
+/* The level that a third of the votes lie below. A creator's vote is the lowest
+ * level of its cards, so that many cards that score high for everything do not
+ * make that common. A third, since many of the creators may be hostile. */
+static float common_level(struct index *x, float *list)
+{
+    struct index_profiles *p = &x->profiles;
+    size_t n = 0;
+
+    for (size_t i = 0; i < x->n_classes; i++)
+        if (x->classes[i])
+            x->classes[i]->level = -1;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct index_entry *e = voter_at(x, i);
+        struct class *c = e ? voter_of(x, e) : NULL;
+
+        if (!e || p->level[i].high < 0)
+            continue;
+        if (!c)
+            list[n++] = p->level[i].high;
+        else if (c->level < 0 || p->level[i].high < c->level)
+            c->level = p->level[i].high;
+    }
+    for (size_t i = 0; i < x->n_classes; i++)
+        if (x->classes[i] && x->classes[i]->level >= 0)
+            list[n++] = x->classes[i]->level;
+    return n ? index_nth(list, n, n / 3) : 0;
 }
 
 enum err profiles_judge(struct index *x)
@@ -360,6 +362,7 @@ enum err profiles_judge(struct index *x)
     list = FAULT("index.generic") ? NULL : calloc(n + 1, sizeof(*list));
     if (!list)
         return ERR_NOMEM;
+    p->common = common_level(x, list);
     if (n < GENERIC_LEAST || !judge(x, list)) {
         p->spread = 0;
         for (size_t i = 0; i < p->n; i++)

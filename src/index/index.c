@@ -64,6 +64,7 @@ void index_free(struct index *x)
     for (size_t i = 0; i < x->n_classes; i++)
         free(x->classes[i]);
     index_vecs_reset(&x->vectors, 0);
+    index_vecs_reset(&x->reference, 0);
     profiles_fini(x);
     text_free(x->text);
     map_fini(&x->by_class);
@@ -83,14 +84,18 @@ void index_set_dims(struct index *x, uint32_t dims)
     index_vecs_reset(&x->vectors,
                      dims < INDEX_DIMS_MAX ? dims : INDEX_DIMS_MAX);
     index_vecs_reset(&x->profiles.vecs, x->vectors.dims);
+    index_vecs_reset(&x->reference, x->vectors.dims);
+    x->n_reference = 0;
     generic_reset(x);
     x->epoch++;
     x->n_vectors = 0;
     for (size_t i = 0; i < x->agents_end; i++)
         if (x->agents[i])
             x->agents[i]->has_vectors = false;
-    for (size_t i = 0; i < x->profiles.n; i++)
+    for (size_t i = 0; i < x->profiles.n; i++) {
         x->profiles.has_vector[i] = false;
+        x->profiles.level[i] = (struct card_level){-1, -1};
+    }
 }
 
 uint32_t index_dims(const struct index *x)
@@ -317,6 +322,9 @@ static void put_docs(struct index *x, struct index_entry *e,
     profiles_put(x, e, e->has_vectors ? c->vectors + e->n_docs * bytes : NULL);
     x->n_promised -= e->n_docs;
     x->n_vectors += e->has_vectors ? e->n_docs : 0;
+    if (e->has_vectors)
+        x->profiles.level[e->slot] =
+            c->has_level ? c->level : level_compute(x, e);
 }
 
 void index_put(struct index *x, uint32_t number, struct index_change *c)
@@ -460,8 +468,9 @@ struct index_stats index_stats(const struct index *x)
     s.documents = x->n_docs - x->n_free;
     s.vectors = x->n_vectors;
     s.terms = text_n_terms(x->text);
-    s.vector_bytes =
-        index_vecs_bytes(&x->vectors) + index_vecs_bytes(&x->profiles.vecs);
+    s.vector_bytes = index_vecs_bytes(&x->vectors) +
+                     index_vecs_bytes(&x->profiles.vecs) +
+                     index_vecs_bytes(&x->reference);
     s.bytes = own_bytes(x) + s.vector_bytes + text_bytes(x->text);
     return s;
 }

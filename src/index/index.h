@@ -32,6 +32,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "model/agent.h"
+#include "model/level.h"
 
 struct index;
 
@@ -163,6 +164,9 @@ struct index_query {
      * time. NULL: all count. skill may be INDEX_AGENT. */
     bool (*admits)(void *ctx, uint32_t number, uint32_t skill);
     void *ctx;
+
+    bool is_plain; /* routing: the cosine is the largest of the profile's and
+                    * the skills', however little a skill says */
 };
 
 /* A document's part in an answer. text and semantic are 0..1 whatever the
@@ -197,14 +201,23 @@ void index_search_end(struct index *x);
 struct index_near {
     bool is_seen;
     bool is_fine;   /* else cosine is a guess, and skill is not there yet */
-    uint32_t skill; /* of its best document, as a hybrid search has it; or
-                     * INDEX_AGENT */
+    uint32_t skill; /* its best skill, as a hybrid search has it;
+                     * INDEX_AGENT: it has none */
     float cosine;   /* with its profile, and nearer by most of what the nearest
-                     * of its skills is nearer, 0..1; below zero: there is
-                     * nothing to compare */
+                     * of its skills is nearer (is_plain: by all of it), 0..1;
+                     * below zero: there is nothing to compare */
     float text;     /* of its best document, 0..1 */
     float generic;  /* 0 to 0.15: how much more like everything its profile is
                      * than those of public agents are */
+
+    /* Once it is fine: */
+    struct card_level level;
+    float over;        /* by how much that is above those of a third of the
+                        * public agents */
+    float profile;     /* the cosine without its skills; below zero: none */
+    float own_text;    /* of its own document alone, without its skills' */
+    uint32_t n_skills; /* it was the best of so many */
+    uint32_t n_cards;  /* public ones of its creator; the platform's: 1 */
 };
 
 /* By the agents' numbers, *n of them; borrowed until the next call or change.
@@ -222,6 +235,33 @@ MUST_USE enum err index_near_guess(struct index *x, const struct index_query *q,
                                    struct str vector,
                                    const struct index_near **out, size_t *n);
 void index_near_fine(struct index *x, uint32_t number);
+
+/* Levels: how high each card scores for messages that are not meant for it. */
+
+enum { INDEX_REFERENCE_MAX = 1024 }; /* texts that count */
+
+/* The vectors of the reference texts, packed, n of them, of the index's length.
+ * Cards that come from now on have a level; those that are there get theirs by
+ * index_level_some. index_set_dims forgets them. ERR_NOMEM: no card gets one.
+ */
+MUST_USE enum err index_set_reference(struct index *x, const uint8_t *packed,
+                                      size_t n);
+
+/* How many there are. */
+size_t index_references(const struct index *x);
+
+/* Compute the levels of up to `max` cards that lack them. False: none is left.
+ */
+bool index_level_some(struct index *x, size_t max);
+
+/* Both are below zero where it is not known. */
+struct card_level index_level(const struct index *x, uint32_t number);
+
+/* Whether a document that q's requester sees has each of n words (by its
+ * stem); not all of a document's words count, see INDEX_DOC_TERMS_MAX. Stop
+ * words are in none. ERR_NOMEM, and then none is. */
+MUST_USE enum err index_says(struct index *x, const struct index_query *q,
+                             const struct str *words, size_t n, bool *is_said);
 
 /* What a text is searched by, after stop words and stems: to show which words
  * matched. `each` gets the place of the word in the text, and its stem. False:

@@ -127,6 +127,11 @@ MUST_USE enum err text_prepare_words(struct text *t, const struct str *stems,
                                      const struct text_word *words, size_t n,
                                      struct text_doc **out);
 
+/* Whether a document of the classes that are seen has the word, by its stem.
+ * granted: documents that are seen besides; NULL: there are none. */
+bool text_says(const struct text *t, struct str word, const uint64_t *is_seen,
+               size_t n_classes, const uint64_t *granted);
+
 /* A query by its words: what each is worth by the statistics of the classes
  * for which is_seen has a bit. Nothing in it depends on other classes, but for
  * the numbers of terms. */

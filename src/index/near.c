@@ -35,11 +35,18 @@ float near_part(const struct text_doc *agent, const struct text_doc *skill)
     return own > 1 ? (float)own / (float)(own + 1) : 0.5F;
 }
 
-/* Never less where s is more, also in floats; where p is more, but for the last
- * bits. */
-static float lean(float p, float part, float s)
+/* Where p is more, never less but for the last bits. */
+float near_lean(float p, float part, float s)
 {
     return s > p ? p + part * (s - p) : p;
+}
+
+/* A plain query wants the larger of the two. */
+static float lean(const struct index_search *q, float p, float part, float s)
+{
+    if (q->near_is_plain)
+        return s > p ? s : p;
+    return near_lean(p, part, s);
 }
 
 static enum err near_room(struct index *x)
@@ -86,6 +93,7 @@ static void guess_profiles(struct index *x)
                 continue;
             near = &s->near[p->agent[i + k]];
             near->generic = p->generic[i + k];
+            near->level = p->level[i + k];
             if (s->by_meaning && p->has_vector[i + k])
                 near->cosine = s->near_profile[p->agent[i + k]] = bounds[k];
         }
@@ -103,7 +111,8 @@ static void guess_doc(struct index *x, uint32_t doc, float bound)
     if (near->text < text)
         near->text = text;
     if (d.skill != INDEX_AGENT && near->cosine >= 0) {
-        float most = lean(s->near_profile[d.number], d.part, bound) + ROUNDING;
+        float most =
+            lean(s, s->near_profile[d.number], d.part, bound) + ROUNDING;
 
         if (near->cosine < most)
             near->cosine = most < 1 ? most : 1;
@@ -165,6 +174,7 @@ enum err index_near_guess(struct index *x, const struct index_query *q,
     if (e)
         return e;
     x->search.near_weights = search_weights(q, x->search.by_meaning);
+    x->search.near_is_plain = q->is_plain;
     guess_profiles(x);
     guess_docs(x);
     *out = x->search.near;
@@ -173,37 +183,39 @@ enum err index_near_guess(struct index *x, const struct index_query *q,
     return OK;
 }
 
-/* Of equals the earlier in the card, the agent itself last. */
-static void weigh(struct index_near *near, float *best, float score,
-                  uint32_t skill)
-{
-    if (score > *best || (score >= *best && score > 0 && skill < near->skill)) {
-        *best = score;
-        near->skill = skill;
-    }
-}
-
 static void look_finely(const struct index *x, const struct index_entry *e,
                         struct index_near *near)
 {
     const struct index_search *s = &x->search;
     bool has_vector = s->by_meaning && e->has_vectors;
-    float best = 0, profile = -1;
+    size_t n_cards = e->owner == NO_CLASS ? 1 : x->classes[e->owner]->n_public;
+    float best = -1, profile = -1;
 
     near->skill = INDEX_AGENT;
     near->text = 0;
+    near->over = 0;
+    if (x->profiles.common > 0 &&
+        x->profiles.level[e->slot].high > x->profiles.common)
+        near->over = x->profiles.level[e->slot].high - x->profiles.common;
     if (has_vector)
         profile = index_vecs_likeness(&x->profiles.vecs, &s->vector, e->slot);
-    near->cosine = profile;
+    near->cosine = near->profile = profile;
+    near->n_skills = (uint32_t)(e->n_docs - 1);
+    near->n_cards = n_cards > 1 ? (uint32_t)n_cards : 1;
     for (size_t i = 0; i < e->n_docs; i++) {
         uint32_t doc = e->docs[i];
         float text = text_score_one(x->text, &s->words, doc);
         float likeness =
             has_vector ? index_vecs_likeness(&x->vectors, &s->vector, doc) : 0;
-        float cosine = lean(profile, x->docs[doc].part, likeness);
+        float cosine = lean(s, profile, x->docs[doc].part, likeness);
+        float score = score_of(s->near_weights, likeness, text);
 
-        weigh(near, &best, score_of(s->near_weights, likeness, text),
-              x->docs[doc].skill);
+        if (i && score > best) { /* of equals the earlier in the card */
+            best = score;
+            near->skill = x->docs[doc].skill;
+        }
+        if (i == 0)
+            near->own_text = text;
         if (near->text < text)
             near->text = text;
         if (i && has_vector && near->cosine < cosine)
@@ -228,5 +240,18 @@ enum err index_near(struct index *x, const struct index_query *q,
 
     for (uint32_t i = 0; !e && i < *n; i++)
         index_near_fine(x, i);
+    return e;
+}
+
+enum err index_says(struct index *x, const struct index_query *q,
+                    const struct str *words, size_t n, bool *is_said)
+{
+    struct index_search *s = &x->search;
+    enum err e = search_see(x, q);
+
+    for (size_t i = 0; i < n; i++)
+        is_said[i] = !e && text_says(x->text, words[i], s->seen, x->n_classes,
+                                     q->n_granted ? s->visible : NULL);
+    s->q = NULL;
     return e;
 }

@@ -30,6 +30,10 @@ enum err profiles_promise(struct index *x)
         if (!grown)
             return ERR_NOMEM;
         p->generic = grown;
+        grown = index_grow(p->level, more, sizeof(*p->level));
+        if (!grown)
+            return ERR_NOMEM;
+        p->level = grown;
         grown = index_grow(p->has_vector, more, sizeof(*p->has_vector));
         if (!grown)
             return ERR_NOMEM;
@@ -60,6 +64,7 @@ void profiles_put(struct index *x, struct index_entry *e, const uint8_t *packed)
     p->n_promised--;
     p->agent[e->slot] = e->number;
     p->has_vector[e->slot] = packed != NULL;
+    p->level[e->slot] = (struct card_level){-1, -1};
     index_vecs_set(&p->vecs, e->slot, packed);
     generic_enter(x, e);
 }
@@ -82,6 +87,7 @@ void profiles_fini(struct index *x)
     free(p->agent);
     free(p->free);
     free(p->generic);
+    free(p->level);
     free(p->has_vector);
 }
 
@@ -89,8 +95,9 @@ size_t profiles_bytes(const struct index *x)
 {
     const struct index_profiles *p = &x->profiles;
 
-    return p->cap * (sizeof(*p->agent) + sizeof(*p->free) +
-                     sizeof(*p->generic) + sizeof(*p->has_vector));
+    return p->cap *
+           (sizeof(*p->agent) + sizeof(*p->free) + sizeof(*p->generic) +
+            sizeof(*p->has_vector) + sizeof(*p->level));
 }
 
 bool index_profile(const struct index *x, uint32_t number, struct buf *out)

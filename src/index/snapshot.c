@@ -5,9 +5,10 @@
  *     head       magic, version, byte order, make, stamp, dims, counts
  *     classes    kind, name
  *     stems      in the order of their numbers; empty where one is free
- *     agents     number, class, creator, name; for each document its words;
- * then the packed vectors of all of them and of its profile, if it has any sum
- * over all before it
+ *     agents     number, class, creator, level, name; for each document its
+ *                words; then the packed vectors of all of them and of its
+ *                profile, if it has any
+ *     sum        over all before it
  *
  * The sum is made over pieces of a fixed size, each hashed with the sum of
  * those before it. It finds damage, not malice: so everything is checked again
@@ -21,12 +22,13 @@
 #include "index/data.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
 #include "index/text.h"
 
-enum { VERSION = 4, PIECE_BYTES = 64 * 1024 };
+enum { VERSION = 5, PIECE_BYTES = 64 * 1024 };
 
 static const char MAGIC[8] = "sbindex\n";
 static const uint32_t ORDER = 0x01020304;
@@ -41,6 +43,7 @@ struct head {
 
 struct agent_head {
     uint32_t number, cls, owner, n_docs, name_bytes, has_vectors;
+    struct card_level level;
 };
 
 static uint64_t next_sum(uint64_t sum, struct str piece)
@@ -197,7 +200,8 @@ static void put_agent(struct out *o, const struct index *x,
                                                          : places[e->owner],
                            .n_docs = (uint32_t)e->n_docs,
                            .name_bytes = (uint32_t)e->name.n,
-                           .has_vectors = e->has_vectors};
+                           .has_vectors = e->has_vectors,
+                           .level = x->profiles.level[e->slot]};
     size_t bytes = vec_packed_bytes(x->vectors.dims);
 
     put(o, &h, sizeof(h));
@@ -449,7 +453,8 @@ static enum err read_agent(struct in *in, struct why *why)
         (h.number < x->agents_end && x->agents[h.number]) ||
         h.cls >= in->head.n_classes || !owner_of(in, h.owner, &owner) ||
         h.n_docs == 0 || h.n_docs > in->rest.n / 4 ||
-        h.has_vectors > (in->head.dims > 0))
+        h.has_vectors > (in->head.dims > 0) || !isfinite(h.level.mid) ||
+        !isfinite(h.level.high))
         return damaged(why);
     e = index_change_new(x, (struct str){name, h.name_bytes},
                          in->classes[h.cls], owner, h.n_docs, &c);
@@ -459,11 +464,14 @@ static enum err read_agent(struct in *in, struct why *why)
         e = read_words(in, &c->texts[i], why);
     if (!e && h.has_vectors)
         e = read_vectors(in, c, why);
-    if (e)
+    if (e) {
         index_forget(x, c);
-    else
-        index_put(x, h.number, c);
-    return e;
+        return e;
+    }
+    c->level = h.level;
+    c->has_level = true;
+    index_put(x, h.number, c);
+    return OK;
 }
 
 static enum err read_all(struct in *in, const uint8_t *stamp, struct why *why)

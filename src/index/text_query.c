@@ -160,6 +160,26 @@ void text_query(const struct text *t, struct str text, const uint64_t *bits,
     out->slope = mean > 0 ? TEXT_OWN * TEXT_K1 * TEXT_B / mean : 0;
 }
 
+bool text_says(const struct text *t, struct str word, const uint64_t *bits,
+               size_t n_classes, const uint64_t *granted)
+{
+    struct seen seen = {.bits = bits, .n_bits = n_classes};
+    struct terms walk;
+    const struct text_term *m;
+
+    terms_begin(&walk, t->stemmer, word);
+    m = terms_next(&walk) ? map_get(&t->by_stem, walk.stem) : NULL;
+    if (!m)
+        return false;
+    look(t, &seen);
+    if (n_docs_with(m, &seen))
+        return true;
+    for (uint32_t i = 0; granted && i < m->n; i++)
+        if (has_bit(granted, m->postings[i].doc))
+            return true;
+    return false;
+}
+
 /* What one word gives a document. */
 static inline float part_of(const struct text_query *q, float weight,
                             uint32_t count, uint32_t length)

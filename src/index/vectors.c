@@ -131,8 +131,7 @@ void index_vecs_set(struct index_vecs *v, uint32_t doc, const uint8_t *packed)
     set_row(v, b, doc - b->first, &p);
 }
 
-/* All zero where there is no room for one. */
-static struct vec_packed row_of(const struct index_vecs *v, uint32_t doc)
+struct vec_packed index_vecs_row(const struct index_vecs *v, uint32_t doc)
 {
     const struct vec_block *b = find_block(v, doc);
     size_t at;
@@ -147,7 +146,7 @@ static struct vec_packed row_of(const struct index_vecs *v, uint32_t doc)
 
 void index_vecs_get(const struct index_vecs *v, uint32_t doc, uint8_t *packed)
 {
-    struct vec_packed p = row_of(v, doc);
+    struct vec_packed p = index_vecs_row(v, doc);
 
     assert(p.high);
     memcpy(packed, &p.scale, 4);
@@ -168,7 +167,7 @@ size_t index_vecs_bytes(const struct index_vecs *v)
 float index_vecs_likeness(const struct index_vecs *v,
                           const struct vec_packed *q, uint32_t doc)
 {
-    struct vec_packed p = row_of(v, doc);
+    struct vec_packed p = index_vecs_row(v, doc);
     float likeness = (float)vec_packed_dot(q, &p);
 
     return likeness > 0 ? (likeness < 1 ? likeness : 1) : 0;
@@ -176,7 +175,7 @@ float index_vecs_likeness(const struct index_vecs *v,
 
 void index_vecs_add(const struct index_vecs *v, uint32_t doc, double *sum)
 {
-    struct vec_packed p = row_of(v, doc);
+    struct vec_packed p = index_vecs_row(v, doc);
 
     /* Doubles hold whole numbers of 53 bits, a million vectors of 31. */
     for (size_t i = 0; p.high && i < v->dims; i++)

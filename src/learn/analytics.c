@@ -29,18 +29,6 @@ struct analytics {
     bool is_short; /* of memory: a name or a sample is missing */
 };
 
-static const struct str signals[N_SIGNALS] = {
-    [SIGNAL_SEMANTIC] = {"semantic", 8},
-    [SIGNAL_PERFORMANCE] = {"performance", 11},
-    [SIGNAL_KEYWORD] = {"keyword", 7},
-    [SIGNAL_RECENCY] = {"recency", 7},
-};
-
-struct str signal_name(enum signal s)
-{
-    return signals[s];
-}
-
 /* Life and death. */
 
 static void rows_init(struct rows *r, size_t bytes, const uint64_t seed[2])
@@ -211,6 +199,8 @@ static enum err add_agent(struct analytics *a, const struct decision *d)
     bool is_new;
     enum err e;
 
+    if (!d->agent.n)
+        return OK; /* refused: no agent's */
     row = row_of(a, &a->agents, key_of(key, 0, d->agent, STR("")), &is_new, &e);
     if (!row)
         return e;
@@ -247,8 +237,8 @@ static enum err add_type(struct analytics *a, const struct decision *d)
     bool is_new;
     enum err e;
 
-    if (!d->n_candidates)
-        return OK; /* nobody asked what it was about */
+    if (!d->n_candidates || !d->agent.n)
+        return OK; /* nothing was compared, or no agent got it */
     row = row_of(a, &a->types, key_of(key, d->type, d->agent, STR("")), &is_new,
                  &e);
     if (!row)
@@ -261,11 +251,25 @@ static enum err add_type(struct analytics *a, const struct decision *d)
     return OK;
 }
 
+/* With automatic cutoffs the band says whether the score was enough: the
+ * threshold of the decision is on another scale than the score. */
 static bool is_sure(const struct analytics *a, const struct decision *d)
 {
-    return d->layer == LAYER_SEMANTIC &&
-           d->score >= d->threshold + a->close_margin &&
+    bool is_enough = d->rules.is_auto
+                         ? d->band == BAND_CONFIDENT
+                         : d->score >= d->threshold + a->close_margin;
+
+    return d->layer == LAYER_SEMANTIC && is_enough &&
            d->margin >= a->close_margin;
+}
+
+/* A refusal is one even where no agent was compared with the text. */
+static bool is_gap(const struct analytics *a, const struct decision *d)
+{
+    if (d->layer == LAYER_NONE)
+        return true;
+    return d->n_candidates && !is_sure(a, d) &&
+           (d->layer == LAYER_SEMANTIC || d->layer == LAYER_DEFAULT);
 }
 
 static void add_sample(struct analytics *a, struct analytics_gap *row,
@@ -284,85 +288,28 @@ static enum err add_gap(struct analytics *a, const struct decision *d)
 {
     struct analytics_gap *row;
     char key[KEY_MAX];
-    double best;
+    double best = d->n_candidates ? d->candidates[0].score : 0;
     bool is_new;
     enum err e;
 
-    if (!d->n_candidates || is_sure(a, d) ||
-        (d->layer != LAYER_SEMANTIC && d->layer != LAYER_DEFAULT))
+    if (!is_gap(a, d))
         return OK;
     row = row_of(a, &a->gaps, key_of(key, d->type, STR(""), STR("")), &is_new,
                  &e);
     if (!row)
         return e;
-    best = d->candidates[0].score;
     row->type = d->type;
     row->n++;
     row->n_default += d->layer == LAYER_DEFAULT;
+    row->n_refused += d->layer == LAYER_NONE;
+    row->n_compared += d->n_candidates > 0;
     row->best_sum += best;
-    if (is_new || best > row->nearest_score) {
+    if (d->n_candidates && (!row->nearest.n || best > row->nearest_score)) {
         row->nearest = keep(a, d->candidates[0].agent);
         row->nearest_score = best;
     }
     add_sample(a, row, d->text);
     return OK;
-}
-
-/* What a signal adds to a candidate's score. */
-static double part_of(const struct decision *d, const struct candidate *c,
-                      enum signal s)
-{
-    switch (s) {
-    case SIGNAL_SEMANTIC:
-        return d->weights.semantic * (double)c->signals.semantic;
-    case SIGNAL_PERFORMANCE:
-        return d->weights.performance * (double)c->signals.performance;
-    case SIGNAL_KEYWORD: return d->weights.keyword * (double)c->signals.keyword;
-    case SIGNAL_RECENCY: return d->weights.recency * (double)c->signals.recency;
-    case N_SIGNALS: break;
-    }
-    return 0;
-}
-
-/* Who would be first without the signal; the threshold is left as it is only
- * in who is first: scores without a part of them are not what it was set for.
- * Of equals the one whose name sorts first, whatever the case: as in choosing.
- */
-static const struct candidate *best_without(const struct decision *d,
-                                            enum signal s)
-{
-    const struct candidate *best = NULL;
-    double best_score = 0;
-
-    for (size_t i = 0; i < d->n_candidates; i++) {
-        const struct candidate *c = &d->candidates[i];
-        double score = c->score - part_of(d, c, s);
-
-        if (!best || score > best_score ||
-            (score == best_score &&
-             str_cmp_nocase(c->agent, best->agent) < 0)) {
-            best = c;
-            best_score = score;
-        }
-    }
-    return best;
-}
-
-static void add_signals(struct analytics *a, const struct decision *d)
-{
-    if (d->layer != LAYER_SEMANTIC || !d->n_candidates)
-        return;
-    for (int s = 0; s < N_SIGNALS; s++) {
-        const struct candidate *c = best_without(d, (enum signal)s);
-        struct analytics_signal *row = &a->signals[s];
-
-        row->n++;
-        if (str_eq(c->agent, d->candidates[0].agent))
-            continue;
-        row->changed++;
-        row->changed_good += d->verdict == VERDICT_POSITIVE && !is_wrong(d);
-        row->changed_bad += is_wrong(d);
-    }
 }
 
 static enum err add_keyword(struct analytics *a, const struct decision *d,
@@ -387,7 +334,6 @@ static enum err add_keyword(struct analytics *a, const struct decision *d,
     row->won++;
     row->wrong += is_wrong(d);
     row->right += d->verdict == VERDICT_POSITIVE && !is_wrong(d);
-    row->pulled += !str_eq(best_without(d, SIGNAL_KEYWORD)->agent, c->agent);
     return OK;
 }
 
@@ -415,9 +361,51 @@ enum err analytics_add(struct analytics *a, const struct decision *d)
         e = add_keywords(a, d);
     if (e || a->is_short)
         return ERR_NOMEM;
-    add_signals(a, d);
     add_summary(a, d);
     return OK;
+}
+
+/* Without a signal. */
+
+/* Another agent would get it, or none would be trusted with it any more. */
+static bool is_changed(const struct decision *d, const struct decision_other *o)
+{
+    if (!str_eq_nocase(d->agent, o->agent))
+        return true;
+    return o->band != d->band && o->band != BAND_CONFIDENT;
+}
+
+void analytics_add_without(struct analytics *a, const struct decision *d,
+                           const struct decision_other without[N_SIGNALS])
+{
+    char key[KEY_MAX];
+
+    if (d->layer != LAYER_SEMANTIC || !d->n_candidates)
+        return;
+    for (int s = 0; s < N_SIGNALS; s++) {
+        struct analytics_signal *row = &a->signals[s];
+
+        row->n += without[s].is_known;
+        if (!without[s].is_known || !is_changed(d, &without[s]))
+            continue;
+        row->changed++;
+        row->changed_good += d->verdict == VERDICT_POSITIVE && !is_wrong(d);
+        row->changed_bad += is_wrong(d);
+    }
+    if (!without[SIGNAL_KEYWORD].is_known ||
+        !is_changed(d, &without[SIGNAL_KEYWORD]))
+        return;
+    for (size_t i = 0; i < d->n_candidates; i++) {
+        const struct candidate *c = &d->candidates[i];
+        struct analytics_keyword *row =
+            c->keyword.n && str_eq(c->agent, d->agent)
+                ? map_get(&a->keywords.by_key,
+                          key_of(key, 0, c->keyword, c->agent))
+                : NULL;
+
+        if (row)
+            row->pulled++;
+    }
 }
 
 /* The tables. */

@@ -38,6 +38,11 @@ void analytics_free(struct analytics *a);
  * together is of no use any more. */
 MUST_USE enum err analytics_add(struct analytics *a, const struct decision *d);
 
+/* After it, for the signals and the `pulled` of keywords: what the decision
+ * comes to without each signal (choose_without). */
+void analytics_add_without(struct analytics *a, const struct decision *d,
+                           const struct decision_other without[N_SIGNALS]);
+
 /* What is counted of any group of decisions. */
 struct figures {
     int64_t n;
@@ -87,13 +92,15 @@ struct analytics_type {
 MUST_USE const struct analytics_type *analytics_types(struct analytics *a,
                                                       size_t *n);
 
-/* Decisions that were not sure: nobody reached the threshold and the default
- * agent got them, or the best was close to the threshold or to the second. */
+/* Decisions that were not sure: no agent reached the threshold and the default
+ * agent got the message, or it was refused, or the best was close to the
+ * threshold or to the second. */
 struct analytics_gap {
     int64_t type;
-    int64_t n, n_default;
-    double best_sum;    /* of the best scores there were */
-    struct str nearest; /* agent of the best of those scores */
+    int64_t n, n_default, n_refused;
+    int64_t n_compared; /* those that agents were compared for */
+    double best_sum;    /* of their best scores */
+    struct str nearest; /* agent of the best of those scores; may be empty */
     double nearest_score;
     struct str samples[ANALYTICS_SAMPLES]; /* texts, all different */
     size_t n_samples;
@@ -102,19 +109,10 @@ MUST_USE const struct analytics_gap *analytics_gaps(struct analytics *a,
                                                     size_t *n);
 
 /* Of the decisions of the semantic layer. */
-enum signal {
-    SIGNAL_SEMANTIC,
-    SIGNAL_PERFORMANCE,
-    SIGNAL_KEYWORD,
-    SIGNAL_RECENCY,
-    N_SIGNALS,
-};
-struct str signal_name(enum signal s);
-
 struct analytics_signal {
     int64_t n;       /* decisions compared */
-    int64_t changed; /* another agent would be first without it; whether that
-                      * one reached the threshold is not asked */
+    int64_t changed; /* without it another agent would get it, or none would be
+                      * a confident choice */
     int64_t changed_good, changed_bad; /* of those: positive, and negative or
                                         * overridden: it helped, it hurt */
 };
@@ -127,7 +125,8 @@ struct analytics_keyword {
     int64_t won;    /* and the agent was chosen */
     int64_t wrong;  /* and that was negative or overridden */
     int64_t right;  /* and that was positive */
-    int64_t pulled; /* won, and would not have without it */
+    int64_t pulled; /* won, and without keywords another agent would have, or
+                     * none confidently */
 };
 MUST_USE const struct analytics_keyword *analytics_keywords(struct analytics *a,
                                                             size_t *n);

@@ -95,38 +95,121 @@ TEST(the_seeds_tables)
     analytics_free(a);
 }
 
+TEST(what_was_refused_is_a_gap_and_no_agents)
+{
+    struct analytics *a = analytics_new(.05, 0, seed);
+    const struct analytics_gap *gaps;
+    struct pair p;
+    struct decision *d;
+    size_t n;
+
+    CHECK(a);
+    d = pair(&p, (struct signals){.semantic = .2F}, (struct signals){0});
+    d->layer = LAYER_NONE;
+    d->agent = STR("");
+    d->margin = d->score = 0;
+    d->band = BAND_OUT_OF_SCOPE;
+    CHECK(analytics_add(a, d) == OK);
+    /* No agent was there to be compared. */
+    d->text = STR("is anyone there");
+    d->n_candidates = 0;
+    CHECK(analytics_add(a, d) == OK);
+    CHECK_INT(analytics_summary(a).by_layer[LAYER_NONE], 2);
+    gaps = analytics_gaps(a, &n);
+    CHECK_INT(n, 1);
+    CHECK_INT(gaps[0].n, 2);
+    CHECK_INT(gaps[0].n_refused, 2);
+    CHECK_INT(gaps[0].n_default, 0);
+    CHECK_INT(gaps[0].n_compared, 1);
+    CHECK_STR(gaps[0].nearest, "engineer");
+    CHECK_INT(gaps[0].n_samples, 2);
+    CHECK(analytics_agents(a, &n) && n == 0);
+    CHECK(analytics_types(a, &n) && n == 0);
+    analytics_free(a);
+}
+
+/* Of automatic cutoffs the band says it: a score and a floor are on different
+ * scales. */
+TEST(what_is_confident_is_no_gap_whatever_its_score)
+{
+    struct analytics *a = analytics_new(.05, 0, seed);
+    struct pair p;
+    struct decision *d;
+    size_t n;
+
+    CHECK(a);
+    d = pair(&p, (struct signals){.semantic = .2F}, (struct signals){0});
+    d->rules.is_auto = true;
+    d->band = BAND_CONFIDENT;
+    CHECK(analytics_add(a, d) == OK);
+    CHECK(analytics_gaps(a, &n) && n == 0);
+    d->band = BAND_UNSURE;
+    CHECK(analytics_add(a, d) == OK);
+    CHECK(analytics_gaps(a, &n) && n == 1);
+    analytics_free(a);
+}
+
+/* What comes of it without each signal: as it was, but for one. */
+static void add_but(struct analytics *a, const struct decision *d,
+                    enum signal but, struct decision_other other)
+{
+    struct decision_other without[N_SIGNALS];
+
+    for (int i = 0; i < N_SIGNALS; i++)
+        without[i] = (struct decision_other){true, d->band, d->agent};
+    without[but] = other;
+    CHECK(analytics_add(a, d) == OK);
+    analytics_add_without(a, d, without);
+}
+
+static const struct decision_other to_writer = {
+    true, BAND_CONFIDENT, {"writer", 6}};
+static const struct decision_other to_none = {.is_known = true,
+                                              .band = BAND_OUT_OF_SCOPE};
+static const struct decision_other not_known = {.is_known = false};
+
 TEST(what_each_signal_is_worth)
 {
     struct analytics *a = analytics_new(.05, 0, seed);
+    const struct decision_other unsure = {true, BAND_UNSURE, {"engineer", 8}};
     struct analytics_signal out[N_SIGNALS];
     struct pair p;
-    struct decision *d;
+    struct decision *d = pair(&p, (struct signals){.semantic = .6F},
+                              (struct signals){.semantic = .5F});
 
     CHECK(a);
+    d->band = BAND_CONFIDENT;
     /* The keyword alone puts the first in front, and that was wrong. */
-    d = pair(&p, (struct signals){.semantic = .3F, .keyword = 1},
-             (struct signals){.semantic = .5F});
     d->overridden_to = STR("writer");
-    CHECK(analytics_add(a, d) == OK);
-    /* The meaning alone, and that was right. */
-    d = pair(&p, (struct signals){.semantic = .6F},
-             (struct signals){.semantic = .5F, .performance = .1F});
+    add_but(a, d, SIGNAL_KEYWORD, to_writer);
+    d->overridden_to = STR("");
+    /* Without its meaning no agent gets it, and it was right. */
     d->verdict = VERDICT_POSITIVE;
-    CHECK(analytics_add(a, d) == OK);
-    /* Nothing would change this one. */
-    d = pair(&p,
-             (struct signals){.semantic = .6F, .performance = 1, .recency = 1},
-             (struct signals){.semantic = .1F});
-    CHECK(analytics_add(a, d) == OK);
+    add_but(a, d, SIGNAL_SEMANTIC, to_none);
+    d->verdict = VERDICT_OPEN;
+    /* The same agent gets it, but it is not trusted any more. */
+    add_but(a, d, SIGNAL_RECENCY, unsure);
+    /* It was not trusted before either. */
+    d->band = BAND_UNSURE;
+    add_but(a, d, SIGNAL_RECENCY, unsure);
+    /* A record of before bands, and one that nothing is known of. */
+    d->band = BAND_NOT_ASKED;
+    add_but(a, d, SIGNAL_PERFORMANCE, not_known);
     analytics_signals(a, out);
-    CHECK_INT(out[SIGNAL_KEYWORD].n, 3);
+    CHECK_INT(out[SIGNAL_KEYWORD].n, 5);
     CHECK_INT(out[SIGNAL_KEYWORD].changed, 1);
     CHECK_INT(out[SIGNAL_KEYWORD].changed_bad, 1);
     CHECK_INT(out[SIGNAL_KEYWORD].changed_good, 0);
     CHECK_INT(out[SIGNAL_SEMANTIC].changed, 1);
     CHECK_INT(out[SIGNAL_SEMANTIC].changed_good, 1);
+    CHECK_INT(out[SIGNAL_RECENCY].changed, 1);
+    CHECK_INT(out[SIGNAL_PERFORMANCE].n, 4);
     CHECK_INT(out[SIGNAL_PERFORMANCE].changed, 0);
-    CHECK_INT(out[SIGNAL_RECENCY].changed, 0);
+    /* Those of other layers have no signals to lose. */
+    d->layer = LAYER_DEFAULT;
+    add_but(a, d, SIGNAL_PERFORMANCE, to_writer);
+    analytics_signals(a, out);
+    CHECK_INT(out[SIGNAL_PERFORMANCE].n, 4);
     analytics_free(a);
 }
 
@@ -143,26 +226,29 @@ TEST(keywords_that_fire_and_lose)
              (struct signals){.semantic = .5F});
     p.list[0].keyword = STR("write");
     d->overridden_to = STR("writer");
-    CHECK(analytics_add(a, d) == OK);
+    add_but(a, d, SIGNAL_KEYWORD, to_writer);
     d->overridden_to = STR("");
     d->verdict = VERDICT_POSITIVE;
-    CHECK(analytics_add(a, d) == OK);
+    add_but(a, d, SIGNAL_KEYWORD, to_none);
+    add_but(a, d, SIGNAL_SEMANTIC, to_none);
+    add_but(a, d, SIGNAL_KEYWORD, not_known);
     d = pair(&p, (struct signals){.semantic = .9F},
              (struct signals){.semantic = .1F, .keyword = 1});
     p.list[1].keyword = STR("data");
-    CHECK(analytics_add(a, d) == OK);
+    add_but(a, d, SIGNAL_KEYWORD, to_none);
     rows = analytics_keywords(a, &n);
     CHECK_INT(n, 2);
     CHECK_STR(rows[0].keyword, "write"); /* the worst first */
     CHECK_STR(rows[0].agent, "engineer");
-    CHECK_INT(rows[0].fired, 2);
-    CHECK_INT(rows[0].won, 2);
+    CHECK_INT(rows[0].fired, 4);
+    CHECK_INT(rows[0].won, 4);
     CHECK_INT(rows[0].pulled, 2);
     CHECK_INT(rows[0].wrong, 1);
-    CHECK_INT(rows[0].right, 1);
+    CHECK_INT(rows[0].right, 3);
     CHECK_STR(rows[1].keyword, "data");
     CHECK_INT(rows[1].fired, 1);
     CHECK_INT(rows[1].won, 0);
+    CHECK_INT(rows[1].pulled, 0);
     analytics_free(a);
 }
 
@@ -260,25 +346,6 @@ TEST(analytics_survive_every_fault)
         fault_arm(0);
         CHECK(has_fired || nth > 1);
     }
-}
-
-/* As choosing has it: or a decision would seem to hang on a signal that made no
- * difference. */
-TEST(of_equals_the_first_by_name_whatever_the_case)
-{
-    struct analytics *a = analytics_new(.05, 0, seed);
-    struct analytics_signal out[N_SIGNALS];
-    struct pair p;
-    struct decision *d = pair(&p, (struct signals){.semantic = .5F},
-                              (struct signals){.semantic = .4F});
-
-    CHECK(a);
-    p.list[0].agent = d->agent = STR("alpha");
-    p.list[1].agent = STR("Beta");
-    CHECK(analytics_add(a, d) == OK);
-    analytics_signals(a, out);
-    CHECK_INT(out[SIGNAL_SEMANTIC].changed, 0);
-    analytics_free(a);
 }
 
 TEST(no_name_is_lost_for_want_of_memory_without_a_word)

@@ -28,8 +28,9 @@ int64_t learn_type(const struct learn *l, struct str vector)
 /* Once each, before it is marked. */
 static void note_told(struct learn *l, struct who *w)
 {
-    if (w->asked == l->asked || w->paired == l->asked)
+    if (w->told == l->asked)
         return;
+    w->told = l->asked;
     w->next_told = l->told;
     l->told = w;
 }
@@ -44,6 +45,61 @@ static void hand_out_pairs(struct learn *l, const struct type *t)
         p->who->pair = p;
         p->who->paired = l->asked;
     }
+}
+
+/* The scope's own view of the pairs. */
+static void hand_out_views(struct learn *l, const struct type *t,
+                           struct str scope)
+{
+    const struct group *g = group_find(l, GROUP_VIEWS, t->id, scope);
+    struct list_node *n = g ? list_first(&g->things) : NULL;
+
+    for (; n; n = list_next(&g->things, n)) {
+        const struct view *v = LIST_OF(n, struct view, of_group);
+
+        v->pair->who->view = v;
+        v->pair->who->viewed = l->asked;
+    }
+}
+
+/* The agent that the latest correction of this very text names. */
+static void hear_correction(struct learn *l, const struct learn_query *q)
+{
+    const struct group *g =
+        q->text_hash
+            ? group_find(l, GROUP_TEXT, (int64_t)q->text_hash, q->scope)
+            : NULL;
+    const struct example *x = g ? example_latest(g) : NULL;
+    struct who *right = x ? x->shelf->right[x->row] : NULL;
+
+    if (!right)
+        return;
+    note_told(l, right);
+    right->taught = l->asked;
+}
+
+static void hear_ratings(struct learn *l, struct str scope)
+{
+    const struct group *g = group_find(l, GROUP_RATINGS, 0, scope);
+    struct list_node *n = g ? list_first(&g->things) : NULL;
+
+    for (; n; n = list_next(&g->things, n)) {
+        const struct rating *r = LIST_OF(n, struct rating, of_group);
+
+        if (rating_net(r) <= 0)
+            continue;
+        note_told(l, r->who);
+        r->who->rated = l->asked;
+    }
+}
+
+/* By the plain formula an agent's own figures count for every query. */
+static void tell_of_all(struct learn *l)
+{
+    const struct heap *h = &l->heaps[THING_AGENT];
+
+    for (size_t i = 0; i < h->n; i++)
+        note_told(l, ((struct known *)h->p[i])->who);
 }
 
 static void speak(struct learn *l, struct who *w, int64_t what)
@@ -101,55 +157,104 @@ enum err learn_begin(struct learn *l, const struct learn_query *q)
     l->told = l->next = NULL;
     l->now_ms = q->now_ms;
     l->recency_ms = q->recency_ms;
-    if (!vector_open(&v, q->vector))
-        return OK;
-    if ((t = type_near(l, l->model_hash, &v)))
-        hand_out_pairs(l, t);
-    if ((s = shelf_find(l, q->scope, l->model_hash, v.n)))
-        hear_examples(l, s, &v);
+    hear_correction(l, q);
+    hear_ratings(l, q->scope);
+    if (l->settings.is_plain)
+        tell_of_all(l);
+    if (vector_open(&v, q->vector)) {
+        if ((t = type_near(l, l->model_hash, &v))) {
+            hand_out_pairs(l, t);
+            hand_out_views(l, t, q->scope);
+        }
+        if ((s = shelf_find(l, q->scope, l->model_hash, v.n)))
+            hear_examples(l, s, &v);
+    }
     l->next = l->told;
     return OK;
 }
 
-/* Few observations lean on the middle, not on the agent's own figure: an agent
- * that is often right with some queries is not more often right with others. */
-static double performance(const struct learn *l, double rate, int64_t n)
+/* A scope's own verdicts in full, and those of all others by their weight. Few
+ * of them lean on the middle, not on the agent's own figure: an agent that is
+ * often right with some queries is not more often right with others. */
+struct weighed {
+    double sum, n;
+};
+
+static struct weighed weigh(double own_rate, int64_t own_n, double rate,
+                            double others)
+{
+    struct weighed w = {(double)own_n * own_rate, (double)own_n};
+
+    if (others > 1e-9) { /* less is what rounding leaves */
+        w.n += others;
+        w.sum += others * rate;
+    }
+    return w;
+}
+
+static double performance(const struct learn *l, struct weighed w)
 {
     double lean = l->settings.agent_lean;
 
-    return n ? ((double)n * rate + lean * 0.5) / ((double)n + lean) : 0.5;
+    return w.n > 0 ? (w.sum + lean * 0.5) / (w.n + lean) : 0.5;
+}
+
+/* From one, at a success just now, down to zero. */
+static double freshness(const struct learn *l, int64_t good_ms)
+{
+    double age;
+
+    if (!good_ms || l->recency_ms <= 0)
+        return 0;
+    age = ((double)l->now_ms - (double)good_ms) / (double)l->recency_ms;
+    return age <= 0 ? 1 : age >= 1 ? 0 : 1 - age;
 }
 
 /* A success counts as far as the agent is known for queries of this type. To
  * count it for all queries was measured to take 2 points of first places from
- * two of five sets (docs/quality.md): whoever did well with something else
+ * two of five sets (docs/quality.md): agents that did well with something else
  * would win what is nearly even. */
-static double recency(const struct learn *l, int64_t good_ms, int64_t n)
+static double recency(const struct learn *l, int64_t good_ms, struct weighed w)
 {
-    double age;
-
-    if (!n || !good_ms || l->recency_ms <= 0)
-        return 0;
-    age = ((double)l->now_ms - (double)good_ms) / (double)l->recency_ms;
-    return (age <= 0   ? 1
-            : age >= 1 ? 0
-                       : 1 - age) *
-           (double)n / ((double)n + l->settings.agent_lean);
+    return w.n > 0
+               ? freshness(l, good_ms) * w.n / (w.n + l->settings.agent_lean)
+               : 0;
 }
 
 static void look_at_pair(const struct learn *l, const struct who *w,
                          struct learn_hint *out)
 {
+    static const struct view nothing;
+    const struct view *own = w->viewed == l->asked ? w->view : &nothing;
     const struct pair *p = w->pair;
+    struct weighed all =
+        weigh(own->rate, own->n, p->rate, p->weight - own->weight);
+    struct weighed outside =
+        weigh(own->outside_rate, own->outside_n, p->outside_rate,
+              p->outside_weight - own->outside_weight);
 
-    out->performance = (float)performance(l, p->rate, p->n);
-    out->recency = (float)recency(l, w->known->good_ms, p->n);
+    out->performance = (float)performance(l, all);
+    out->recency = (float)recency(l, w->known->good_ms, all);
     out->has_inside =
         p->outside_n != p->n || w->known->outside_good_ms != w->known->good_ms;
-    out->outside_performance =
-        (float)performance(l, p->outside_rate, p->outside_n);
+    out->outside_performance = (float)performance(l, outside);
     out->outside_recency =
-        (float)recency(l, w->known->outside_good_ms, p->outside_n);
+        (float)recency(l, w->known->outside_good_ms, outside);
+}
+
+/* DESIGN.md, "Learning": the type's average leans on the agent's. */
+static void look_plainly(const struct learn *l, const struct who *w,
+                         struct learn_hint *out)
+{
+    const struct pair *p = w->paired == l->asked ? w->pair : NULL;
+    double n = p ? (double)p->n : 0, lean = l->settings.agent_lean;
+
+    out->performance =
+        (float)(p ? (n * p->plain_rate + lean * w->known->rate) / (n + lean)
+                  : w->known->rate);
+    out->recency = (float)freshness(l, w->known->good_ms);
+    out->outside_performance = out->performance;
+    out->outside_recency = out->recency;
 }
 
 void learn_outside(struct learn_hint *h)
@@ -162,8 +267,12 @@ static struct learn_hint hint_of(const struct learn *l, const struct who *w)
 {
     struct learn_hint hint = {.performance = 0.5F, .outside_performance = 0.5F};
 
-    if (w && w->paired == l->asked)
+    if (w && l->settings.is_plain && w->known)
+        look_plainly(l, w, &hint);
+    else if (w && w->paired == l->asked)
         look_at_pair(l, w, &hint);
+    hint.is_taught = w && w->taught == l->asked;
+    hint.is_rated = w && w->rated == l->asked;
     if (w && w->asked == l->asked)
         hint.learned = (float)((double)w->sum / ONE);
     return hint;

@@ -40,7 +40,27 @@ static bool pair_is_in_order(const struct pair *p)
 {
     return list_has(&p->of_who) && list_has(&p->of_type) && p->n > 0 &&
            p->outside_n <= p->n && p->outside_n >= 0 && p->who->known &&
+           p->weight >= 0 && p->weight <= (double)p->n &&
            !p->type->thing.is_gone;
+}
+
+static bool view_is_in_order(const struct view *v)
+{
+    return list_has(&v->of_pair) && list_has(&v->of_group) && v->n > 0 &&
+           v->n <= v->pair->n && v->outside_n <= v->n && v->group->n > 0 &&
+           !v->pair->thing.is_gone;
+}
+
+static bool rating_is_in_order(const struct rating *r)
+{
+    return list_has(&r->of_who) && list_has(&r->of_group) && r->n > 0 &&
+           r->n <= LEARN_RATING_VOTES && r->group->n > 0 &&
+           r->group->n <= LEARN_RATINGS_PER_SCOPE;
+}
+
+static bool scope_is_in_order(const struct scope_owners *s)
+{
+    return s->n > 0 && s->n <= LEARN_SCOPE_OWNERS;
 }
 
 static bool example_is_in_order(const struct example *x)
@@ -48,7 +68,8 @@ static bool example_is_in_order(const struct example *x)
     const struct shelf *s = x->shelf;
 
     return s->owner[x->row] == &x->thing && x->row < s->n && s->scope.n > 0 &&
-           s->heard[x->row] == x->thing.heard &&
+           (x->text_hash != 0) == (x->group != NULL) &&
+           (s->dims || x->text_hash) && s->heard[x->row] == x->thing.heard &&
            (s->right[x->row] || s->wrong[x->row]);
 }
 
@@ -59,6 +80,9 @@ static bool thing_is_in_order(const struct thing *t)
     case THING_TYPE: return type_is_in_order((const struct type *)t);
     case THING_PAIR: return pair_is_in_order((const struct pair *)t);
     case THING_EXAMPLE: return example_is_in_order((const struct example *)t);
+    case THING_VIEW: return view_is_in_order((const struct view *)t);
+    case THING_RATING: return rating_is_in_order((const struct rating *)t);
+    case THING_SCOPE: return scope_is_in_order((const struct scope_owners *)t);
     case THING_NUMBER:
     case N_KINDS: break;
     }
@@ -73,7 +97,8 @@ static bool refs_are_right(const struct learn *l)
 
     for (size_t i = 0; i < l->whos.cap; i++)
         n_refs += l->whos.slots[i] ? l->whos.slots[i]->n_refs : 0;
-    n = l->heaps[THING_AGENT].n + l->heaps[THING_PAIR].n;
+    n = l->heaps[THING_AGENT].n + l->heaps[THING_PAIR].n +
+        l->heaps[THING_RATING].n;
     while ((slot = map_next(&l->shelves, &at))) {
         const struct shelf *s = slot->value;
 
@@ -85,6 +110,21 @@ static bool refs_are_right(const struct learn *l)
                      : 0;
     }
     return n == n_refs;
+}
+
+/* Every group has as many things as it says, and none is empty. */
+static bool groups_are_right(const struct learn *l)
+{
+    const struct map_slot *slot;
+    size_t at = 0;
+
+    while ((slot = map_next(&l->groups, &at))) {
+        const struct group *g = slot->value;
+
+        if (!g->n || list_length(&g->things) != g->n)
+            return false;
+    }
+    return map_check(&l->groups);
 }
 
 bool learn_check(const struct learn *l)
@@ -107,5 +147,5 @@ bool learn_check(const struct learn *l)
         if (!row_is_in_order(t) || (!t->is_gone && !thing_is_in_order(t)))
             return false;
     }
-    return n == n_live && refs_are_right(l);
+    return n == n_live && refs_are_right(l) && groups_are_right(l);
 }

@@ -1,6 +1,7 @@
 /* A correction is kept as an example: this text is that agent's, and not the
- * other's. There is one for each decision and scope, so whoever thinks better
- * of it replaces what they said before.
+ * other's. There is one for each decision and scope, so a person who thinks
+ * better of it replaces what was said before. One without a vector is kept for
+ * the hash of its text alone.
  *
  * Only so many are kept of one agent and scope, and of all. The least useful
  * goes: the one that has longest not been near a text that its agent was right
@@ -36,6 +37,28 @@ void example_shelve(struct example *x, struct shelf *s, struct who *right,
     s->heard[x->row] = heard;
     s->right[x->row] = right;
     s->wrong[x->row] = wrong;
+}
+
+void example_group(struct example *x, struct group *g)
+{
+    x->group = g;
+    group_add(g, &x->same);
+}
+
+const struct example *example_latest(const struct group *g)
+{
+    const struct example *latest = NULL;
+
+    for (struct list_node *n = list_first(&g->things); n;
+         n = list_next(&g->things, n)) {
+        const struct example *x = LIST_OF(n, struct example, same);
+
+        if (!latest || x->said > latest->said ||
+            (x->said == latest->said &&
+             str_cmp(x->thing.key, latest->thing.key) > 0))
+            latest = x;
+    }
+    return latest;
 }
 
 void example_thank(struct learn *l, const struct outcome *o,

@@ -1,6 +1,7 @@
 /* One line for each thing, kinds one after the other and each in the order of
  * its keys. Numbers are written so that they read back the same, and of vectors
- * there is a fingerprint: so two states that write the same are the same. */
+ * there is a fingerprint: so two states that write the same are the same. The
+ * first line has the last outcome that counted: voided ones leave no trace. */
 #include "learn/internal.h"
 
 #include <inttypes.h>
@@ -9,14 +10,19 @@
 
 #include "base/json.h"
 
+static void put_hex(struct json_out *o, const char *key, uint64_t v)
+{
+    char hex[17];
+
+    snprintf(hex, sizeof(hex), "%016" PRIx64, v);
+    json_member_str(o, key, str_of(hex));
+}
+
 static void put_print(struct json_out *o, const void *p, size_t n)
 {
     static const uint64_t seed[2] = {0, 0};
-    char hex[17];
 
-    snprintf(hex, sizeof(hex), "%016" PRIx64,
-             hash_bytes((struct str){p, n}, seed));
-    json_member_str(o, "vector", str_of(hex));
+    put_hex(o, "vector", hash_bytes((struct str){p, n}, seed));
 }
 
 static void export_known(struct json_out *o, const struct known *k)
@@ -54,6 +60,52 @@ static void export_pair(struct json_out *o, const struct pair *p)
     json_member_int(o, "outcomes", p->n);
     json_member_real(o, "performance_outside", p->outside_rate);
     json_member_int(o, "outcomes_outside", p->outside_n);
+    json_member_real(o, "performance_plain", p->plain_rate);
+    json_member_real(o, "weight", p->weight);
+    json_member_real(o, "weight_outside", p->outside_weight);
+}
+
+static void export_view(struct json_out *o, const struct view *v)
+{
+    json_member_int(o, "type", v->pair->type->id);
+    json_member_str(o, "agent", v->pair->who->name);
+    json_member_str(o, "scope", group_scope(v->group));
+    json_member_real(o, "performance", v->rate);
+    json_member_int(o, "outcomes", v->n);
+    json_member_real(o, "weight", v->weight);
+    json_member_real(o, "performance_outside", v->outside_rate);
+    json_member_int(o, "outcomes_outside", v->outside_n);
+    json_member_real(o, "weight_outside", v->outside_weight);
+}
+
+static void export_rating(struct json_out *o, const struct rating *r)
+{
+    json_member_str(o, "agent", r->who->name);
+    json_member_str(o, "rated_by", group_scope(r->group));
+    json_key(o, STR("votes"));
+    json_open(o, '{');
+    for (size_t i = 0; i < r->n; i++) {
+        char hex[17];
+
+        snprintf(hex, sizeof(hex), "%016" PRIx64, r->votes[i].voter);
+        json_key(o, str_of(hex));
+        json_put_int(o, r->votes[i].sign);
+    }
+    json_close(o, '}');
+}
+
+static void export_scope(struct json_out *o, const struct scope_owners *s)
+{
+    json_member_str(o, "scope", str_sub(s->thing.key, 1, s->thing.key.n));
+    json_key(o, STR("owners"));
+    json_open(o, '[');
+    for (size_t i = 0; i < s->n; i++) {
+        char hex[17];
+
+        snprintf(hex, sizeof(hex), "%016" PRIx64, s->owners[i]);
+        json_put_str(o, str_of(hex));
+    }
+    json_close(o, ']');
 }
 
 static void export_example(struct json_out *o, const struct example *x)
@@ -67,6 +119,8 @@ static void export_example(struct json_out *o, const struct example *x)
     json_member_str(o, "right", right ? right->name : STR(""));
     json_member_str(o, "wrong", wrong ? wrong->name : STR(""));
     json_member_str(o, "text", (struct str){x->text, x->n_text});
+    put_hex(o, "text_hash", x->text_hash);
+    json_member_int(o, "said", x->said);
     json_member_int(o, "at_ms", x->at_ms);
     json_member_str(o, "model_hash", s->model_hash);
     put_print(o, s->high + x->row * s->stride, s->dims);
@@ -78,14 +132,17 @@ static void export_thing(const struct learn *l, struct buf *out,
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    if (t->kind == THING_AGENT)
-        export_known(&o, (const struct known *)t);
-    else if (t->kind == THING_TYPE)
-        export_type(l, &o, (const struct type *)t);
-    else if (t->kind == THING_PAIR)
-        export_pair(&o, (const struct pair *)t);
-    else
-        export_example(&o, (const struct example *)t);
+    switch (t->kind) {
+    case THING_AGENT: export_known(&o, (const struct known *)t); break;
+    case THING_TYPE: export_type(l, &o, (const struct type *)t); break;
+    case THING_PAIR: export_pair(&o, (const struct pair *)t); break;
+    case THING_EXAMPLE: export_example(&o, (const struct example *)t); break;
+    case THING_VIEW: export_view(&o, (const struct view *)t); break;
+    case THING_RATING: export_rating(&o, (const struct rating *)t); break;
+    case THING_SCOPE: export_scope(&o, (const struct scope_owners *)t); break;
+    case THING_NUMBER:
+    case N_KINDS: break;
+    }
     json_member_int(&o, "outcome", t->heard);
     json_close(&o, '}');
     buf_add_char(out, '\n');
@@ -96,7 +153,7 @@ void learn_export(const struct learn *l, struct buf *out)
     struct json_out o = json_out(out);
 
     json_open(&o, '{');
-    json_member_int(&o, "outcome", l->version);
+    json_member_int(&o, "outcome", l->counted);
     json_member_int(&o, "outcomes_total", l->applied_total);
     json_close(&o, '}');
     buf_add_char(out, '\n');

@@ -2,9 +2,10 @@
 #define LEARN_INTERNAL_H
 
 /* What is remembered is a thing: an agent, a type of query, a pair of the two,
- * an example. Each is one row of learn_table, known by its kind and key, and
- * has the number of the last outcome that touched it: where there are too many
- * the one longest untouched goes.
+ * an example, and of each scope its view of a pair, its rating of an agent and
+ * the owners whose agents it has judged. Each is one row of learn_table, known
+ * by its kind and key, and has the number of the last outcome that touched it:
+ * where there are too many the one longest untouched goes.
  *
  *   things.c    things by key and by age; whose row is to be written
  *   whos.c      agents' names
@@ -12,6 +13,9 @@
  *   types.c     online clustering of the queries
  *   names.c     the words that tell types apart
  *   examples.c  what was corrected, and which of it stays
+ *   scopes.c    what each scope has said: views, ratings, owners
+ *   groups.c    things that are found together
+ *   voids.c     outcomes that a fold leaves out
  *   learn.c     the fold
  *   ask.c       what the next message wants to know
  *   rows.c      things -> rows
@@ -33,7 +37,8 @@ enum {
     TELLING_WORDS = 32,
     TELLING_BYTES = 24, /* longer words are none that tell */
     DIMS_MAX = 65536,
-    ROW_FORM = 2, /* of the bytes in a row: their first */
+    ROW_FORM = 3,     /* of the bytes in a row: their first */
+    ROW_FORM_OLD = 2, /* without hashes of texts, views, ratings and owners */
 };
 
 enum thing_kind {
@@ -42,6 +47,9 @@ enum thing_kind {
     THING_TYPE,
     THING_PAIR,
     THING_EXAMPLE,
+    THING_VIEW,
+    THING_RATING,
+    THING_SCOPE,
     N_KINDS,
 };
 
@@ -66,12 +74,17 @@ struct who {
     uint64_t hash;
     size_t n_refs;
     struct known *known;
-    struct list pairs;
+    struct list pairs, ratings;
 
-    /* Of the query that was begun as number `asked`. */
-    uint64_t asked, paired;
+    /* Each is the number of the last query that it was so for. */
+    uint64_t told;   /* it is in learn.told */
+    uint64_t asked;  /* examples spoke of it: sum */
+    uint64_t paired; /* pair */
+    uint64_t viewed; /* view */
+    uint64_t taught, rated;
     int64_t sum;
     const struct pair *pair;
+    const struct view *view;
     struct who *next_told; /* in learn.told */
     struct learn_note note;
 };
@@ -116,8 +129,53 @@ struct pair {
     struct who *who;
     struct type *type;
     struct list_node of_who, of_type;
+    struct list views;
+    double plain_rate;         /* every verdict weighs the same */
     double rate, outside_rate; /* of all, and without its own people */
+    double weight, outside_weight;
     int64_t n, outside_n;
+};
+
+/* One scope's view of a pair: its own verdicts, in full. */
+struct view {
+    struct thing thing;
+    struct pair *pair;
+    struct group *group; /* of the scope and the type */
+    struct list_node of_pair, of_group;
+    double rate, outside_rate;     /* as in the pair */
+    double weight, outside_weight; /* its part of the pair's */
+    int64_t n, outside_n;
+};
+
+/* The rating of an agent by the people of one scope: their latest votes, the
+ * oldest first, each of another person or decision. */
+struct vote {
+    uint64_t voter; /* hash of person and decision */
+    int64_t sign;   /* 1 or -1 */
+};
+struct rating {
+    struct thing thing;
+    struct who *who;
+    struct group *group; /* of the scope */
+    struct list_node of_who, of_group;
+    struct vote votes[LEARN_RATING_VOTES];
+    size_t n;
+};
+
+/* The first owners whose agents a scope has judged, by hashes of their names.
+ */
+struct scope_owners {
+    struct thing thing; /* its key is the scope */
+    uint64_t owners[LEARN_SCOPE_OWNERS];
+    size_t n;
+};
+
+/* Things of one scope that are found together: the examples of one text, the
+ * views of one type, the ratings. */
+struct group {
+    struct str key; /* behind it */
+    struct list things;
+    size_t n;
 };
 
 struct example {
@@ -125,11 +183,16 @@ struct example {
     struct shelf *shelf;
     size_t row;
     int64_t at_ms;
+    int64_t said;          /* the outcome that it comes from */
+    uint64_t text_hash;    /* zero: not known */
+    struct group *group;   /* of the text; NULL: not known */
+    struct list_node same; /* in the group */
     char text[EXAMPLE_TEXT_MAX];
     size_t n_text;
 };
 
-/* Vectors of one length made by one model, of one scope (of types: none). */
+/* Vectors of one length made by one model, of one scope (of types: none). An
+ * example without a vector lies on the shelf of length zero. */
 struct shelf {
     struct str key, scope, model_hash; /* behind it */
     size_t dims, stride, n, cap;
@@ -157,8 +220,10 @@ struct learn {
     struct learn_settings settings;
     struct str model_hash;
     char model_hash_bytes[HASH_MAX];
-    int64_t version, applied_total;
-    struct map things, shelves;
+    int64_t version; /* the last outcome that was taken */
+    int64_t counted; /* the last that was not skipped */
+    int64_t applied_total;
+    struct map things, shelves, groups;
     struct whos whos;
     struct heap heaps[N_KINDS];
 
@@ -186,6 +251,51 @@ enum { PAIR_KEY_MAX = 24 + 1 + AGENT_NAME_MAX };
 struct str pair_key(int64_t type, struct str name, char out[PAIR_KEY_MAX]);
 /* Takes a reference of its own. */
 void pair_link(struct pair *p, struct who *w, struct type *t);
+
+/* ---- groups.c ---- */
+
+enum { GROUP_KEY_MAX = 1 + 8 + SCOPE_MAX };
+enum group_kind { GROUP_TEXT = 't', GROUP_VIEWS = 'v', GROUP_RATINGS = 'r' };
+
+/* `number` is the text's hash, or the type; of ratings zero. NULL: there is
+ * none. */
+struct group *group_find(const struct learn *l, enum group_kind kind,
+                         int64_t number, struct str scope);
+/* Made if it is new; NULL: memory is gone. */
+MUST_USE struct group *group_take(struct learn *l, enum group_kind kind,
+                                  int64_t number, struct str scope);
+void group_add(struct group *g, struct list_node *n);
+/* The group goes with the last of its things. */
+void group_remove(struct learn *l, struct group *g, struct list_node *n);
+void group_tidy(struct learn *l, struct group *g);
+struct str group_scope(const struct group *g);
+
+/* ---- scopes.c ---- */
+
+enum {
+    VIEW_KEY_MAX = PAIR_KEY_MAX + 1 + SCOPE_MAX,
+    RATING_KEY_MAX = AGENT_NAME_MAX + 1 + SCOPE_MAX,
+};
+struct str view_key(int64_t type, struct str name, struct str scope,
+                    char out[VIEW_KEY_MAX]);
+struct str rating_key(struct str name, struct str scope,
+                      char out[RATING_KEY_MAX]);
+void view_link(struct view *v, struct pair *p, struct group *g);
+/* Takes the reference. */
+void rating_link(struct rating *r, struct who *w, struct group *g);
+
+/* The weight of the scope's next verdict about agents of that owner. */
+double scope_weight(const struct scope_owners *s, const struct view *v,
+                    struct str owner);
+void scope_meets(struct scope_owners *s, struct str owner);
+
+uint64_t voter_of(const struct outcome *o);
+void rating_vote(struct rating *r, uint64_t voter, int64_t sign);
+/* False: there was no such vote. */
+bool rating_withdraw(struct rating *r, uint64_t voter);
+int64_t rating_net(const struct rating *r);
+/* At most so many of one scope. */
+void ratings_bound(struct learn *l, struct group *g);
 
 /* ---- things.c ---- */
 
@@ -224,6 +334,8 @@ void known_drop(struct learn *l, struct known *k);
 void type_drop(struct learn *l, struct type *t);
 void pair_drop(struct learn *l, struct pair *p);
 void example_drop(struct learn *l, struct example *x);
+void view_drop(struct learn *l, struct view *v);
+void rating_drop(struct learn *l, struct rating *r);
 void drop_any(struct learn *l, struct thing *t);
 
 /* ---- whos.c ---- */
@@ -299,6 +411,10 @@ struct str example_key(const struct outcome *o, char out[ID_BYTES + SCOPE_MAX]);
 void example_shelve(struct example *x, struct shelf *s, struct who *right,
                     struct who *wrong, const struct vec_packed *v,
                     int64_t heard);
+/* Among those of the same text. */
+void example_group(struct example *x, struct group *g);
+/* The latest of the group. */
+const struct example *example_latest(const struct group *g);
 /* The nearest of the agent's examples was useful once more. */
 void example_thank(struct learn *l, const struct outcome *o,
                    const struct who *right, const struct vec_packed *v);

@@ -43,6 +43,7 @@ struct learn *learn_new(const struct learn_settings *s, struct str model_hash,
     map_init(&l->things, NAMES_MAX, seed);
     memcpy(l->whos.seed, seed, sizeof(l->whos.seed));
     map_init(&l->shelves, NAMES_MAX, seed);
+    map_init(&l->groups, NAMES_MAX, seed);
     list_init(&l->dirty);
     list_init(&l->flying);
     learn_set(l, s);
@@ -61,8 +62,11 @@ void learn_free(struct learn *l)
     whos_fini(&l->whos);
     for (at = 0; (slot = map_next(&l->shelves, &at));)
         shelf_free(slot->value);
+    for (at = 0; (slot = map_next(&l->groups, &at));)
+        free(slot->value);
     map_fini(&l->things);
     map_fini(&l->shelves);
+    map_fini(&l->groups);
     for (int kind = 0; kind < N_KINDS; kind++)
         free(l->heaps[kind].p);
     free(l->naming);
@@ -92,11 +96,22 @@ struct learn_stats learn_stats(const struct learn *l)
         .types = l->heaps[THING_TYPE].n,
         .agent_types = l->heaps[THING_PAIR].n,
         .examples = l->heaps[THING_EXAMPLE].n,
+        .views = l->heaps[THING_VIEW].n,
+        .ratings = l->heaps[THING_RATING].n,
+        .scopes = l->heaps[THING_SCOPE].n,
         .applied_total = l->applied_total,
     };
 }
 
 /* Planning. */
+
+/* The part of an outcome that is about one agent. */
+struct plan_vote {
+    struct who *who; /* a reference; NULL: nothing */
+    struct rating *rating;
+    bool is_new;
+    int64_t sign;
+};
 
 struct plan {
     const struct outcome *o;
@@ -108,9 +123,13 @@ struct plan {
     struct type *type;
     struct shelf *type_shelf;
     struct pair *pair;
+    struct view *view;
+    struct scope_owners *scope;
     struct example *example;
     struct shelf *shelf;
-    bool is_known_new, is_type_new, is_pair_new;
+    struct group *views, *same, *ratings;
+    struct plan_vote votes[2]; /* for and against */
+    bool is_known_new, is_type_new, is_pair_new, is_view_new, is_scope_new;
     struct text_words words;
 };
 
@@ -122,8 +141,20 @@ static void plan_fini(struct learn *l, struct plan *p)
         thing_free(&p->type->thing);
     if (p->is_pair_new)
         thing_free(&p->pair->thing);
+    if (p->is_view_new)
+        thing_free(&p->view->thing);
+    if (p->is_scope_new)
+        thing_free(&p->scope->thing);
     if (p->example)
         thing_free(&p->example->thing);
+    for (int i = 0; i < 2; i++) {
+        if (p->votes[i].is_new)
+            thing_free(&p->votes[i].rating->thing);
+        who_release(l, p->votes[i].who);
+    }
+    group_tidy(l, p->views);
+    group_tidy(l, p->same);
+    group_tidy(l, p->ratings);
     shelf_tidy(l, p->type_shelf);
     shelf_tidy(l, p->shelf);
     who_release(l, p->agent);
@@ -139,12 +170,18 @@ static bool judges(const struct outcome *o)
            o->counts != COUNTS_NOT && is_agent_name(o->agent);
 }
 
+/* Whether a person said something about a text. A switch away from what the
+ * router did not choose the text is left out: it says nothing. */
+static bool is_said(const struct outcome *o)
+{
+    return (o->kind == OUTCOME_CORRECTION || o->kind == OUTCOME_FEEDBACK) &&
+           o->scope.n && o->scope.n <= SCOPE_MAX && (o->text.n || o->vector.n);
+}
+
 /* Whether it teaches whose the text is, or only whose it is not. */
 static bool teaches(const struct outcome *o)
 {
-    bool is_said = o->kind == OUTCOME_CORRECTION || o->kind == OUTCOME_FEEDBACK;
-
-    if (!is_said || !o->scope.n || o->scope.n > SCOPE_MAX)
+    if (!is_said(o))
         return false;
     if (o->right_agent.n)
         return is_agent_name(o->right_agent) &&
@@ -211,6 +248,70 @@ static enum err plan_pair(struct plan *p)
     return p->pair ? OK : ERR_NOMEM;
 }
 
+/* The scope's own view of the pair, and whose agents it has judged. */
+static enum err plan_view(struct learn *l, struct plan *p)
+{
+    struct str scope = p->o->scope;
+    char key[VIEW_KEY_MAX];
+    struct str id;
+
+    if (!scope.n || scope.n > SCOPE_MAX)
+        return OK;
+    p->scope = (struct scope_owners *)thing_live(l, THING_SCOPE, scope);
+    if (!p->scope) {
+        p->scope = thing_new(THING_SCOPE, scope);
+        p->is_scope_new = p->scope != NULL;
+    }
+    id = view_key(p->type->id, p->agent->name, scope, key);
+    p->view = (struct view *)thing_live(l, THING_VIEW, id);
+    if (!p->view) {
+        p->views = group_take(l, GROUP_VIEWS, p->type->id, scope);
+        p->view = p->views ? thing_new(THING_VIEW, id) : NULL;
+        p->is_view_new = p->view != NULL;
+    }
+    return p->scope && p->view ? OK : ERR_NOMEM;
+}
+
+static enum err plan_vote(struct learn *l, struct plan *p, struct plan_vote *to,
+                          struct str agent, int64_t sign)
+{
+    char key[RATING_KEY_MAX];
+    struct str id;
+
+    to->who = who_take(l, agent);
+    if (!to->who)
+        return ERR_NOMEM;
+    to->sign = sign;
+    id = rating_key(to->who->name, p->o->scope, key);
+    to->rating = (struct rating *)thing_live(l, THING_RATING, id);
+    if (to->rating)
+        return OK;
+    if (!p->ratings)
+        p->ratings = group_take(l, GROUP_RATINGS, 0, p->o->scope);
+    to->rating = p->ratings ? thing_new(THING_RATING, id) : NULL;
+    to->is_new = to->rating != NULL;
+    return to->rating ? OK : ERR_NOMEM;
+}
+
+/* A person's verdict on the agents: which was right, and which was not. */
+static enum err plan_votes(struct learn *l, struct plan *p)
+{
+    const struct outcome *o = p->o;
+    struct str good = o->right_agent;
+    enum err e = OK;
+
+    if (!is_said(o) || !o->by.n || !o->decision_id.text[0])
+        return OK;
+    if (!good.n && o->verdict == VERDICT_POSITIVE)
+        good = o->agent;
+    if (is_agent_name(good))
+        e = plan_vote(l, p, &p->votes[0], good, 1);
+    if (!e && o->verdict == VERDICT_NEGATIVE && is_agent_name(o->agent) &&
+        !str_eq_nocase(good, o->agent))
+        e = plan_vote(l, p, &p->votes[1], o->agent, -1);
+    return e;
+}
+
 static enum err plan_example(struct learn *l, struct plan *p)
 {
     const struct outcome *o = p->o;
@@ -221,12 +322,20 @@ static enum err plan_example(struct learn *l, struct plan *p)
         return ERR_NOMEM;
     if (is_agent_name(o->agent) && !(p->wrong = who_take(l, o->agent)))
         return ERR_NOMEM;
-    p->shelf = shelf_take(l, o->scope, o->model_hash, p->v.n);
+    if (o->text_hash) {
+        p->same = group_take(l, GROUP_TEXT, (int64_t)o->text_hash, o->scope);
+        if (!p->same)
+            return ERR_NOMEM;
+    }
+    p->shelf = shelf_take(l, o->scope, p->has_vector ? o->model_hash : STR(""),
+                          p->v.n);
     p->example =
         p->shelf ? thing_new(THING_EXAMPLE, example_key(o, key)) : NULL;
     if (!p->example)
         return ERR_NOMEM;
     p->example->at_ms = o->at_ms;
+    p->example->said = o->seq;
+    p->example->text_hash = o->text_hash;
     if (text.n)
         memcpy(p->example->text, text.p, text.n);
     p->example->n_text = text.n;
@@ -241,22 +350,29 @@ static enum err plan_all(struct learn *l, struct plan *p)
     p->is_judged = judges(o);
     p->has_vector = o->model_hash.n <= HASH_MAX && o->scope.n <= SCOPE_MAX &&
                     vector_open(&p->v, o->vector);
+    if (!p->has_vector)
+        p->v = (struct vec_packed){.n = 0};
     if (!e && p->is_judged)
         e = plan_agent(l, p);
     if (!e && p->has_vector && o->counts != COUNTS_NOT)
         e = plan_type(l, p);
     if (!e && p->type && p->is_judged)
         e = plan_pair(p);
-    if (!e && p->has_vector && teaches(o))
+    if (!e && p->pair)
+        e = plan_view(l, p);
+    if (!e)
+        e = plan_votes(l, p);
+    if (!e && (p->has_vector || o->text_hash) && teaches(o))
         e = plan_example(l, p);
     return e;
 }
 
 /* Carrying it out. */
 
-static void move_rate(const struct learn *l, double *rate, bool is_good)
+static void move_rate(const struct learn *l, double *rate, bool is_good,
+                      double weight)
 {
-    *rate += l->settings.rate * ((is_good ? 1 : 0) - *rate);
+    *rate += l->settings.rate * weight * ((is_good ? 1 : 0) - *rate);
 }
 
 static void judge_agent(struct learn *l, struct plan *p)
@@ -272,7 +388,7 @@ static void judge_agent(struct learn *l, struct plan *p)
         thing_add(l, &k->thing, p->o->seq);
         p->is_known_new = false;
     }
-    move_rate(l, &k->rate, is_good);
+    move_rate(l, &k->rate, is_good, 1);
     k->n_good += is_good;
     k->n_bad += !is_good;
     if (is_good && p->o->at_ms > k->good_ms)
@@ -299,41 +415,138 @@ void pair_link(struct pair *p, struct who *w, struct type *t)
     p->who = w;
     p->type = t;
     w->n_refs++;
+    list_init(&p->views);
     list_append(&w->pairs, &p->of_who);
     list_append(&t->pairs, &p->of_type);
+}
+
+/* How much the verdict weighs for others than the scope that gave it. */
+static double weigh(struct learn *l, struct plan *p)
+{
+    double weight = scope_weight(p->scope, p->view, p->o->owner);
+
+    if (!p->scope)
+        return weight;
+    scope_meets(p->scope, p->o->owner);
+    if (p->is_scope_new)
+        thing_add(l, &p->scope->thing, p->o->seq);
+    else
+        thing_touch(l, &p->scope->thing, p->o->seq);
+    p->is_scope_new = false;
+    return weight;
+}
+
+static void judge_view(struct learn *l, struct plan *p, bool is_good,
+                       double weight)
+{
+    struct view *v = p->view;
+
+    if (!v)
+        return;
+    if (p->is_view_new) {
+        v->rate = v->outside_rate = 0.5;
+        view_link(v, p->pair, p->views);
+        thing_add(l, &v->thing, p->o->seq);
+        p->is_view_new = false;
+        p->views = NULL;
+    }
+    move_rate(l, &v->rate, is_good, 1);
+    v->n++;
+    v->weight += weight;
+    if (p->o->counts == COUNTS_FOR_ALL) {
+        move_rate(l, &v->outside_rate, is_good, 1);
+        v->outside_n++;
+        v->outside_weight += weight;
+    }
+    thing_touch(l, &v->thing, p->o->seq);
 }
 
 static void judge_pair(struct learn *l, struct plan *p)
 {
     struct pair *pair = p->pair;
     bool is_good = p->o->verdict == VERDICT_POSITIVE;
+    double weight = weigh(l, p);
 
     if (p->is_pair_new) {
-        pair->rate = pair->outside_rate = 0.5;
+        pair->rate = pair->outside_rate = pair->plain_rate = 0.5;
         pair_link(pair, p->agent, p->type);
         thing_add(l, &pair->thing, p->o->seq);
         p->is_pair_new = false;
     }
-    move_rate(l, &pair->rate, is_good);
+    move_rate(l, &pair->plain_rate, is_good, 1);
+    move_rate(l, &pair->rate, is_good, weight);
+    pair->weight += weight;
     pair->n++;
     if (p->o->counts == COUNTS_FOR_ALL) {
-        move_rate(l, &pair->outside_rate, is_good);
+        move_rate(l, &pair->outside_rate, is_good, weight);
+        pair->outside_weight += weight;
         pair->outside_n++;
     }
     thing_touch(l, &pair->thing, p->o->seq);
+    judge_view(l, p, is_good, weight);
 }
 
-/* Whoever says that it was right after all takes back what they said. */
+static void count_votes(struct learn *l, struct plan *p)
+{
+    uint64_t voter = voter_of(p->o);
+
+    for (int i = 0; i < 2; i++) {
+        struct plan_vote *v = &p->votes[i];
+
+        if (!v->rating)
+            continue;
+        rating_vote(v->rating, voter, v->sign);
+        if (!v->is_new) {
+            thing_touch(l, &v->rating->thing, p->o->seq);
+            continue;
+        }
+        rating_link(v->rating, v->who, p->ratings);
+        thing_add(l, &v->rating->thing, p->o->seq);
+        v->who = NULL; /* the rating has the reference now */
+        v->is_new = false;
+    }
+    if (p->ratings)
+        ratings_bound(l, p->ratings);
+    p->ratings = NULL;
+}
+
+/* Another agent is right now: this person's vote for the one before is taken
+ * back. */
+static void withdraw_vote(struct learn *l, const struct outcome *o,
+                          const struct who *before)
+{
+    struct str good = o->right_agent.n                 ? o->right_agent
+                      : o->verdict == VERDICT_POSITIVE ? o->agent
+                                                       : STR("");
+    char key[RATING_KEY_MAX];
+    struct rating *r;
+
+    if (!before || str_eq_nocase(before->name, good) ||
+        str_eq_nocase(before->name, o->agent))
+        return;
+    r = (struct rating *)thing_live(l, THING_RATING,
+                                    rating_key(before->name, o->scope, key));
+    if (!r || !rating_withdraw(r, voter_of(o)))
+        return;
+    if (r->n)
+        thing_touch(l, &r->thing, o->seq);
+    else
+        rating_drop(l, r);
+}
+
+/* A person who says that it was right after all takes back the correction. */
 static void take_back(struct learn *l, const struct outcome *o)
 {
     char key[ID_BYTES + SCOPE_MAX];
-    struct thing *t;
+    struct example *x;
 
     if (o->scope.n > SCOPE_MAX)
         return;
-    t = thing_live(l, THING_EXAMPLE, example_key(o, key));
-    if (t)
-        example_drop(l, (struct example *)t);
+    x = (struct example *)thing_live(l, THING_EXAMPLE, example_key(o, key));
+    if (!x)
+        return;
+    withdraw_vote(l, o, x->shelf->right[x->row]);
+    example_drop(l, x);
 }
 
 static void keep_example(struct learn *l, struct plan *p)
@@ -341,11 +554,15 @@ static void keep_example(struct learn *l, struct plan *p)
     struct example *x = p->example;
     const struct who *right = p->right;
 
+    /* Shelf and group would go with the one before, were they its alone. */
     example_shelve(x, p->shelf, p->right, p->wrong, &p->v, p->o->seq);
+    if (p->same)
+        example_group(x, p->same);
     take_back(l, p->o);
     thing_add(l, &x->thing, p->o->seq);
     p->example = NULL;
     p->right = p->wrong = NULL; /* the shelf has the references now */
+    p->same = NULL;
     examples_bound(l, p->shelf, right);
     p->shelf = NULL;
 }
@@ -361,6 +578,15 @@ static void bound(struct learn *l)
     while (l->heaps[THING_PAIR].n > LEARN_PAIRS_MAX &&
            (t = things_oldest(l, THING_PAIR)))
         drop_any(l, t);
+    while (l->heaps[THING_VIEW].n > LEARN_VIEWS_MAX &&
+           (t = things_oldest(l, THING_VIEW)))
+        drop_any(l, t);
+    while (l->heaps[THING_RATING].n > LEARN_RATINGS_MAX &&
+           (t = things_oldest(l, THING_RATING)))
+        drop_any(l, t);
+    while (l->heaps[THING_SCOPE].n > LEARN_SCOPES_MAX &&
+           (t = things_oldest(l, THING_SCOPE)))
+        drop_any(l, t);
 }
 
 static void thank_example(struct learn *l, const struct plan *p)
@@ -374,9 +600,6 @@ static void thank_example(struct learn *l, const struct plan *p)
 
 static void carry_out(struct learn *l, struct plan *p)
 {
-    bool is_said =
-        p->o->kind == OUTCOME_CORRECTION || p->o->kind == OUTCOME_FEEDBACK;
-
     if (p->is_judged)
         judge_agent(l, p);
     if (p->type) {
@@ -385,9 +608,10 @@ static void carry_out(struct learn *l, struct plan *p)
     }
     if (p->pair)
         judge_pair(l, p);
+    count_votes(l, p);
     if (p->example)
         keep_example(l, p);
-    else if (is_said)
+    else if (p->o->kind == OUTCOME_CORRECTION || p->o->kind == OUTCOME_FEEDBACK)
         take_back(l, p->o);
     bound(l);
 }
@@ -395,11 +619,14 @@ static void carry_out(struct learn *l, struct plan *p)
 static void forget_agent(struct learn *l, struct str name)
 {
     struct who *w = who_find(l, name);
+    struct list_node *n;
 
     if (!w)
         return;
     w->n_refs++;
     examples_forget(l, w);
+    while ((n = list_first(&w->ratings)))
+        rating_drop(l, LIST_OF(n, struct rating, of_who));
     if (w->known)
         known_drop(l, w->known);
     who_release(l, w);
@@ -409,7 +636,7 @@ static void forget_all(struct learn *l)
 {
     struct thing *t;
 
-    for (enum thing_kind kind = THING_EXAMPLE; kind >= THING_AGENT; kind--)
+    for (enum thing_kind kind = N_KINDS - 1; kind >= THING_AGENT; kind--)
         while ((t = things_oldest(l, kind)))
             drop_any(l, t);
     rows_clear(l);
@@ -432,6 +659,10 @@ enum err learn_apply(struct learn *l, const struct outcome *o)
 
     if (o->seq <= l->version)
         return OK;
+    if (o->kind == OUTCOME_VOID) {
+        learn_skip(l, o->seq);
+        return OK;
+    }
     if (o->kind == OUTCOME_FORGET && !o->agent.n)
         forget_all(l);
     else if (o->kind == OUTCOME_FORGET)
@@ -440,8 +671,14 @@ enum err learn_apply(struct learn *l, const struct outcome *o)
         e = learn_from(l, o);
     if (e)
         return e;
-    l->version = o->seq;
+    l->version = l->counted = o->seq;
     l->applied_total++;
     l->changes++;
     return OK;
+}
+
+void learn_skip(struct learn *l, int64_t seq)
+{
+    if (seq > l->version)
+        l->version = seq;
 }

@@ -17,11 +17,19 @@
  * that is kept are applied again when the server starts.
  *
  * Corrections are examples: the next text like it goes to the agent that was
- * right. They count within the org of whose message it was, whoever made them
- * (that person, or an admin for them); who has no org, for themselves alone.
- * Performance counts for all, with one exception: what came of messages of the
- * agent's own people, its creator and their org, counts among them alone, or
- * whoever has an agent could praise it into other people's answers.
+ * right, by degrees, and the same text (by decision_text_hash) goes there at
+ * once. They count within the org of whose message it was, regardless of who
+ * made them (that person, or an admin for them); who has no org, for themselves
+ * alone. Performance counts for all, with one exception: what came of messages
+ * of the agent's own people, its creator and their org, counts among them
+ * alone, or an owner could praise an agent into other people's answers.
+ *
+ * Verdicts are weighted by how independent they are. In its own scope each one
+ * counts in full. In the public average the k-th verdict of a scope about an
+ * agent and type has a weight of 2^-k, so all verdicts of one scope together
+ * weigh less than two; and a scope that has judged agents of few owners weighs
+ * less: d / (d + 1) with d owners other than the one judged. The agents of the
+ * platform have no owner, and verdicts about them have no such factor.
  *
  * Pure: no clock, no socket. Owns: its state, and its tables in the store.
  * Threads: one at a time. */
@@ -46,12 +54,23 @@ struct learn_settings {
     size_t max_examples;       /* learning.maxExamples, of all */
     size_t max_agents;         /* of whom something is known; beyond, those
                                 * longest not heard of go */
+    bool is_plain; /* routing.preset "seed": the type's moving average leans on
+                    * the agent's, recency is that of the agent, and all
+                    * verdicts weigh the same */
 };
 
 struct learn_settings learn_defaults(void);
 
-/* Agents with a type; beyond, those longest not heard of go. */
-enum { LEARN_PAIRS_MAX = 100 * 1000 };
+/* Limits of each kind; beyond them, those longest not heard of go. */
+enum {
+    LEARN_PAIRS_MAX = 100 * 1000,   /* agents with a type */
+    LEARN_VIEWS_MAX = 100 * 1000,   /* what one scope saw of a pair */
+    LEARN_RATINGS_MAX = 100 * 1000, /* of an agent by a scope */
+    LEARN_RATINGS_PER_SCOPE = 256,  /* agents that one scope has rated */
+    LEARN_RATING_VOTES = 32,        /* the latest that a rating consists of */
+    LEARN_SCOPES_MAX = 50 * 1000,   /* whose owners are known */
+    LEARN_SCOPE_OWNERS = 8,         /* that are counted of one scope */
+};
 
 enum outcome_kind {
     OUTCOME_VERDICT = 1,    /* the job's, once the window was over */
@@ -59,6 +78,8 @@ enum outcome_kind {
     OUTCOME_FEEDBACK = 3,   /* somebody said whether it was right */
     OUTCOME_FORGET = 4,     /* an agent is not there any more, or all is to be
                              * forgotten (agent empty) */
+    OUTCOME_VOID = 5,       /* an admin voids verdicts that came before: scope
+                             * is "user:NAME" or "owner:NAME" */
 };
 
 /* Whether an outcome moves averages, and whose. The numbers are kept. */
@@ -84,7 +105,11 @@ struct outcome {
     struct str scope;       /* "org:NAME" or "user:NAME", of whose message it
                              * was */
     struct str by;          /* who said so; empty: the job */
+    struct str requester;   /* whose message it was */
+    struct str owner;       /* creator of `agent`; empty: the platform's */
+    struct str right_owner; /* creator of `right_agent` */
     struct str text;        /* DECISION_TEXT_MAX bytes at most */
+    uint64_t text_hash;     /* decision_text_hash; zero: not known */
     struct str vector;      /* packed; empty: none */
     struct str model_hash;  /* that made it */
 };
@@ -104,11 +129,38 @@ int64_t learn_version(const struct learn *l);
  * ERR_NOMEM: the state is as it was; apply it again. */
 MUST_USE enum err learn_apply(struct learn *l, const struct outcome *o);
 
+/* The outcome of that number is voided: nothing but the number is taken. */
+void learn_skip(struct learn *l, int64_t seq);
+
+/* The voids that a fold over all outcomes honors. Those that a void covers have
+ * lower numbers than it, so all voids are added before the fold begins. */
+struct learn_voids;
+enum {
+    LEARN_VOIDS_MAX = 1024,        /* users and owners */
+    LEARN_VOIDED_MAX = 100 * 1000, /* decisions whose verdict is voided */
+};
+
+/* NULL: memory is gone. */
+MUST_USE struct learn_voids *learn_voids_new(const uint64_t seed[2]);
+void learn_voids_free(struct learn_voids *v);
+
+/* An OUTCOME_VOID. ERR_LIMIT, ERR_NOMEM; ERR_SYNTAX: it names neither. */
+MUST_USE enum err learn_voids_add(struct learn_voids *v,
+                                  const struct outcome *o);
+
+/* The next outcome of a fold, in order. *is_void: it is to be skipped. A
+ * decision counts once, by its first verdict: where that one is voided,
+ * o->counts of the next verdict that was given before the void is what the
+ * first one had. ERR_NOMEM. */
+MUST_USE enum err learn_voids_judge(struct learn_voids *v, struct outcome *o,
+                                    bool *is_void);
+
 /* Asking. */
 
 struct learn_query {
     struct str scope;
-    struct str vector; /* packed; empty: none */
+    struct str vector;  /* packed; empty: none */
+    uint64_t text_hash; /* decision_text_hash; zero: none */
     int64_t now_ms;
     int64_t recency_ms;
 };
@@ -133,6 +185,10 @@ struct learn_hint {
                         * those that it was right for, less those that it was
                         * wrong for; zero: nothing speaks for it or against it */
     float outside_performance, outside_recency; /* without what insiders said */
+    bool is_taught; /* the scope's latest correction of this very text says that
+                     * it is for this agent */
+    bool is_rated;  /* people of the scope have said more good than bad of it,
+                     * each counted once for each decision */
 };
 
 /* Whether anything is known of the agent of that name, whatever the case. */
@@ -178,11 +234,16 @@ enum outcome_column {
     OUTCOME_VECTOR,
     OUTCOME_MODEL_HASH,
     OUTCOME_COUNTS,
+    OUTCOME_REQUESTER,
+    OUTCOME_OWNER,
+    OUTCOME_RIGHT_OWNER,
+    OUTCOME_TEXT_HASH,
     N_OUTCOME_COLUMNS,
 };
 
 /* One row for each thing that is remembered (an agent, a type, an agent with a
- * type, an example), and one, of kind zero, with the last outcome's number. */
+ * type, an example, a scope's view, rating or owners), and one, of kind zero,
+ * with the last outcome's number. */
 enum learn_column {
     LEARN_KIND,
     LEARN_KEY,   /* text */
@@ -201,7 +262,7 @@ void outcome_from_row(const struct row *r, struct outcome *out);
  * until the last has been committed, and a start that finds it takes nothing
  * from the table and applies all outcomes there are. So ask with a `max` above
  * what a few outcomes change (LEARN_ROWS_EACH for each). */
-enum { LEARN_ROWS_EACH = 8 };
+enum { LEARN_ROWS_EACH = 12 };
 bool learn_dirty(struct learn *l, struct tx *tx, size_t max, bool *is_last);
 void learn_written(struct learn *l, bool is_committed);
 
@@ -218,7 +279,7 @@ MUST_USE enum err learn_load_row(struct learn *l, const struct row *r);
 void learn_export(const struct learn *l, struct buf *out);
 
 struct learn_stats {
-    size_t agents, types, agent_types, examples;
+    size_t agents, types, agent_types, examples, views, ratings, scopes;
     int64_t applied_total;
 };
 struct learn_stats learn_stats(const struct learn *l);

@@ -16,6 +16,9 @@ static struct outcome outcome_no(struct stage *s, int i)
     o = i % 2 ? corrected(s, names[i % 64], "writer", i % 3 ? "org:a" : "org:b",
                           i)
               : judged(s, names[i % 64], i, VERDICT_POSITIVE);
+    o.text_hash = (uint64_t)(i % 5); /* some are of the same text */
+    if (i % 7 == 1)                  /* and some have nothing else */
+        o.vector = o.model_hash = STR("");
     if (i == 30)
         o = (struct outcome){.kind = OUTCOME_FORGET, .agent = STR("agent3")};
     o.seq = i + 1;

@@ -11,6 +11,7 @@ static const int64_t COUNT_MAX = INT64_C(1) << 53;
 
 struct reader {
     struct str rest;
+    bool is_old; /* ROW_FORM_OLD */
     bool is_bad;
 };
 
@@ -50,6 +51,16 @@ static double read_rate(struct reader *r)
 
     read_bytes(r, &v, sizeof(v));
     r->is_bad |= !(v >= 0 && v <= 1);
+    return v;
+}
+
+/* A sum of weights, of at most so many verdicts. */
+static double read_weight(struct reader *r, int64_t n)
+{
+    double v;
+
+    read_bytes(r, &v, sizeof(v));
+    r->is_bad |= !(v >= 0 && v <= (double)n);
     return v;
 }
 
@@ -220,6 +231,14 @@ static enum err load_pair(struct learn *l, struct str key, struct reader *r,
     was.n = read_count(r);
     was.outside_rate = read_rate(r);
     was.outside_n = read_count(r);
+    was.plain_rate = was.rate;
+    was.weight = (double)was.n;
+    was.outside_weight = (double)was.outside_n;
+    if (!r->is_old) {
+        was.plain_rate = read_rate(r);
+        was.weight = read_weight(r, was.n);
+        was.outside_weight = read_weight(r, was.outside_n);
+    }
     if (!is_done(r) || !t || !w || !w->known || was.n < 1 ||
         was.outside_n > was.n)
         return ERR_SYNTAX;
@@ -230,8 +249,125 @@ static enum err load_pair(struct learn *l, struct str key, struct reader *r,
     p->n = was.n;
     p->outside_rate = was.outside_rate;
     p->outside_n = was.outside_n;
+    p->plain_rate = was.plain_rate;
+    p->weight = was.weight;
+    p->outside_weight = was.outside_weight;
     pair_link(p, w, t);
     settle(l, &p->thing, heard);
+    return OK;
+}
+
+static struct pair *pair_at(const struct learn *l, int64_t type,
+                            struct str name)
+{
+    char key[PAIR_KEY_MAX];
+
+    return is_low(name) ? (struct pair *)thing_live(l, THING_PAIR,
+                                                    pair_key(type, name, key))
+                        : NULL;
+}
+
+static enum err load_view(struct learn *l, struct str key, struct reader *r,
+                          int64_t heard)
+{
+    int64_t type = read_number(r);
+    struct str name = read_short(r, AGENT_NAME_MAX);
+    struct str scope = read_short(r, SCOPE_MAX);
+    struct view was = {.rate = read_rate(r)}, *v;
+    struct pair *p = pair_at(l, type, name);
+    char again[VIEW_KEY_MAX];
+    struct group *g;
+
+    was.n = read_count(r);
+    was.weight = read_weight(r, was.n);
+    was.outside_rate = read_rate(r);
+    was.outside_n = read_count(r);
+    was.outside_weight = read_weight(r, was.outside_n);
+    if (!is_done(r) || !p || !scope.n || was.n < 1 || was.n > p->n ||
+        was.outside_n > was.n ||
+        !str_eq(key, view_key(type, name, scope, again)))
+        return ERR_SYNTAX;
+    g = group_take(l, GROUP_VIEWS, type, scope);
+    v = g ? thing_new(THING_VIEW, key) : NULL;
+    if (!v) {
+        group_tidy(l, g);
+        return ERR_NOMEM;
+    }
+    v->rate = was.rate;
+    v->n = was.n;
+    v->weight = was.weight;
+    v->outside_rate = was.outside_rate;
+    v->outside_n = was.outside_n;
+    v->outside_weight = was.outside_weight;
+    view_link(v, p, g);
+    settle(l, &v->thing, heard);
+    return OK;
+}
+
+static bool read_votes(struct reader *r, struct rating *out)
+{
+    while (!r->is_bad && r->rest.n) {
+        struct vote v = {.sign = -1};
+        uint8_t is_good;
+
+        read_bytes(r, &v.voter, sizeof(v.voter));
+        read_bytes(r, &is_good, sizeof(is_good));
+        if (is_good)
+            v.sign = 1;
+        if (is_good > 1 || out->n == LEARN_RATING_VOTES)
+            return false;
+        for (size_t i = 0; i < out->n; i++)
+            r->is_bad |= out->votes[i].voter == v.voter;
+        out->votes[out->n++] = v;
+    }
+    return !r->is_bad && out->n > 0;
+}
+
+static enum err load_rating(struct learn *l, struct str key, struct reader *r,
+                            int64_t heard)
+{
+    struct str name = read_short(r, AGENT_NAME_MAX);
+    struct str scope = read_short(r, SCOPE_MAX);
+    struct rating was = {.n = 0}, *to;
+    char again[RATING_KEY_MAX];
+    struct group *g;
+    struct who *w;
+
+    if (!is_low(name) || !scope.n || !read_votes(r, &was) ||
+        !str_eq(key, rating_key(name, scope, again)))
+        return ERR_SYNTAX;
+    g = group_take(l, GROUP_RATINGS, 0, scope);
+    if (g && g->n == LEARN_RATINGS_PER_SCOPE)
+        return ERR_SYNTAX;
+    w = g ? who_take(l, name) : NULL;
+    to = w ? thing_new(THING_RATING, key) : NULL;
+    if (!to) {
+        who_release(l, w);
+        group_tidy(l, g);
+        return ERR_NOMEM;
+    }
+    memcpy(to->votes, was.votes, sizeof(was.votes));
+    to->n = was.n;
+    rating_link(to, w, g);
+    settle(l, &to->thing, heard);
+    return OK;
+}
+
+static enum err load_scope(struct learn *l, struct str key, struct reader *r,
+                           int64_t heard)
+{
+    size_t n = r->rest.n / sizeof(uint64_t);
+    struct scope_owners *s;
+
+    if (!key.n || key.n > SCOPE_MAX || !n || n > LEARN_SCOPE_OWNERS ||
+        r->rest.n != n * sizeof(uint64_t))
+        return ERR_SYNTAX;
+    s = thing_new(THING_SCOPE, key);
+    if (!s)
+        return ERR_NOMEM;
+    read_bytes(r, s->owners, n * sizeof(uint64_t));
+    s->n = n;
+    settle(l, &s->thing, heard);
     return OK;
 }
 
@@ -243,7 +379,8 @@ static bool take_name(struct learn *l, struct str name, struct who **out)
 }
 
 struct example_row {
-    int64_t at_ms;
+    int64_t at_ms, said;
+    uint64_t text_hash;
     struct str scope, hash, right, wrong, text;
     struct vec_packed v;
 };
@@ -251,14 +388,24 @@ struct example_row {
 static bool read_example(struct reader *r, struct example_row *x)
 {
     read_bytes(r, &x->at_ms, sizeof(x->at_ms));
+    x->said = r->is_old ? 0 : read_number(r);
+    x->text_hash = 0;
+    if (!r->is_old)
+        read_bytes(r, &x->text_hash, sizeof(x->text_hash));
     x->scope = read_short(r, SCOPE_MAX);
     x->hash = read_short(r, HASH_MAX);
     x->right = read_short(r, AGENT_NAME_MAX);
     x->wrong = read_short(r, AGENT_NAME_MAX);
     x->text = read_short(r, EXAMPLE_TEXT_MAX);
-    return !r->is_bad && x->scope.n && (x->right.n || x->wrong.n) &&
-           (!x->right.n || is_low(x->right)) &&
-           (!x->wrong.n || is_low(x->wrong)) && vector_open(&x->v, r->rest);
+    x->v = (struct vec_packed){.n = 0};
+    if (r->is_bad || !x->scope.n || !(x->right.n || x->wrong.n) ||
+        (x->right.n && !is_low(x->right)) || (x->wrong.n && !is_low(x->wrong)))
+        return false;
+    if (vector_open(&x->v, r->rest))
+        return true;
+    /* Kept for the hash of its text: no vector, whose scale and slack are 0. */
+    x->v = (struct vec_packed){.n = 0};
+    return x->text_hash && !x->hash.n && r->rest.n == 2 * sizeof(float);
 }
 
 static enum err load_example(struct learn *l, struct str key, struct reader *r,
@@ -267,24 +414,33 @@ static enum err load_example(struct learn *l, struct str key, struct reader *r,
     struct example_row row;
     struct who *right = NULL, *wrong = NULL;
     struct example *x = NULL;
+    struct group *same = NULL;
     struct shelf *s;
 
     if (!read_example(r, &row) || key.n > ID_BYTES + SCOPE_MAX)
         return ERR_SYNTAX;
     s = shelf_take(l, row.scope, row.hash, row.v.n);
-    if (s && take_name(l, row.right, &right) && take_name(l, row.wrong, &wrong))
+    if (row.text_hash)
+        same = group_take(l, GROUP_TEXT, (int64_t)row.text_hash, row.scope);
+    if (s && (same || !row.text_hash) && take_name(l, row.right, &right) &&
+        take_name(l, row.wrong, &wrong))
         x = thing_new(THING_EXAMPLE, key);
     if (!x) {
+        group_tidy(l, same);
         who_release(l, right);
         who_release(l, wrong);
         shelf_tidy(l, s);
         return ERR_NOMEM;
     }
     x->at_ms = row.at_ms;
+    x->said = row.said;
+    x->text_hash = row.text_hash;
     if (row.text.n)
         memcpy(x->text, row.text.p, row.text.n);
     x->n_text = row.text.n;
     example_shelve(x, s, right, wrong, &row.v, heard);
+    if (same)
+        example_group(x, same);
     settle(l, &x->thing, heard);
     return OK;
 }
@@ -292,17 +448,19 @@ static enum err load_example(struct learn *l, struct str key, struct reader *r,
 static enum err load_number(struct learn *l, struct str key, struct reader *r)
 {
     uint8_t is_whole;
-    int64_t version, total;
+    int64_t version, total, counted;
 
     read_bytes(r, &is_whole, 1);
     version = read_number(r);
     total = read_count(r);
-    if (!is_done(r) || is_whole > 1 || l->has_number ||
+    counted = r->is_old ? version : read_number(r);
+    if (!is_done(r) || counted > version || is_whole > 1 || l->has_number ||
         !str_eq(key, STR("number")))
         return ERR_SYNTAX;
     l->has_number = true;
     l->is_void = l->must_clear = !is_whole;
     l->version = l->written = version;
+    l->counted = counted;
     l->applied_total = total;
     return OK;
 }
@@ -312,15 +470,18 @@ typedef enum err load_thing(struct learn *l, struct str key, struct reader *r,
 
 enum err learn_load_row(struct learn *l, const struct row *row)
 {
-    static load_thing *const loads[N_KINDS] = {NULL, load_known, load_type,
-                                               load_pair, load_example};
+    static load_thing *const loads[N_KINDS] = {
+        NULL,         load_known, load_type,   load_pair,
+        load_example, load_view,  load_rating, load_scope};
     struct reader r = {.rest = row_str(row, LEARN_BYTES)};
     struct str key = row_str(row, LEARN_KEY);
     int64_t kind = row_int(row, LEARN_KIND), heard;
     uint8_t form;
 
     read_bytes(&r, &form, 1);
-    if (r.is_bad || form != ROW_FORM || kind < 0 || kind >= N_KINDS)
+    r.is_old = form == ROW_FORM_OLD;
+    if (r.is_bad || (form != ROW_FORM && !r.is_old) || kind < 0 ||
+        kind >= N_KINDS || (r.is_old && kind > THING_EXAMPLE))
         return ERR_SYNTAX;
     if (kind == THING_NUMBER)
         return load_number(l, key, &r);

@@ -19,11 +19,23 @@ static const struct column outcome_columns[N_OUTCOME_COLUMNS] = {
     [OUTCOME_VECTOR] = {.name = "vector", .type = COLUMN_BLOB},
     [OUTCOME_MODEL_HASH] = {.name = "model_hash", .type = COLUMN_TEXT},
     [OUTCOME_COUNTS] = {.name = "counts", .type = COLUMN_INT, .since = 2},
+    [OUTCOME_REQUESTER] = {.name = "requester",
+                           .type = COLUMN_TEXT,
+                           .since = 3},
+    [OUTCOME_OWNER] = {.name = "owner", .type = COLUMN_TEXT, .since = 3},
+    [OUTCOME_RIGHT_OWNER] = {.name = "right_owner",
+                             .type = COLUMN_TEXT,
+                             .since = 3},
+    [OUTCOME_TEXT_HASH] = {.name = "text_hash", .type = COLUMN_INT, .since = 3},
 };
 
-/* For retention. */
+/* For retention, and for voids, which are few among very many. */
 static const struct table_index outcome_indexes[] = {
     {.name = "outcome_by_time", .columns = {OUTCOME_AT_MS}, .n_columns = 1},
+    {.name = "outcome_by_kind",
+     .columns = {OUTCOME_KIND},
+     .n_columns = 1,
+     .since = 3},
 };
 
 const struct table outcome_table = {
@@ -53,7 +65,7 @@ static const struct table *const tables[] = {&outcome_table, &learn_table};
 
 const struct schema learn_schema = {
     .room = "learn",
-    .version = 2,
+    .version = 3,
     .tables = tables,
     .n_tables = N_OF(tables),
 };
@@ -78,6 +90,10 @@ struct tx_op *outcome_append(struct tx *tx, const struct outcome *o)
            o->vector.n ? value_blob(o->vector) : value_null());
     tx_set(op, OUTCOME_MODEL_HASH, value_text_or_null(o->model_hash));
     tx_set(op, OUTCOME_COUNTS, value_int(o->counts));
+    tx_set(op, OUTCOME_REQUESTER, value_text_or_null(o->requester));
+    tx_set(op, OUTCOME_OWNER, value_text_or_null(o->owner));
+    tx_set(op, OUTCOME_RIGHT_OWNER, value_text_or_null(o->right_owner));
+    tx_set(op, OUTCOME_TEXT_HASH, value_int((int64_t)o->text_hash));
     return op;
 }
 
@@ -99,6 +115,10 @@ void outcome_from_row(const struct row *r, struct outcome *out)
         .vector = row_str(r, OUTCOME_VECTOR),
         .model_hash = row_str(r, OUTCOME_MODEL_HASH),
         .counts = (enum outcome_counts)row_int(r, OUTCOME_COUNTS),
+        .requester = row_str(r, OUTCOME_REQUESTER),
+        .owner = row_str(r, OUTCOME_OWNER),
+        .right_owner = row_str(r, OUTCOME_RIGHT_OWNER),
+        .text_hash = (uint64_t)row_int(r, OUTCOME_TEXT_HASH),
     };
     if (id.n < sizeof(out->decision_id.text))
         memcpy(out->decision_id.text, id.n ? id.p : "", id.n);

@@ -65,6 +65,37 @@ static void write_pair(const struct pair *p, struct buf *b)
     add_i64(b, p->n);
     add_f64(b, p->outside_rate);
     add_i64(b, p->outside_n);
+    add_f64(b, p->plain_rate);
+    add_f64(b, p->weight);
+    add_f64(b, p->outside_weight);
+}
+
+static void write_view(const struct view *v, struct buf *b)
+{
+    add_i64(b, v->pair->type->id);
+    add_short(b, v->pair->who->name);
+    add_short(b, group_scope(v->group));
+    add_f64(b, v->rate);
+    add_i64(b, v->n);
+    add_f64(b, v->weight);
+    add_f64(b, v->outside_rate);
+    add_i64(b, v->outside_n);
+    add_f64(b, v->outside_weight);
+}
+
+static void write_rating(const struct rating *r, struct buf *b)
+{
+    add_short(b, r->who->name);
+    add_short(b, group_scope(r->group));
+    for (size_t i = 0; i < r->n; i++) {
+        buf_add(b, &r->votes[i].voter, sizeof(r->votes[i].voter));
+        buf_add_char(b, r->votes[i].sign > 0);
+    }
+}
+
+static void write_scope(const struct scope_owners *s, struct buf *b)
+{
+    buf_add(b, s->owners, s->n * sizeof(*s->owners));
 }
 
 static void write_example(const struct example *x, struct buf *b)
@@ -74,6 +105,8 @@ static void write_example(const struct example *x, struct buf *b)
     struct vec_packed v = shelf_at(s, x->row);
 
     add_i64(b, x->at_ms);
+    add_i64(b, x->said);
+    buf_add(b, &x->text_hash, sizeof(x->text_hash));
     add_short(b, s->scope);
     add_short(b, s->model_hash);
     add_short(b, right ? right->name : STR(""));
@@ -89,14 +122,17 @@ static void write_thing(const struct thing *t, struct buf *b)
 {
     buf_add_char(b, ROW_FORM);
     add_i64(b, t->heard);
-    if (t->kind == THING_AGENT)
-        write_known((const struct known *)t, b);
-    else if (t->kind == THING_TYPE)
-        write_type((const struct type *)t, b);
-    else if (t->kind == THING_PAIR)
-        write_pair((const struct pair *)t, b);
-    else
-        write_example((const struct example *)t, b);
+    switch (t->kind) {
+    case THING_AGENT: write_known((const struct known *)t, b); break;
+    case THING_TYPE: write_type((const struct type *)t, b); break;
+    case THING_PAIR: write_pair((const struct pair *)t, b); break;
+    case THING_EXAMPLE: write_example((const struct example *)t, b); break;
+    case THING_VIEW: write_view((const struct view *)t, b); break;
+    case THING_RATING: write_rating((const struct rating *)t, b); break;
+    case THING_SCOPE: write_scope((const struct scope_owners *)t, b); break;
+    case THING_NUMBER:
+    case N_KINDS: break;
+    }
 }
 
 static void put_row(struct tx *tx, enum thing_kind kind, struct str key,
@@ -127,6 +163,7 @@ static void put_number(const struct learn *l, struct tx *tx, bool is_whole,
     buf_add_char(b, is_whole);
     add_i64(b, is_whole ? l->version : 0);
     add_i64(b, is_whole ? l->applied_total : 0);
+    add_i64(b, is_whole ? l->counted : 0);
     put_row(tx, THING_NUMBER, STR("number"), b);
 }
 

@@ -57,7 +57,7 @@ static struct shelf *shelf_new(struct str scope, struct str hash, size_t dims)
     s->scope = (struct str){p + 12, scope.n};
     s->model_hash = (struct str){p + 12 + scope.n, hash.n};
     s->dims = dims;
-    s->stride = (dims + ALIGN - 1) / ALIGN * ALIGN;
+    s->stride = (dims ? dims + ALIGN - 1 : ALIGN) / ALIGN * ALIGN;
     return s;
 }
 
@@ -164,9 +164,11 @@ void shelf_set(struct shelf *s, size_t row, const struct vec_packed *v)
 {
     int8_t *high = s->high + row * s->stride, *low = s->low + row * s->stride;
 
-    memcpy(high, v->high, s->dims);
+    if (s->dims) {
+        memcpy(high, v->high, s->dims);
+        memcpy(low, v->low, s->dims);
+    }
     memset(high + s->dims, 0, s->stride - s->dims);
-    memcpy(low, v->low, s->dims);
     memset(low + s->dims, 0, s->stride - s->dims);
     s->scale[row] = v->scale;
     s->slack[row] = v->slack;

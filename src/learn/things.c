@@ -16,6 +16,9 @@ static const size_t sizes[N_KINDS] = {
     [THING_TYPE] = sizeof(struct type),
     [THING_PAIR] = sizeof(struct pair),
     [THING_EXAMPLE] = sizeof(struct example),
+    [THING_VIEW] = sizeof(struct view),
+    [THING_RATING] = sizeof(struct rating),
+    [THING_SCOPE] = sizeof(struct scope_owners),
 };
 
 enum { KEY_MAX = 1 + 320 };
@@ -118,7 +121,7 @@ static enum err heap_reserve(struct heap *h)
     size_t cap = h->cap ? 2 * h->cap : 64;
     void *p;
 
-    if (h->n < h->cap)
+    if (h->n + 2 <= h->cap) /* an outcome may add two ratings */
         return OK;
     p = FAULT("learn.heap") ? NULL
                             : realloc(h->p, cap * sizeof(struct thing *));
@@ -131,7 +134,7 @@ static enum err heap_reserve(struct heap *h)
 
 enum err things_reserve(struct learn *l)
 {
-    enum err e = map_reserve(&l->things, N_KINDS);
+    enum err e = map_reserve(&l->things, N_KINDS + 1);
 
     for (int kind = 0; !e && kind < N_KINDS; kind++)
         e = heap_reserve(&l->heaps[kind]);
@@ -239,7 +242,10 @@ struct thing **things_in_order(const struct learn *l, enum thing_kind kind,
 void pair_drop(struct learn *l, struct pair *p)
 {
     struct who *w = p->who;
+    struct list_node *n;
 
+    while ((n = list_first(&p->views)))
+        view_drop(l, LIST_OF(n, struct view, of_pair));
     list_remove(&p->of_who);
     list_remove(&p->of_type);
     p->who = NULL;
@@ -283,7 +289,9 @@ void example_drop(struct learn *l, struct example *x)
 
     shelf_remove(s, x->row);
     shelf_tidy(l, s);
+    group_remove(l, x->group, &x->same);
     x->shelf = NULL;
+    x->group = NULL;
     thing_drop(l, &x->thing);
     who_release(l, right);
     who_release(l, wrong);
@@ -291,12 +299,15 @@ void example_drop(struct learn *l, struct example *x)
 
 void drop_any(struct learn *l, struct thing *t)
 {
-    if (t->kind == THING_AGENT)
-        known_drop(l, (struct known *)t);
-    else if (t->kind == THING_TYPE)
-        type_drop(l, (struct type *)t);
-    else if (t->kind == THING_PAIR)
-        pair_drop(l, (struct pair *)t);
-    else
-        example_drop(l, (struct example *)t);
+    switch (t->kind) {
+    case THING_AGENT: known_drop(l, (struct known *)t); break;
+    case THING_TYPE: type_drop(l, (struct type *)t); break;
+    case THING_PAIR: pair_drop(l, (struct pair *)t); break;
+    case THING_EXAMPLE: example_drop(l, (struct example *)t); break;
+    case THING_VIEW: view_drop(l, (struct view *)t); break;
+    case THING_RATING: rating_drop(l, (struct rating *)t); break;
+    case THING_SCOPE: thing_drop(l, t); break;
+    case THING_NUMBER:
+    case N_KINDS: break;
+    }
 }

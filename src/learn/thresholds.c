@@ -14,6 +14,7 @@ struct thresholds {
     struct arena arena; /* of the changes' texts */
     double at;
     struct threshold_row rows[THRESHOLDS];
+    struct alpha_row alphas[ALPHAS];
     struct threshold_change changes[THRESHOLD_CHANGES];
     size_t n_changes;
 };
@@ -59,7 +60,8 @@ static void count(struct threshold_row *r, const struct decision *d,
     r->changed++;
     r->to_nobody += !s->agent.n;
     r->to_default += s->layer == LAYER_DEFAULT;
-    r->to_agent += s->layer == LAYER_SEMANTIC && d->layer == LAYER_DEFAULT;
+    r->to_agent += s->layer == LAYER_SEMANTIC &&
+                   (d->layer == LAYER_DEFAULT || d->layer == LAYER_NONE);
     r->by_hindsight[hindsight_of(d, s->agent)]++;
 }
 
@@ -114,6 +116,33 @@ enum err thresholds_add(struct thresholds *t, const struct decision *d,
         return OK;
     s = step_of(steps, t->at);
     return s->is_known && !is_same(d, s) ? keep_change(t, d, s) : OK;
+}
+
+void thresholds_add_alphas(struct thresholds *t, const struct decision *d,
+                           const struct decision_other others[ALPHAS])
+{
+    for (int i = 0; i < ALPHAS; i++) {
+        const struct decision_other *o = &others[i];
+        struct alpha_row *r = &t->alphas[i];
+
+        if (!o->is_known) {
+            r->unsaid++;
+            continue;
+        }
+        r->by_band[o->band]++;
+        if (str_eq_nocase(d->agent, o->agent)) {
+            r->same++;
+            continue;
+        }
+        r->changed++;
+        r->to_nobody += !o->agent.n;
+        r->by_hindsight[hindsight_of(d, o->agent)]++;
+    }
+}
+
+const struct alpha_row *thresholds_alphas(const struct thresholds *t)
+{
+    return t->alphas;
 }
 
 const struct threshold_row *thresholds_rows(const struct thresholds *t)

@@ -3,7 +3,8 @@
 
 /* thresholds: what other thresholds would have made of many decisions. Another
  * fold, over the steps that choosing makes of each record: a row for every
- * hundredth from 0 to 1, and the newest of those that one threshold changes.
+ * hundredth from 0 to 1, and the newest of those that one threshold changes;
+ * and the same for the alpha of decisions made by "auto".
  *
  * Pure. Owns copies of what it keeps. Threads: one at a time. */
 
@@ -23,10 +24,21 @@ struct threshold_row {
     int64_t same;       /* the same agent as then */
     int64_t changed;    /* another or nobody; of these: */
     int64_t to_default; /* the default agent would get them, by that layer */
-    int64_t to_agent; /* of the default layer's, would be an agent's by score */
+    int64_t to_agent;   /* of the default layer's and of refusals, those that
+                         * would   be an agent's by score */
     int64_t to_nobody;
     int64_t by_hindsight[N_HINDSIGHTS]; /* of those that change */
     int64_t unsaid; /* it hangs on what nobody looked at then */
+};
+
+/* The decisions that alpha counted for, by one value of it. */
+struct alpha_row {
+    int64_t by_band[4]; /* by enum band */
+    int64_t same;       /* the same agent as then */
+    int64_t changed;    /* another or none; of these: */
+    int64_t to_nobody;
+    int64_t by_hindsight[N_HINDSIGHTS];
+    int64_t unsaid; /* it hangs on what the record does not have */
 };
 
 /* One that would change. */
@@ -48,6 +60,13 @@ void thresholds_free(struct thresholds *t);
 /* One more, with its steps. ERR_NOMEM: what it says is of no use any more. */
 MUST_USE enum err thresholds_add(struct thresholds *t, const struct decision *d,
                                  const struct decision_step *steps);
+
+/* One more that alpha counted for, by each of decision_alphas. */
+void thresholds_add_alphas(struct thresholds *t, const struct decision *d,
+                           const struct decision_other others[ALPHAS]);
+
+/* ALPHAS of them. */
+const struct alpha_row *thresholds_alphas(const struct thresholds *t);
 
 /* All that are kept are there: further decisions add none to the changes. */
 bool thresholds_has_enough(const struct thresholds *t);

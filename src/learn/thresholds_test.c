@@ -129,6 +129,34 @@ TEST(as_many_changes_are_kept_as_there_is_room_for)
     thresholds_free(t);
 }
 
+TEST(what_each_alpha_makes_of_decisions_is_counted)
+{
+    struct decision d = made(LAYER_SEMANTIC, STR("engineer"));
+    struct decision_other others[ALPHAS];
+    struct thresholds *t = thresholds_new(0.9);
+    const struct alpha_row *rows;
+
+    CHECK(t);
+    for (int i = 0; i < ALPHAS; i++)
+        others[i] =
+            (struct decision_other){true, BAND_CONFIDENT, STR("Engineer")};
+    others[0] =
+        (struct decision_other){.is_known = true, .band = BAND_OUT_OF_SCOPE};
+    others[1] = (struct decision_other){true, BAND_UNSURE, STR("writer")};
+    others[2] = (struct decision_other){.is_known = false};
+    thresholds_add_alphas(t, &d, others);
+    thresholds_add_alphas(t, &d, others);
+    rows = thresholds_alphas(t);
+    CHECK_INT(rows[0].by_band[BAND_OUT_OF_SCOPE], 2);
+    CHECK(rows[0].changed == 2 && rows[0].to_nobody == 2);
+    CHECK_INT(rows[1].by_band[BAND_UNSURE], 2);
+    CHECK(rows[1].changed == 2 && !rows[1].to_nobody && !rows[1].same);
+    CHECK(rows[2].unsaid == 2 && !rows[2].changed && !rows[2].same);
+    CHECK_INT(rows[ALPHAS - 1].by_band[BAND_CONFIDENT], 2);
+    CHECK(rows[ALPHAS - 1].same == 2 && !rows[ALPHAS - 1].changed);
+    thresholds_free(t);
+}
+
 TEST(without_memory_it_says_so)
 {
     struct decision d = made(LAYER_SEMANTIC, STR("engineer"));

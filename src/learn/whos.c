@@ -108,6 +108,7 @@ static struct who *who_new(struct whos *t, struct str name, uint64_t hash)
     w->name = str_lowered(name, (char *)(w + 1), name.n);
     w->hash = hash;
     list_init(&w->pairs);
+    list_init(&w->ratings);
     put(t, w);
     return w;
 }
@@ -152,8 +153,8 @@ void who_release(struct learn *l, struct who *w)
     if (!w || --w->n_refs)
         return;
     take_out(&l->whos, place_of(&l->whos, w->name, w->hash));
-    if (w->asked == l->asked || w->paired == l->asked)
-        l->told = l->next = NULL; /* one that is told of goes: ask anew */
+    if (w->told == l->asked)
+        l->told = l->next = NULL; /* one that is told of goes: ask again */
     free(w);
 }
 

@@ -54,6 +54,11 @@ struct str judge_scope(struct str org, struct str user,
     return (struct str){out, (size_t)n};
 }
 
+struct str lessons_text(const struct decision *d)
+{
+    return d->layer == LAYER_PREFIX ? choose_behind_prefix(d->text) : d->text;
+}
+
 struct outcome judge_outcome(const struct decision *d,
                              char scope[JUDGE_SCOPE_BYTES])
 {
@@ -62,7 +67,10 @@ struct outcome judge_outcome(const struct decision *d,
         .layer = d->layer,
         .agent = d->agent,
         .scope = judge_scope(d->org, d->requester, scope),
-        .text = d->text,
+        .requester = d->requester,
+        .text = lessons_text(d),
+        .text_hash =
+            d->text_hash ? d->text_hash : decision_text_hash(lessons_text(d)),
         .vector = d->vector,
         .model_hash = d->model_hash,
     };
@@ -186,6 +194,7 @@ static void write_verdict(struct judge *j, struct tx *tx, enum verdict v)
         return;
     o = judge_outcome(&j->d, scope);
     judge_stand(&o, j->stands(j->ctx, &j->d));
+    o.owner = j->owner_of(j->ctx, o.agent);
     o.kind = OUTCOME_VERDICT;
     o.verdict = v;
     o.at_ms = j->now_ms;
@@ -248,6 +257,7 @@ static void read_next_said(struct judge *j)
     query_if(&j->look, DECISION_CONVERSATION_ID, IS,
              value_text(j->d.conversation_id));
     query_if(&j->look, DECISION_SEQ, IS_MORE, value_int(j->d.seq));
+    query_if(&j->look, DECISION_LAYER, IS_NOT, value_int(LAYER_NONE));
     query_order(&j->look, DECISION_SEQ, false);
     j->look.is_quick = true;
     store_read(j->store, &j->look, on_next_said, j);

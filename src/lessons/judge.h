@@ -63,6 +63,7 @@ struct judge {
     struct store *store;
     bool (*is_going_on)(void *ctx, struct str task_id);
     lessons_stands *stands;
+    struct str (*owner_of)(void *ctx, struct str agent);
     /* A run is over: how many were judged. Never from inside judge_run. */
     void (*on_over)(void *ctx, enum err e, int64_t n);
     void *ctx;

@@ -20,6 +20,11 @@ enum {
 
 static void write_soon(struct learnt *l);
 static void fold_on(struct learnt_fold *f);
+static void fold_fails(struct learnt_fold *f, enum err e);
+static void read_voids(struct learnt *l);
+static void drop_voids(struct learnt *l);
+static void rebuild_again(struct learnt *l);
+static void heed_void(struct learnt *l);
 
 static struct learn *new_state(const struct learnt *l)
 {
@@ -45,11 +50,12 @@ static void is_back(struct learnt *l)
 
 static void tell_rebuilt(struct learnt *l, enum err e)
 {
-    learnt_rebuilt *done = l->rebuilt;
+    size_t n = l->n_waiting;
 
-    l->rebuilt = NULL;
-    if (done)
-        done(l->rebuilt_ctx, e, l->rebuilding.n);
+    l->is_rebuilding = false;
+    l->n_waiting = 0;
+    for (size_t i = 0; i < n; i++)
+        l->waiting[i].done(l->waiting[i].ctx, e, l->rebuilding.n);
 }
 
 static void not_written(struct learnt *l, enum err e)
@@ -93,7 +99,7 @@ static void on_written(struct tx *tx, void *ctx)
 /* All at once, but for a state that is new: which the rows say. */
 static void write_now(struct learnt *l)
 {
-    if (l->is_writing)
+    if (l->is_writing || l->must_rebuild)
         return;
     tx_init(&l->tx);
     if (!learn_dirty(l->learn, &l->tx, l->is_new ? ROWS : SIZE_MAX,
@@ -125,11 +131,19 @@ static void write_soon(struct learnt *l)
 
 /* Applying. */
 
+/* voids: NULL where none can cover what is applied. */
 static enum err apply(struct learnt *l, struct learn *into,
-                      const struct outcome *o)
+                      struct learn_voids *voids, struct outcome *o)
 {
-    enum err e = FAULT("learnt.apply") ? ERR_NOMEM : learn_apply(into, o);
+    enum err e = FAULT("learnt.apply") ? ERR_NOMEM : OK;
+    bool is_void = false;
 
+    if (!e && voids)
+        e = learn_voids_judge(voids, o, &is_void);
+    if (!e && is_void)
+        learn_skip(into, o->seq);
+    else if (!e)
+        e = learn_apply(into, o);
     if (!e && into == l->learn)
         l->behind++;
     return e;
@@ -149,11 +163,15 @@ static void on_catch_up_timer(struct timer *t)
 
 void learnt_take(struct learnt *l, const struct outcome *o)
 {
+    struct outcome own = *o;
+
     assert(o->seq > l->newest);
     l->newest = o->seq;
+    if (o->kind == OUTCOME_VOID)
+        heed_void(l);
     if (l->catching_up.into)
         return; /* it will come to this one */
-    if (apply(l, l->learn, o) != OK) {
+    if (apply(l, l->learn, NULL, &own) != OK) {
         log_warn(l->log, "learning.late",
                  LOG_C("because", err_row(ERR_NOMEM)->wording));
         catch_up(l);
@@ -170,6 +188,29 @@ static void ask_outcomes(struct query *q, const struct learn *l)
     query_order(q, OUTCOME_SEQ, false);
 }
 
+void learnt_ask_voids(struct query *q, int64_t after)
+{
+    query_init(q, &outcome_table, PAGE);
+    query_if(q, OUTCOME_KIND, IS, value_int(OUTCOME_VOID));
+    query_if(q, OUTCOME_SEQ, IS_MORE, value_int(after));
+    query_order(q, OUTCOME_SEQ, false);
+}
+
+static enum err take_voids(struct learnt *l, const struct query *q)
+{
+    enum err e = q->err;
+
+    for (const struct row *r = q->rows; r && !e; r = r->next) {
+        struct outcome o;
+
+        outcome_from_row(r, &o);
+        l->last_void = o.seq;
+        l->voided_ms = o.at_ms > l->voided_ms ? o.at_ms : l->voided_ms;
+        e = learn_voids_add(l->voids, &o);
+    }
+    return e;
+}
+
 static enum err apply_page(struct learnt *l, struct learnt_fold *f)
 {
     enum err e = f->query.err;
@@ -180,9 +221,9 @@ static enum err apply_page(struct learnt *l, struct learnt_fold *f)
         outcome_from_row(r, &o);
         if (o.seq <= learn_version(f->into))
             continue; /* another state came between */
-        e = apply(l, f->into, &o);
-        f->n += !e;
+        e = apply(l, f->into, f->voids, &o);
     }
+    f->n = learn_stats(f->into).applied_total; /* voided ones do not count */
     return e;
 }
 
@@ -193,6 +234,8 @@ static void take_place(struct learnt *l)
     l->learn = l->rebuilding.into;
     l->rebuilding.into = NULL;
     l->is_ready = false;
+    l->must_rebuild = false;
+    drop_voids(l);
     l->is_new = true;
     l->behind = l->rebuilding.n;
     if (l->catching_up.into)
@@ -206,7 +249,9 @@ static void fold_is_over(struct learnt_fold *f)
 {
     struct learnt *l = f->learnt;
 
-    if (f == &l->rebuilding) {
+    if (f == &l->rebuilding && l->is_overtaken) {
+        rebuild_again(l);
+    } else if (f == &l->rebuilding) {
         l->is_ready = true;
         if (!l->is_writing)
             take_place(l);
@@ -224,7 +269,10 @@ static void fold_fails(struct learnt_fold *f, enum err e)
         learn_free(f->into);
         f->into = NULL;
         l->is_ready = false;
+        drop_voids(l);
         tell_rebuilt(l, e);
+        if (l->must_rebuild)
+            set_timer(l, &l->void_timer, AGAIN_MS);
     } else {
         catch_up(l);
     }
@@ -267,21 +315,122 @@ static void fold_on(struct learnt_fold *f)
     store_read(l->store, &f->query, on_page, f);
 }
 
-enum err learnt_rebuild(struct learnt *l, learnt_rebuilt *done, void *ctx)
+/* Making it again. */
+
+static void drop_voids(struct learnt *l)
+{
+    learn_voids_free(l->voids);
+    l->voids = l->rebuilding.voids = NULL;
+}
+
+static void on_voids(struct query *q, void *ctx)
+{
+    struct learnt_fold *f = ctx;
+    struct learnt *l = f->learnt;
+    bool has_more = q->has_more;
+    enum err e = take_voids(l, q);
+
+    f->is_reading = false;
+    query_fini(q);
+    if (l->is_stopping)
+        e = ERR_STOPPING;
+    if (e) {
+        fold_fails(f, e);
+    } else if (has_more) {
+        read_voids(l);
+    } else {
+        f->voids = l->voids;
+        fold_on(f);
+    }
+}
+
+static void read_voids(struct learnt *l)
+{
+    learnt_ask_voids(&l->rebuilding.query, l->last_void);
+    l->rebuilding.is_reading = true;
+    store_read(l->store, &l->rebuilding.query, on_voids, &l->rebuilding);
+}
+
+/* From the beginning, with the voids that there are by now. */
+static enum err begin_rebuilding(struct learnt *l)
 {
     struct learnt_fold *f = &l->rebuilding;
 
+    learn_free(f->into);
+    drop_voids(l);
+    l->is_rebuilding = true;
+    l->is_ready = l->is_overtaken = false;
+    l->last_void = 0;
+    f->n = 0;
+    f->into = new_state(l);
+    l->voids = f->into ? learn_voids_new(l->seed) : NULL;
+    if (!l->voids)
+        return ERR_NOMEM;
+    read_voids(l);
+    return OK;
+}
+
+/* Without memory, a while later. */
+static void rebuild_again(struct learnt *l)
+{
+    enum err e = begin_rebuilding(l);
+
+    if (e)
+        fold_fails(&l->rebuilding, e);
+}
+
+static void on_void_timer(struct timer *t)
+{
+    struct learnt *l = LIST_OF(t, struct learnt, void_timer);
+
+    if (l->must_rebuild && !l->rebuilding.into)
+        rebuild_again(l);
+}
+
+static void heed_void(struct learnt *l)
+{
+    l->must_rebuild = true;
+    l->is_overtaken = true;
+    if (!l->rebuilding.into && !l->is_stopping) /* else the next start does */
+        rebuild_again(l);
+}
+
+static enum err wait_rebuilt(struct learnt *l, learnt_rebuilt *done, void *ctx)
+{
+    if (l->n_waiting == LEARNT_WAITING_MAX)
+        return ERR_OVERLOADED;
+    l->waiting[l->n_waiting].done = done;
+    l->waiting[l->n_waiting++].ctx = ctx;
+    return OK;
+}
+
+enum err learnt_rebuild(struct learnt *l, learnt_rebuilt *done, void *ctx)
+{
+    enum err e;
+
     if (l->is_stopping)
         return ERR_STOPPING;
-    if (f->into || l->rebuilt)
+    if (l->rebuilding.into || l->is_rebuilding)
         return ERR_BUSY;
-    f->into = new_state(l);
-    if (!f->into)
+    e = begin_rebuilding(l);
+    if (!e)
+        return wait_rebuilt(l, done,
+                            ctx); /* there is room: no other call waits */
+    learn_free(l->rebuilding.into);
+    l->rebuilding.into = NULL;
+    l->is_rebuilding = false;
+    return e;
+}
+
+enum err learnt_await(struct learnt *l, learnt_rebuilt *done, void *ctx)
+{
+    if (l->is_stopping)
+        return ERR_STOPPING;
+    if (l->is_rebuilding)
+        return wait_rebuilt(l, done, ctx);
+    if (l->must_rebuild)
         return ERR_NOMEM;
-    f->n = 0;
-    l->rebuilt = done;
-    l->rebuilt_ctx = ctx;
-    fold_on(f);
+    done(ctx, OK, l->rebuilding.n);
     return OK;
 }
 
@@ -350,11 +499,10 @@ static enum err load_rows(struct learnt *l)
     return e;
 }
 
-/* What cannot be read is made again from the outcomes. */
-static enum err begin_anew(struct learnt *l)
+/* A state that cannot be used is rebuilt from the outcomes. */
+static enum err begin_anew(struct learnt *l, const char *because)
 {
-    log_warn(l->log, "learning.begins_anew",
-             LOG_C("because", "a record of what was learnt is not ours"));
+    log_warn(l->log, "learning.begins_anew", LOG_C("because", because));
     learn_free(l->learn);
     l->learn = new_state(l);
     if (!l->learn)
@@ -364,13 +512,48 @@ static enum err begin_anew(struct learnt *l)
     return OK;
 }
 
+/* All voids behind that number. */
+static enum err load_voids(struct learnt *l, int64_t after)
+{
+    bool has_more;
+    enum err e;
+
+    l->voids = FAULT("learnt.voids") ? NULL : learn_voids_new(l->seed);
+    l->last_void = after;
+    if (!l->voids)
+        return ERR_NOMEM;
+    do {
+        struct query q;
+
+        learnt_ask_voids(&q, l->last_void);
+        q.err = store_look(l->store, &q);
+        e = take_voids(l, &q);
+        has_more = q.has_more;
+        query_fini(&q);
+    } while (!e && has_more);
+    return e;
+}
+
+/* Rows that are older than a void are of no use: what it covers is in them. */
+static enum err heed_voids(struct learnt *l)
+{
+    int64_t version = learn_version(l->learn);
+    enum err e = load_voids(l, version);
+
+    if (e || !version || l->last_void == version)
+        return e;
+    drop_voids(l);
+    e = begin_anew(l, "verdicts were voided");
+    return e ? e : load_voids(l, 0);
+}
+
 static enum err load_outcomes(struct learnt *l)
 {
     bool has_more;
     enum err e;
 
     do {
-        struct learnt_fold f = {.into = l->learn};
+        struct learnt_fold f = {.into = l->learn, .voids = l->voids};
 
         ask_outcomes(&f.query, l->learn);
         f.query.err = store_look(l->store, &f.query);
@@ -386,11 +569,14 @@ enum err learnt_load(struct learnt *l, struct why *why)
     enum err e = load_rows(l);
 
     if (e == ERR_SYNTAX)
-        e = begin_anew(l);
+        e = begin_anew(l, "a record of what was learnt is not ours");
+    if (!e)
+        e = heed_voids(l);
     if (!e)
         l->written = learn_version(l->learn);
     if (!e)
         e = load_outcomes(l);
+    drop_voids(l);
     if (e)
         return why_err(why, e, "cannot read what was learnt: %s",
                        err_row(e)->wording);
@@ -407,6 +593,7 @@ enum err learnt_init(struct learnt *l)
     l->catching_up.learnt = l->rebuilding.learnt = l;
     l->write_timer.fire = on_write_timer;
     l->catch_up_timer.fire = on_catch_up_timer;
+    l->void_timer.fire = on_void_timer;
     l->learn = FAULT("learnt.new") ? NULL : new_state(l);
     return l->learn ? OK : ERR_NOMEM;
 }
@@ -419,6 +606,8 @@ void learnt_fini(struct learnt *l)
            !l->catching_up.is_reading);
     loop_timer_cancel(l->loop, &l->write_timer);
     loop_timer_cancel(l->loop, &l->catch_up_timer);
+    loop_timer_cancel(l->loop, &l->void_timer);
+    drop_voids(l);
     learn_free(l->rebuilding.into);
     learn_free(l->learn);
 }
@@ -440,5 +629,6 @@ void learnt_stop(struct learnt *l)
     l->is_stopping = true;
     loop_timer_cancel(l->loop, &l->write_timer);
     loop_timer_cancel(l->loop, &l->catch_up_timer);
+    loop_timer_cancel(l->loop, &l->void_timer);
     tell_rebuilt(l, ERR_STOPPING);
 }

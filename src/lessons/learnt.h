@@ -17,6 +17,11 @@
  * finds them so begins anew from the outcomes, which is what the rebuilding
  * did.
  *
+ * A void (OUTCOME_VOID) begins a rebuilding that leaves out what it covers.
+ * From then until the new state has taken its place no rows are written: so a
+ * start that comes before finds rows that are older than the void, takes none
+ * of them, and folds all outcomes that are kept, without those that are voided.
+ *
  * Inside lessons.c; nobody else has one. Threads: the loop's. */
 
 #include "base/log.h"
@@ -24,16 +29,19 @@
 #include "learn/learn.h"
 #include "store/store.h"
 
+enum { LEARNT_WAITING_MAX = 16 };
+
 typedef void learnt_rebuilt(void *ctx, enum err e, int64_t n);
 
 /* Reads the outcomes after the last that a state has, page by page. */
 struct learnt_fold {
     struct learnt *learnt;
-    struct learn *into; /* NULL: nothing is folded */
+    struct learn *into;        /* NULL: nothing is folded */
+    struct learn_voids *voids; /* borrowed; NULL: none */
     struct query query;
     bool is_reading; /* a page is with the store */
     int64_t upto;    /* the newest when it was asked for */
-    int64_t n;       /* applied */
+    int64_t n;       /* that the state was learnt from */
 };
 
 struct learnt {
@@ -63,11 +71,21 @@ struct learnt {
     struct learnt_fold catching_up;
     struct timer catch_up_timer;
 
-    /* A state being made anew. */
+    /* A state being made again: first the voids are read, then it is folded. */
     struct learnt_fold rebuilding;
-    bool is_ready; /* to take its place, once the tx is back */
-    learnt_rebuilt *rebuilt;
-    void *rebuilt_ctx;
+    struct learn_voids *voids;
+    int64_t last_void; /* that was read */
+    int64_t voided_ms; /* when it was given; zero: none was */
+    bool is_rebuilding;
+    bool is_ready;     /* to take its place, once the tx is back */
+    bool is_overtaken; /* a void was committed since the voids were read */
+    bool must_rebuild; /* a void has not taken effect yet: no row is written */
+    struct timer void_timer;
+    struct {
+        learnt_rebuilt *done;
+        void *ctx;
+    } waiting[LEARNT_WAITING_MAX];
+    size_t n_waiting;
     bool is_stopping;
 };
 
@@ -98,5 +116,14 @@ void learnt_take(struct learnt *l, const struct outcome *o);
  * has returned; n: from how many outcomes. */
 MUST_USE enum err learnt_rebuild(struct learnt *l, learnt_rebuilt *done,
                                  void *ctx);
+
+/* Wait for the rebuilding that a void has begun, which may be over: then done
+ * is called at once. ERR_OVERLOADED: too many wait; ERR_NOMEM: it has failed
+ * and will be tried again; ERR_STOPPING. */
+MUST_USE enum err learnt_await(struct learnt *l, learnt_rebuilt *done,
+                               void *ctx);
+
+/* A page of the voids there are behind that number. */
+void learnt_ask_voids(struct query *q, int64_t after);
 
 #endif

@@ -200,6 +200,147 @@ TEST(what_is_forgotten_stays_forgotten_when_it_is_made_anew)
     stage_close();
 }
 
+/* Voids. */
+
+static void correct_as(const char *by, int n)
+{
+    stage.by = by;
+    learn_some(n);
+    stage.by = NULL;
+}
+
+TEST(what_is_voided_was_never_said)
+{
+    struct buf before, after, ignored;
+    struct heard h;
+
+    stage_open();
+    correct_as("ann", 5);
+    export_now(&before);
+    correct_as("bob", 7);
+    h = void_of("user:bob");
+    CHECK(h.err == OK && h.judged == 5);
+    export_now(&after);
+    CHECK(str_eq(buf_str(&before), buf_str(&after)));
+    check_learnt();
+    CHECK_INT(count_rows(&outcome_table), 13); /* all of it, for the audit */
+    check_after(false);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 0);
+    CHECK(rebuild().err == OK);
+    check_learnt();
+    /* The control: a fold that ignores the void comes to something else. */
+    stage.ignores_voids = true;
+    export_fold(&ignored);
+    stage.ignores_voids = false;
+    CHECK(!str_eq(buf_str(&ignored), buf_str(&after)));
+    /* And from here on bob is heard again. */
+    correct_as("bob", 3);
+    check_learnt();
+    check_after(false);
+    buf_fini(&before);
+    buf_fini(&after);
+    buf_fini(&ignored);
+    stage_close();
+}
+
+TEST(a_void_that_is_cut_off_takes_effect_at_the_next_start)
+{
+    bool is_whole = false;
+
+    stage_open();
+    correct_as("ann", 120);
+    for (int cut = 0; !is_whole; cut++) {
+        struct heard h = {0};
+
+        CHECK(cut < 200);
+        correct_as("bob", 3);
+        pass_ms(1000);
+        lessons_void(stage.lessons, STR("user:bob"), STR("admin"), on_heard,
+                     &h);
+        for (int i = 0; i < cut; i++)
+            loop_turn(&stage.loop);
+        is_whole = h.n;
+        stage_restart(cut % 2);
+        CHECK_INT(h.n, 1);
+        check_learnt();
+        check_after(false);
+    }
+    CHECK_INT(lessons_stats(stage.lessons).learn.applied_total, 120);
+    stage_close();
+}
+
+TEST(voids_and_verdicts_that_come_meanwhile_count)
+{
+    struct heard first = {0}, second = {0}, third = {0};
+
+    stage_open();
+    correct_as("ann", 150);
+    correct_as("bob", 3);
+    correct_as("cy", 3);
+    lessons_rebuild(stage.lessons, on_heard, &first);
+    lessons_void(stage.lessons, STR("user:bob"), STR("admin"), on_heard,
+                 &second);
+    lessons_void(stage.lessons, STR("user:cy"), STR("admin"), on_heard, &third);
+    CHECK(third.n == 1 && third.err == ERR_BUSY);
+    correct_as("ann", 2);
+    for (int i = 0; i < 1000 && !(first.n && second.n); i++)
+        pass_ms(1);
+    CHECK_INT(first.err, OK);
+    CHECK_INT(second.err, OK);
+    CHECK(second.judged >= 153);
+    check_learnt();
+    CHECK(void_of("user:cy").judged == 152);
+    check_learnt();
+    check_after(false);
+    stage_close();
+}
+
+TEST(records_that_are_gone_cannot_be_folded_again)
+{
+    struct lessons_keep keep = {
+        .first_decision = 1, .first_outcome = 1, .limit = 4};
+    struct tx *tx;
+
+    stage_open();
+    correct_as("ann", 4);
+    correct_as("bob", 4);
+    correct_as("ann", 4);
+    pass_ms(1000);
+    keep.before_ms = keep.unfinished_ms = stage.now.wall_ms;
+    lessons_prune(stage.lessons, tx = stage_tx(), &keep);
+    CHECK(submit(tx) == TX_COMMITTED);
+    CHECK_INT(lessons_stats(stage.lessons).learn.examples, 12);
+    CHECK(void_of("user:bob").judged == 4);
+    CHECK_INT(lessons_stats(stage.lessons).learn.examples, 4);
+    check_learnt();
+    stage_close();
+}
+
+TEST(only_so_many_can_be_voided)
+{
+    struct tx *tx = NULL;
+    char name[32];
+
+    stage_open();
+    for (int i = 0; i < LEARN_VOIDS_MAX; i++) {
+        if (!tx)
+            tx = stage_tx();
+        snprintf(name, sizeof(name), "user:u%d", i);
+        outcome_append(
+            tx, &(struct outcome){.kind = OUTCOME_VOID, .scope = str_of(name)});
+        if (i % 128 == 127) {
+            CHECK(submit(tx) == TX_COMMITTED);
+            tx = NULL;
+        }
+    }
+    CHECK(!tx);
+    pass_ms(1000);
+    CHECK(void_of("user:u7").err == OK);
+    CHECK(void_of("user:one-more").err == ERR_LIMIT);
+    check_learnt();
+    stage_close();
+}
+
 /* Out of memory in the middle: they are read again, in order. */
 TEST(outcomes_that_could_not_be_applied_are_caught_up_with)
 {
@@ -290,7 +431,7 @@ enum { N_ASKED = 3 };
 
 static void go_through_it(const struct id *corrected)
 {
-    struct heard h = {0}, r = {0}, f = {0};
+    struct heard h = {0}, r = {0}, f = {0}, v = {0};
     struct decision d = {.id = *corrected,
                          .layer = LAYER_SEMANTIC,
                          .agent = STR("writer"),
@@ -311,6 +452,10 @@ static void go_through_it(const struct id *corrected)
     lessons_forget(stage.lessons, STR("tester"), STR("admin"), on_forgot, &f);
     pass_ms(1000);
     CHECK_INT(f.n, 1);
+    lessons_void(stage.lessons, STR("user:bob"), STR("admin"), on_heard, &v);
+    pass_ms(1000);
+    pass_ms(1000);
+    CHECK(v.n == 1 || stage.n_fatal);
 }
 
 /* A start may fail; the next one does not. */
@@ -391,6 +536,7 @@ TEST(whatever_happens_the_state_is_what_the_outcomes_come_to)
         uint64_t what = next_random(&chance) % 20;
         const char *agent = agents[next_random(&chance) % 3];
 
+        stage.by = next_random(&chance) % 3 ? "ann" : "bob";
         if (what < 10)
             last = ask((struct asked){
                 .about = (int)(next_random(&chance) % 40),
@@ -407,6 +553,8 @@ TEST(whatever_happens_the_state_is_what_the_outcomes_come_to)
             lessons_run(stage.lessons, on_heard, &h);
         else if (what < 18 && next_random(&chance) % 4 == 0)
             lessons_rebuild(stage.lessons, on_heard, &h);
+        else if (what < 18 && next_random(&chance) % 4 == 0)
+            CHECK(void_of("user:bob").err == OK);
         else if (what < 19 && next_random(&chance) % 8 == 0)
             CHECK(forget(agent).err == OK);
         else if (what == 19 && next_random(&chance) % 3 == 0)

@@ -32,6 +32,7 @@ struct lessons {
     struct timer timer;       /* of the next run */
     struct waiters now, then; /* for the run that goes on; for the next */
     size_t n_forgetting;
+    struct voiding *voiding; /* on its way; NULL: none is */
     int64_t newest_decision;
     int64_t runs_total, judged_total, outcomes_total;
     bool is_stopping;
@@ -166,6 +167,14 @@ static enum lessons_standing stands(void *ctx, const struct decision *d)
     return l->opts.stands ? l->opts.stands(l->opts.ctx, d) : STANDS_OUTSIDE;
 }
 
+static struct str owner_of(void *ctx, struct str agent)
+{
+    const struct lessons *l = ctx;
+
+    return l->opts.owner_of && agent.n ? l->opts.owner_of(l->opts.ctx, agent)
+                                       : STR("");
+}
+
 static bool has_counted(const struct decision *d)
 {
     return d->verdict == VERDICT_POSITIVE || d->verdict == VERDICT_NEGATIVE;
@@ -183,6 +192,12 @@ void lessons_append(struct lessons *l, struct tx *tx,
         o.counts = COUNTS_NOT;
     o.at_ms = w->at_ms;
     o.by = w->by;
+    o.owner = owner_of(l, o.agent);
+    o.right_owner = owner_of(l, w->right);
+    if (w->vector.n) {
+        o.vector = w->vector;
+        o.model_hash = w->model_hash;
+    }
     if (w->right.n) {
         mark_overridden(tx, w);
         o.kind = OUTCOME_CORRECTION;
@@ -194,8 +209,10 @@ void lessons_append(struct lessons *l, struct tx *tx,
         o.verdict = w->verdict;
     }
     /* Recorded, with nothing in it to learn from. */
-    if (w->is_switch && !was_ours(d->layer))
+    if (w->is_switch && !was_ours(d->layer)) {
         o.text = o.vector = (struct str){NULL, 0};
+        o.text_hash = 0;
+    }
     outcome_append(tx, &o);
 }
 
@@ -292,6 +309,149 @@ void lessons_rebuild(struct lessons *l,
         done(ctx, e, 0);
 }
 
+/* Voiding: first whether there is room for one more. */
+
+struct voiding {
+    struct lessons *lessons;
+    struct learn_voids *voids;
+    struct query query;
+    struct tx tx;
+    char target[PRINCIPAL_NAME_MAX + 8], by[PRINCIPAL_NAME_MAX + 1];
+    void (*done)(void *ctx, enum err e, int64_t n);
+    void *ctx;
+};
+
+/* `done` is left to the caller. */
+static void voiding_free(struct voiding *v)
+{
+    if (!v)
+        return;
+    v->lessons->voiding = NULL;
+    learn_voids_free(v->voids);
+    free(v);
+}
+
+static void void_fails(struct voiding *v, enum err e)
+{
+    void (*done)(void *ctx, enum err e, int64_t n) = v->done;
+    void *ctx = v->ctx;
+
+    voiding_free(v);
+    done(ctx, e, 0);
+}
+
+/* The fold without them began with the commit. */
+static void on_voided(struct tx *tx, void *ctx)
+{
+    struct voiding *v = ctx;
+    struct lessons *l = v->lessons;
+    enum err e = tx->result == TX_COMMITTED ? OK : tx->err;
+
+    tx_fini(tx);
+    if (!e)
+        e = learnt_await(&l->learnt, v->done, v->ctx);
+    if (e)
+        void_fails(v, e);
+    else
+        voiding_free(v);
+}
+
+static void submit_void(struct voiding *v)
+{
+    struct lessons *l = v->lessons;
+    int64_t now_ms = loop_wall_ms(l->opts.loop);
+    struct outcome o = {.kind = OUTCOME_VOID,
+                        .at_ms = now_ms,
+                        .scope = str_of(v->target),
+                        .by = str_of(v->by)};
+    enum err e = learn_voids_add(v->voids, &o);
+    struct buf data;
+    struct json_out out;
+
+    if (e) {
+        void_fails(v, e);
+        return;
+    }
+    tx_init(&v->tx);
+    outcome_append(&v->tx, &o);
+    buf_init(&data, FEED_DATA_MAX);
+    out = json_out(&data);
+    json_open(&out, '{');
+    json_member_text(&out, "of", o.scope);
+    json_close(&out, '}');
+    feed_append(&v->tx, &(struct feed_entry){.at_ms = now_ms,
+                                             .type = STR("learning.voided"),
+                                             .requester = o.by,
+                                             .data = buf_str(&data)});
+    buf_fini(&data);
+    store_submit(l->opts.store, &v->tx, on_voided, v);
+}
+
+static void on_voids(struct query *q, void *ctx)
+{
+    struct voiding *v = ctx;
+    struct lessons *l = v->lessons;
+    bool has_more = q->has_more;
+    enum err e = q->err;
+    int64_t last = 0;
+
+    for (const struct row *r = q->rows; r && !e; r = r->next) {
+        struct outcome o;
+
+        outcome_from_row(r, &o);
+        last = o.seq;
+        e = learn_voids_add(v->voids, &o);
+    }
+    query_fini(q);
+    if (!e && l->is_stopping)
+        e = ERR_STOPPING;
+    if (e) {
+        void_fails(v, e);
+    } else if (has_more) {
+        learnt_ask_voids(q, last);
+        store_read(l->opts.store, q, on_voids, v);
+    } else {
+        submit_void(v);
+    }
+}
+
+int64_t lessons_voided_ms(const struct lessons *l)
+{
+    return l->learnt.voided_ms;
+}
+
+void lessons_void(struct lessons *l, struct str target, struct str by,
+                  void (*done)(void *ctx, enum err e, int64_t n), void *ctx)
+{
+    struct voiding *v = NULL;
+
+    if (!l->is_stopping && !l->voiding && !FAULT("lessons.void"))
+        v = calloc(1, sizeof(*v));
+    if (v)
+        v->voids = learn_voids_new(l->opts.seed);
+    if (!v || !v->voids || target.n >= sizeof(v->target) ||
+        by.n >= sizeof(v->by)) {
+        enum err e = l->is_stopping                  ? ERR_STOPPING
+                     : l->voiding                    ? ERR_BUSY
+                     : target.n >= sizeof(v->target) ? ERR_LIMIT
+                                                     : ERR_NOMEM;
+
+        if (v)
+            learn_voids_free(v->voids);
+        free(v);
+        done(ctx, e, 0);
+        return;
+    }
+    v->lessons = l;
+    v->done = done;
+    v->ctx = ctx;
+    memcpy(v->target, target.p, target.n);
+    memcpy(v->by, by.p, by.n);
+    l->voiding = v;
+    learnt_ask_voids(&v->query, 0);
+    store_read(l->opts.store, &v->query, on_voids, v);
+}
+
 /* Removing what is old. */
 
 void lessons_first(struct query *q, const struct table *t)
@@ -371,6 +531,7 @@ struct lessons *lessons_new(const struct lessons_opts *opts)
                               .store = opts->store,
                               .is_going_on = is_going_on,
                               .stands = stands,
+                              .owner_of = owner_of,
                               .on_over = on_over,
                               .ctx = l,
                               .rules = rules_of(&opts->settings)};
@@ -391,7 +552,7 @@ void lessons_free(struct lessons *l)
 {
     if (!l)
         return;
-    assert(!l->n_forgetting && !l->now.n && !l->then.n);
+    assert(!l->n_forgetting && !l->voiding && !l->now.n && !l->then.n);
     loop_timer_cancel(l->opts.loop, &l->timer);
     judge_fini(&l->judge);
     learnt_fini(&l->learnt);
@@ -468,6 +629,6 @@ struct lessons_stats lessons_stats(const struct lessons *l)
         .newest = l->learnt.newest,
         .written = l->learnt.written,
         .is_running = l->judge.is_running,
-        .is_rebuilding = l->learnt.rebuilt,
+        .is_rebuilding = l->learnt.is_rebuilding,
     };
 }

@@ -49,6 +49,9 @@ struct lessons_opts {
     /* Whether the task is still going on: the decision waits. */
     bool (*is_going_on)(void *ctx, struct str task_id);
     lessons_stands *stands; /* NULL: everybody from elsewhere */
+    /* The creator of the agent of that name; empty: it is the platform's, or
+     * there is none. Borrowed for the call. NULL: all are the platform's. */
+    struct str (*owner_of)(void *ctx, struct str agent);
     void *ctx;
     uint64_t seed[2];
     struct lessons_settings settings;
@@ -105,7 +108,14 @@ struct lessons_word {
     int64_t at_ms;
     bool is_switch; /* it was not said: they went to another agent. Of what
                      * was not chosen by us that is no correction */
+    struct str vector, model_hash; /* of the text, where the decision has none
+                                    * of the model in use; empty: as it is */
 };
+
+/* The decision's text as it is learnt from: without the agent's name that it
+ * begins with. */
+struct str lessons_text(const struct decision *d);
+
 void lessons_append(struct lessons *l, struct tx *tx,
                     const struct lessons_word *word);
 
@@ -120,6 +130,19 @@ void lessons_forget(struct lessons *l, struct str agent, struct str by,
                     void (*done)(void *ctx, enum err e), void *ctx);
 void lessons_rebuild(struct lessons *l,
                      void (*done)(void *ctx, enum err e, int64_t n), void *ctx);
+
+/* Void verdicts that were given before: of a user, who gave them or whose
+ * messages they came of ("user:NAME"); or of an owner, the same and all about
+ * the owner's agents ("owner:NAME"). The outcomes stay in the store, and what
+ * is learnt is folded again without them, from all that are kept. done: once
+ * that has effect and is written; n as above. ERR_BUSY: another void is on its
+ * way; ERR_LIMIT: LEARN_VOIDS_MAX users and owners have been voided. An error
+ * after the void was committed leaves the fold to be tried again. */
+void lessons_void(struct lessons *l, struct str target, struct str by,
+                  void (*done)(void *ctx, enum err e, int64_t n), void *ctx);
+
+/* When verdicts were voided last, Unix time; zero: never. */
+int64_t lessons_voided_ms(const struct lessons *l);
 
 /* An agent goes, in this tx: what was learnt of it goes too, before somebody
  * else has its name. */

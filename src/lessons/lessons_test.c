@@ -164,6 +164,49 @@ TEST(only_the_next_word_of_the_same_person_there_is_a_follow_up)
     }
 }
 
+static const struct asked refused = {
+    .agent = "", .layer = LAYER_NONE, .has_no_task = true};
+
+TEST(the_job_leaves_refusals_alone)
+{
+    struct asked late = refused;
+    struct id none, gone;
+
+    stage_open();
+    none = ask(refused);
+    /* The control: another decision without a task is judged. */
+    late.layer = LAYER_SEMANTIC;
+    late.agent = "writer";
+    late.conversation = "d";
+    gone = ask(late);
+    pass_ms(2 * WINDOW_MS);
+    CHECK_INT(run_job().judged, 1);
+    CHECK_INT(verdict_of(&gone), VERDICT_NEUTRAL);
+    CHECK_INT(verdict_of(&none), VERDICT_OPEN);
+    CHECK_INT(decided(&none, DECISION_VERDICT_MS), -99);
+    /* And a person may still say what was right. */
+    CHECK(correct(&none, "coder") == TX_COMMITTED);
+    CHECK_INT(verdict_of(&none), VERDICT_NEGATIVE);
+    CHECK(is_overridden_to(&none, "coder"));
+    stage_close();
+}
+
+TEST(a_refusal_in_between_is_no_end_of_the_talk)
+{
+    struct id first;
+
+    stage_open();
+    first = ask((struct asked){.chars = 300});
+    pass_ms(1);
+    ask(refused);
+    pass_ms(1);
+    ask((struct asked){.layer = LAYER_STICKY});
+    pass_ms(2 * WINDOW_MS);
+    CHECK(run_job().err == OK);
+    CHECK_INT(verdict_of(&first), VERDICT_POSITIVE);
+    stage_close();
+}
+
 TEST(a_correction_marks_the_decision_and_teaches)
 {
     struct id a;

@@ -281,7 +281,10 @@ static const struct card_field rows[] = {
     {"updated_ms", .type = &card_stamp, OF_AGENT(updated_ms), .is_ours = true,
      .is_wire_only = true},
     {"state", .type = &card_passed, .is_ours = true, .is_wire_only = true},
+    {"state_reason", .type = &card_passed, .is_ours = true,
+     .is_wire_only = true},
     {"embedded", .type = &card_passed, .is_ours = true, .is_wire_only = true},
+    {"warnings", .type = &card_passed, .is_ours = true, .is_wire_only = true},
     {"paused", .type = &card_passed, .is_ours = true, .is_wire_only = true},
     {"grants", .type = &card_passed, .is_ours = true, .is_wire_only = true},
 };

@@ -1,10 +1,28 @@
 #include "model/decision.h"
 
+#include "base/map.h"
+#include "base/words.h"
+
+enum { HASHED_MAX = 16 * 1024 }; /* bytes; of the rest only the length counts */
+
 static const struct str layers[N_LAYERS] = {
     [LAYER_EXPLICIT] = STR("explicit"), [LAYER_PREFIX] = STR("prefix"),
     [LAYER_STICKY] = STR("sticky"),     [LAYER_BINDING] = STR("binding"),
     [LAYER_INTENT] = STR("intent"),     [LAYER_SEMANTIC] = STR("semantic"),
-    [LAYER_DEFAULT] = STR("default"),
+    [LAYER_DEFAULT] = STR("default"),   [LAYER_NONE] = STR("none"),
+};
+
+static const struct str bands[] = {
+    [BAND_NOT_ASKED] = STR(""),
+    [BAND_CONFIDENT] = STR("confident"),
+    [BAND_UNSURE] = STR("unsure"),
+    [BAND_OUT_OF_SCOPE] = STR("out_of_scope"),
+};
+
+static const struct str policies[] = {
+    [UNSURE_AUTO] = STR("auto"),     [UNSURE_DEFAULT] = STR("default"),
+    [UNSURE_BEST] = STR("best"),     [UNSURE_ASK] = STR("ask"),
+    [UNSURE_REFUSE] = STR("refuse"),
 };
 
 static const struct str verdicts[] = {
@@ -26,6 +44,43 @@ enum layer layer_of(struct str name)
             return (enum layer)i;
     return (enum layer)0;
 }
+
+/* The words as the search by words reads them, one after the other. */
+uint64_t decision_text_hash(struct str text)
+{
+    uint64_t seed[2] = {0, text.n > HASHED_MAX ? text.n : 0};
+    struct words w;
+
+    words_begin(&w, str_head(text, HASHED_MAX));
+    while (words_next(&w))
+        seed[0] = hash_bytes(w.is_long ? w.place : w.word, seed);
+    return seed[0] ? seed[0] : 1;
+}
+
+struct str band_name(enum band b)
+{
+    return bands[b];
+}
+
+struct str unsure_policy_name(enum unsure_policy p)
+{
+    return policies[p];
+}
+
+static const struct str signals[N_SIGNALS] = {
+    [SIGNAL_SEMANTIC] = {"semantic", 8},
+    [SIGNAL_PERFORMANCE] = {"performance", 11},
+    [SIGNAL_KEYWORD] = {"keyword", 7},
+    [SIGNAL_RECENCY] = {"recency", 7},
+};
+
+struct str signal_name(enum signal s)
+{
+    return signals[s];
+}
+
+const double decision_alphas[ALPHAS] = {0.05, 0.1, 0.15, 0.2, 0.3, 0.4,
+                                        0.5,  0.7, 1,    1.5, 2,   3};
 
 struct str verdict_name(enum verdict v)
 {

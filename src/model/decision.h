@@ -8,6 +8,7 @@
 
 #include "base/id.h"
 #include "base/str.h"
+#include "model/level.h"
 
 /* In the order they are asked. The numbers are kept in the store. */
 enum layer {
@@ -18,12 +19,40 @@ enum layer {
     LAYER_INTENT = 5,
     LAYER_SEMANTIC = 6,
     LAYER_DEFAULT = 7,
+    LAYER_NONE = 8, /* no layer chose an agent: the message was refused, and
+                     * this decision says why */
 };
 
-enum { N_LAYERS = 8 };
+enum { N_LAYERS = 9 };
+
+/* Hash of a message's text without its case, accents and white space: two texts
+ * that it makes equal are the same text to a person. Never zero. */
+uint64_t decision_text_hash(struct str text);
 
 struct str layer_name(enum layer l);  /* "semantic" */
 enum layer layer_of(struct str name); /* zero: none of that name */
+
+/* How far the semantic layer trusts its best candidate. The numbers are kept
+ * in the store. */
+enum band {
+    BAND_NOT_ASKED = 0,    /* the semantic layer was not reached */
+    BAND_CONFIDENT = 1,    /* at or above the candidate's floor */
+    BAND_UNSURE = 2,       /* between the two cutoffs: routing.unsure decides */
+    BAND_OUT_OF_SCOPE = 3, /* below both: no agent of this fleet is meant */
+};
+
+struct str band_name(enum band b); /* "unsure"; empty: it was not asked */
+
+/* The policy for an unsure choice: routing.unsure. */
+enum unsure_policy {
+    UNSURE_AUTO,    /* `default` where a default agent is set, else `best` */
+    UNSURE_DEFAULT, /* the default agent gets the message */
+    UNSURE_BEST,    /* the best trusted candidate gets it, marked as unsure */
+    UNSURE_ASK, /* it is refused with the best three, for the user to choose */
+    UNSURE_REFUSE, /* it is refused */
+};
+
+struct str unsure_policy_name(enum unsure_policy p); /* "best" */
 
 enum {
     DECISION_CANDIDATES_MAX = 32, /* that are kept */
@@ -46,9 +75,16 @@ struct signals {
 
 struct candidate {
     struct str agent;
-    struct str skill;   /* id of the nearest one; empty: the agent itself */
+    struct str skill;   /* id of the nearest one; empty: the agent has none */
     struct str keyword; /* of its routing keywords, the one that occurs */
     struct signals signals;
+    struct card_level level;
+    float floor;     /* `semantic` from which on it is confident; computed */
+    float low;       /* below this it is out of scope; computed */
+    float lead;      /* over the best of the others, by `semantic`; computed */
+    bool is_trusted; /* the requester's own, their org's, the platform's, or
+                      * rated well in their org */
+    bool is_taught;  /* a correction says that this very text is for it */
     double score;
 };
 
@@ -71,7 +107,13 @@ struct intent_answer {
 struct decision_rules {
     uint32_t layers_off; /* a bit for each layer, 1 << LAYER_… */
     struct str default_agent;
-    double threshold; /* of semantic scores */
+    bool is_auto;     /* routing.threshold is "auto": floors decide */
+    double threshold; /* of semantic scores, where it is a number */
+    bool is_centred;  /* `semantic` counts from the card's median */
+    double alpha;     /* of floors: about the out-of-scope texts that pass */
+    int64_t n;        /* candidates that the floors were made for */
+    enum unsure_policy unsure;
+    bool is_seed; /* routing.preset is "seed" */
     double text_blend, close_margin, explore;
     double chance; /* that exploring was decided by */
     bool has_intent, intent_is_ambiguous, intent_is_over_bindings;
@@ -111,17 +153,26 @@ struct decision {
 
     /* What was asked. */
     struct str text;     /* its first DECISION_TEXT_MAX bytes */
+    uint64_t text_hash;  /* decision_text_hash of all of it, without its
+                          * prefix; zero: not known, in older records */
     struct str executor; /* that the message named; empty: none */
     struct str source;   /* JSON, as it stands; empty: none */
     struct str stuck_to; /* the agent that the conversation had; empty: none */
 
     /* The answer. */
     enum layer layer;
-    struct str agent, skill, reason;
+    struct str agent, reason;
+    struct str skill; /* that was given, else the chosen candidate's */
     double score;     /* semantic: of the agent; intent: its confidence */
     double margin;    /* to the second */
-    double threshold; /* that counted */
+    double threshold; /* that counted: of auto, the chosen one's floor */
     bool is_explored; /* a runner-up was given it, to see */
+    enum band band;
+    bool is_by_example; /* without corrections another agent, or none, would
+                         * have been chosen */
+    bool is_unsure;     /* delivered all the same: routing.unsure is "best" */
+    int64_t decide_us;  /* how long choosing took, waiting not counted; -1: not
+                         * known */
 
     /* What it was made from. */
     struct signal_weights weights;
@@ -169,5 +220,27 @@ struct decision_step {
 };
 
 enum { DECISION_STEPS_MAX = DECISION_CANDIDATES_MAX + 1 };
+
+/* The outcome of a decision by other settings. */
+struct decision_other {
+    bool is_known; /* else it hangs on what the record does not have */
+    enum band band;
+    struct str agent; /* empty: no agent would get it */
+};
+
+/* The four that a score is made of. */
+enum signal {
+    SIGNAL_SEMANTIC,
+    SIGNAL_PERFORMANCE,
+    SIGNAL_KEYWORD,
+    SIGNAL_RECENCY,
+    N_SIGNALS,
+};
+
+struct str signal_name(enum signal s); /* "semantic" */
+
+/* The values of alpha that decisions made by "auto" are tried with. */
+enum { ALPHAS = 12 };
+extern const double decision_alphas[ALPHAS];
 
 #endif

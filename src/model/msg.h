@@ -87,6 +87,8 @@ struct msg {
          * that would be among the best. NULL: all can. */
         bool (*is_there)(void *ctx, const struct agent *a);
         void *is_there_ctx;
+        bool is_share_spent;  /* strangers have had their share of this org's
+                               * messages (choose/share.c) */
         bool is_recorded;     /* they are those of a decision that was made
                                * before: what is known of them stays */
         int64_t n_unrecorded; /* and there were so many more, none of them among
@@ -100,6 +102,7 @@ struct msg {
         bool has_intent;
         struct intent_answer intent;
         double chance;           /* 0 to 1, for exploring */
+        int64_t decide_us;       /* spent choosing so far */
         struct routing *routing; /* route's own, from its answer to its end */
     } known;
 
@@ -113,6 +116,11 @@ struct msg {
                             * the text as it is */
         struct str reason; /* a sentence */
         double score, margin;
+        double threshold; /* that the score was held against */
+        enum band band;
+        bool is_by_example; /* as in struct decision */
+        bool is_unsure;
+        enum unsure_policy unsure; /* that a refused message was subject to */
         bool is_explored;
         bool is_switch; /* of a conversation that had another agent */
         const struct candidate *candidates; /* the best, best first */

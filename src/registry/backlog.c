@@ -351,6 +351,7 @@ void vectors_begin(struct registry *r)
     v->kick.run = on_kick;
     begin_progress(v, now_ms(v));
     kick(v);
+    levels_begin(r);
 }
 
 /* Rows that the store has are given back by it, whenever that is. */
@@ -364,6 +365,7 @@ void vectors_stop(struct registry *r)
     v->is_begun = false;
     loop_timer_cancel(r->opts.loop, &v->timer);
     loop_not_at_end(&v->kick);
+    levels_stop(r);
     for (n = list_first(&v->jobs); n; n = next) {
         struct vectors_job *j = LIST_OF(n, struct vectors_job, node);
         struct entry *e = j->entry;

@@ -16,6 +16,7 @@
  *   vectors.c    texts to vectors, and vectors to rows and back
  *   backlog.c    those that cannot be had at once: in the background
  *   vectors_job.c  what is done there for one agent
+ *   levels.c     the reference vectors, from which cards get their levels
  *   search.c     a query to an answer
  *   ranked.c     what somebody sees, best first, and the rule of two
  *   keywords.c   which routing keywords a text has
@@ -269,8 +270,34 @@ void snapshot_save(struct registry *r);
  * last examples have none; the agent's own and its skills' always fit. */
 enum { VECTORS_BYTES_MAX = 32 * 1024 * 1024 };
 
+/* The reference vectors, and what is on its way to them (levels.c). */
+struct levels {
+    struct registry *r;
+    struct strs texts;
+    uint32_t sum;      /* of the texts: other texts, another sum */
+    struct buf packed; /* the vectors of the first `at` texts, or all */
+    size_t at;
+    uint64_t ask_id; /* of embed; zero: none */
+    int64_t wait_ms; /* after a failure */
+    struct timer timer;
+    struct loop_job turn; /* computes levels */
+    struct tx tx;
+    bool is_begun;   /* the loop runs */
+    bool is_writing; /* the store has the tx */
+};
+
+/* Part of vectors_open, registry_load, vectors_begin, vectors_stop and
+ * vectors_close. levels_again: the index may have other dims now. */
+void levels_open(struct registry *r);
+MUST_USE enum err levels_load(struct registry *r);
+void levels_begin(struct registry *r);
+void levels_again(struct registry *r);
+void levels_stop(struct registry *r);
+void levels_close(struct registry *r);
+
 /* Whose vectors the index has, and what is on its way to more of them. */
 struct vectors {
+    struct levels levels;
     struct registry *r;
     struct embed_stamp stamp; /* dims zero: a provider that nobody has had an
                                * answer from, and no row of its either */
@@ -457,7 +484,9 @@ MUST_USE enum err ranked_near(struct registry *r,
 struct near_mark {
     bool is_there; /* and routable */
     bool is_said;  /* one of its keywords may be in the text */
-    double most;   /* no less than its score */
+    bool is_platform;
+    uint32_t user, org; /* hashes of whose it is */
+    double most;        /* no less than its score */
 };
 
 /* keywords.c */
@@ -502,6 +531,8 @@ void keywords_take(struct registry *r, struct entry *e);
  * keyword_said is about it. ERR_NOMEM. */
 MUST_USE enum err keywords_look(struct registry *r, const struct eyes *eyes,
                                 struct str text);
+/* After it: the keywords of outsiders too. */
+void keywords_look_at_all(struct registry *r, const struct eyes *eyes);
 struct str keyword_said(const struct registry *r, const struct entry *e);
 
 struct registry {

@@ -32,6 +32,7 @@ enum {
     PLAIN_BYTES = 256 * 1024,  /* of a text of SEARCH_TEXT_MAX, at the worst */
     COMPARES_MAX = 100 * 1000, /* of one class, for one text */
     CLASSES = 3,               /* that one text is looked up for, at most */
+    SCANNED_MAX = 64 << 20,    /* bytes of text, for everybody's keywords */
 };
 
 static struct list *buckets_new(size_t n)
@@ -291,6 +292,56 @@ enum err keywords_look(struct registry *r, const struct eyes *eyes,
         rest = str_sub(rest, word.n + 1, rest.n);
     }
     return OK;
+}
+
+/* Whether the words of a keyword stand side by side in a text. */
+static bool occurs(struct str text, struct str plain)
+{
+    const char *at = text.p, *end = text.p + text.n;
+
+    while ((at = memmem(at, (size_t)(end - at), plain.p, plain.n))) {
+        if (at == text.p || at[-1] == ' ')
+            return true;
+        at++;
+    }
+    return false;
+}
+
+/* Outsiders' keywords are in no class of the asker's. Only the preset "seed"
+ * looks at them: at every keyword once, and closer at those whose first word
+ * may be in the text. A bit for each word of it says so. */
+void keywords_look_at_all(struct registry *r, const struct eyes *eyes)
+{
+    struct str text = buf_str(&r->keywords.plain), rest = text;
+    uint64_t words[1024] = {0};
+    size_t left = SCANNED_MAX;
+
+    if (!r->keywords.n)
+        return; /* and the text was not taken apart */
+    while (rest.n) {
+        struct str word = first_word(rest);
+        uint64_t hash = hash_bytes(word, r->opts.seed);
+
+        words[hash / 64 % 1024] |= UINT64_C(1) << hash % 64;
+        rest = str_sub(rest, word.n + 1, rest.n);
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        const struct entry *e = entry_of(r->list[i]);
+
+        if (!e->n_keywords || !agent_is_visible(&e->agent, eyes))
+            continue;
+        for (size_t k = 0; k < e->n_keywords; k++) {
+            const struct keyword *one = &e->keywords[k];
+
+            if (!(words[one->word / 64 % 1024] >> one->word % 64 & 1))
+                continue;
+            if (left < text.n)
+                return;
+            left -= text.n;
+            if (occurs(text, one->plain))
+                note(r, one);
+        }
+    }
 }
 
 struct str keyword_said(const struct registry *r, const struct entry *e)

@@ -103,11 +103,12 @@ const struct table registry_table = {
 };
 
 static const struct table *const tables[] = {&agent_table, &vector_table,
-                                             &grant_table, &registry_table};
+                                             &grant_table, &registry_table,
+                                             &reference_table};
 
 const struct schema registry_schema = {
     .room = "registry",
-    .version = 2,
+    .version = 3,
     .tables = tables,
     .n_tables = sizeof(tables) / sizeof(tables[0]),
 };
@@ -393,6 +394,9 @@ enum err registry_load(struct registry *r, struct why *why)
     e = rows_each(r, &grant_table, load_grant, NULL, why);
     if (!e)
         is_restored = snapshot_load(r);
+    if (!e && (e = levels_load(r)))
+        why_err(why, e, "the reference vectors cannot be read: %s",
+                err_row(e)->wording);
     if (!e && !is_restored)
         e = build_index(r, why);
     if (!e)

@@ -21,7 +21,7 @@
 
 #include "base/fault.h"
 
-enum { FIRST = 128 };
+enum { FIRST = 128, AT_HOME = 8 };
 
 static enum err near_room(struct registry *r)
 {
@@ -49,7 +49,33 @@ static enum err near_room(struct registry *r)
     return OK;
 }
 
-/* Anew only when somebody has come, changed or gone. */
+/* Users' names are the same whatever their case. Zero: of none. Two that are
+ * the same by chance make an answer longer, not wrong. */
+static uint32_t user_hash(const struct registry *r, struct str name)
+{
+    char lower[PRINCIPAL_NAME_MAX];
+
+    return name.n && name.n <= sizeof(lower)
+               ? (uint32_t)hash_bytes(str_lowered(name, lower, sizeof(lower)),
+                                      r->opts.seed) |
+                     1
+               : 0;
+}
+
+static uint32_t org_hash(const struct registry *r, struct str name)
+{
+    return name.n ? (uint32_t)hash_bytes(name, r->opts.seed) | 1 : 0;
+}
+
+/* Whether it is one that agent_is_outsider may find to be inside. */
+static bool is_at_home(const struct near_mark *mark,
+                       const struct near_mark *eyes)
+{
+    return mark->is_platform || (eyes->user && mark->user == eyes->user) ||
+           (eyes->org && mark->org == eyes->org);
+}
+
+/* Again only when an agent has come, changed or gone. */
 static void make_marks(struct registry *r)
 {
     if (r->near_moves == r->n_moves)
@@ -59,8 +85,57 @@ static void make_marks(struct registry *r)
 
         r->near_marks[i] =
             (struct near_mark){.is_there = e && !e->is_unroutable};
+        if (!e)
+            continue;
+        r->near_marks[i].is_platform =
+            e->agent.kind == AGENT_PLATFORM || !e->agent.creator.n;
+        r->near_marks[i].user = user_hash(r, e->agent.creator);
+        r->near_marks[i].org = org_hash(r, e->agent.org);
     }
     r->near_moves = r->n_moves;
+}
+
+/* Strangers.
+ *
+ * The best of n skills is nearer to any text than one skill is, by chance
+ * alone; and 256 ordinary questions are near to every message. So of what the
+ * best skill adds to the agent as a whole a part counts, that falls with the
+ * number of skills:
+ *
+ *     part = sqrt(FREE_SKILLS / n)        of more than FREE_SKILLS skills
+ *
+ * The best of k cards is the same again, and there the whole score is the
+ * chance: log2(k) times CARDS_STEP is taken off, up to CARDS_MOST.
+ *
+ * A card that scores high for messages of all kinds, by its level over the
+ * reference texts, has that much less: by as much as its level is above those
+ * of a third of the public agents. */
+
+enum { FREE_SKILLS = 4 };
+
+static const double CARDS_STEP = 0.04, CARDS_MOST = 0.2, LEVEL_PART = 1;
+
+static double cards_off(uint32_t n_cards)
+{
+    double off = CARDS_STEP * log2((double)n_cards);
+
+    return off < CARDS_MOST ? off : CARDS_MOST;
+}
+
+static void discount_stranger(struct registry_near *near,
+                              const struct index_near *x)
+{
+    double over = x->n_skills > FREE_SKILLS
+                      ? 1 - sqrt((double)FREE_SKILLS / (double)x->n_skills)
+                      : 0;
+
+    near->discount = (float)((double)x->generic + cards_off(x->n_cards));
+    if (x->cosine >= 0)
+        near->cosine_over = (float)(over * (double)(x->cosine - x->profile) +
+                                    LEVEL_PART * (double)x->over);
+    near->text_over = (float)(over * (double)(x->text - x->own_text));
+    /* A stranger's keywords could be "the", "what" and "please". */
+    near->keyword = STR("");
 }
 
 static struct registry_near near_of(const struct registry *r,
@@ -75,14 +150,12 @@ static struct registry_near near_of(const struct registry *r,
         .skill = x->skill == INDEX_AGENT ? NULL : &a->skills[x->skill],
         .cosine = x->cosine,
         .text = x->text,
+        .level = x->level,
         .keyword = keyword_said(r, e),
     };
 
-    if ((x->generic > 0 || near.keyword.n) && agent_is_outsider(a, &q->eyes)) {
-        near.discount = x->generic;
-        /* A stranger's could be "the", "what" and "please". */
-        near.keyword = STR("");
-    }
+    if (!q->is_seed && agent_is_outsider(a, &q->eyes))
+        discount_stranger(&near, x);
     return near;
 }
 
@@ -108,6 +181,7 @@ static size_t guess_all(struct registry *r, const struct registry_near_query *q,
             .number = i,
             .cosine = near[i].cosine,
             .text = near[i].text,
+            .level = near[i].level,
             .keyword = mark->is_said ? STR("x") : STR(""),
         };
 
@@ -227,6 +301,42 @@ static size_t answer_all(struct registry *r,
     return n;
 }
 
+/* Strangers could fill the answer with their cards. So where fewer than AT_HOME
+ * of those in it are at home with the requester, the best others that are, by
+ * their guesses, are in it besides; how many. */
+static size_t add_at_home(struct registry *r,
+                          const struct registry_near_query *q,
+                          const struct index_near *near, size_t n_near,
+                          double floor, struct registry_near *out)
+{
+    const struct near_mark eyes = {.user = user_hash(r, q->eyes.user),
+                                   .org = org_hash(r, q->eyes.org)};
+    struct first best[AT_HOME];
+    size_t n = 0, n_in = 0;
+
+    for (uint32_t i = 0; i < n_near; i++)
+        n_in += r->near_marks[i].most >= floor &&
+                is_at_home(&r->near_marks[i], &eyes);
+    for (uint32_t i = 0; n_in < AT_HOME && i < n_near; i++) {
+        const struct near_mark *mark = &r->near_marks[i];
+        size_t at = n;
+
+        if (!is_in(mark) || mark->most >= floor || !is_at_home(mark, &eyes) ||
+            (n == AT_HOME && mark->most <= best[n - 1].most))
+            continue;
+        if (n < AT_HOME)
+            n++;
+        else
+            at--;
+        for (; at > 0 && best[at - 1].most < mark->most; at--)
+            best[at] = best[at - 1];
+        best[at] = (struct first){mark->most, i};
+    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = fine_near(r, q, near, best[i].number);
+    return n;
+}
+
 static size_t answer_best(struct registry *r,
                           const struct registry_near_query *q,
                           const struct index_near *near, size_t n_near,
@@ -237,6 +347,7 @@ static size_t answer_best(struct registry *r,
     for (uint32_t i = 0; i < n_near; i++)
         if (r->near_marks[i].most >= floor)
             r->near[n++] = fine_near(r, q, near, i);
+    n += add_at_home(r, q, near, n_near, floor, r->near + n);
     qsort(r->near, n, sizeof(*r->near), by_their_names);
     return n;
 }
@@ -258,6 +369,8 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
     vectors_learn(r); /* a message may be the first to hear of other vectors */
     make_marks(r);
     e = keywords_look(r, &q->eyes, q->text);
+    if (!e && q->is_seed)
+        keywords_look_at_all(r, &q->eyes);
     if (!e)
         e = ranked_near(r, q, &near, &n_near);
     if (e)
@@ -280,6 +393,13 @@ bool registry_number(const struct registry *r, struct str name, uint32_t *out)
     if (e)
         *out = e->number;
     return e != NULL;
+}
+
+struct card_level registry_level(const struct registry *r, struct str name)
+{
+    const struct entry *e = entry_find(r, name);
+
+    return e ? index_level(r->index, e->number) : (struct card_level){-1, -1};
 }
 
 uint64_t registry_moves(const struct registry *r)

@@ -222,7 +222,8 @@ static enum err see(struct registry *r, const struct eyes *eyes,
 enum err ranked_near(struct registry *r, const struct registry_near_query *n,
                      const struct index_near **out, size_t *count)
 {
-    struct index_query q = {.text = n->text};
+    struct index_query q = {.text = n->words.n ? n->words : n->text,
+                            .is_plain = n->is_seed};
     /* Half of them with vectors would be ranked by who had their turn first. */
     bool is_anew = r->vectors && r->vectors->n_anew;
     uint32_t *granted;
@@ -231,6 +232,20 @@ enum err ranked_near(struct registry *r, const struct registry_near_query *n,
     if (!e)
         e = index_near_guess(r->index, &q, is_anew ? STR("") : n->vector, out,
                              count);
+    free(granted);
+    return e;
+}
+
+enum err registry_says(struct registry *r, const struct eyes *eyes,
+                       const struct str *words, size_t n, bool *is_said)
+{
+    struct index_query q = {.text = STR("")};
+    uint32_t *granted;
+    enum err e = see(r, eyes, &q, &granted);
+
+    memset(is_said, 0, n * sizeof(*is_said));
+    if (!e)
+        e = index_says(r->index, &q, words, n, is_said);
     free(granted);
     return e;
 }

@@ -35,7 +35,7 @@ struct registry;
 
 extern const struct schema registry_schema;
 extern const struct table agent_table, vector_table, grant_table,
-    registry_table;
+    registry_table, reference_table;
 
 enum agent_column {
     AGENT_KEY,    /* the name in lower case */
@@ -85,6 +85,16 @@ enum registry_column {
     N_REGISTRY_COLUMNS,
 };
 
+/* The vectors of the reference texts by one model; see levels.c. */
+enum reference_column {
+    REFERENCE_MODEL, /* its name, and */
+    REFERENCE_HASH,  /* its hash */
+    REFERENCE_TEXTS, /* the sum of the texts */
+    REFERENCE_DIMS,
+    REFERENCE_BYTES, /* packed, in the order of the texts */
+    N_REFERENCE_COLUMNS,
+};
+
 struct registry_limits {
     /* Of all together; the configuration's count, and are never refused for
      * what others have. */
@@ -100,7 +110,10 @@ struct registry_opts {
     struct loop *loop;
     struct log *log;
     struct store *store;
-    struct embed *embed; /* NULL: by words alone */
+    struct embed *embed;   /* NULL: by words alone */
+    struct strs reference; /* texts that cards get their levels from, borrowed
+                            * as long as the registry is there; none: there
+                            * are no levels */
     struct id_maker *ids;
     const char *folder; /* for the snapshot; NULL: there is none */
     uint64_t seed[2];
@@ -364,11 +377,15 @@ struct registry_near {
     const struct agent *agent;
     uint32_t number;           /* one for each agent, see registry_number */
     const struct skill *skill; /* the nearest one; NULL: the agent itself */
-    float cosine;       /* of the text with what the agent is routed by, 0..1;
-                         * below zero: one of them has no vector */
-    float text;         /* of its words, 0..1, of its best document */
-    float discount;     /* to be taken off: it is somebody else's, and like
-                         * everything */
+    float cosine;   /* of the text with what the agent is routed by, 0..1;
+                     * below zero: one of them has no vector */
+    float text;     /* of its words, 0..1, of its best document */
+    float discount; /* to be taken off unless the requester trusts it: it
+                     * is a stranger's, and like everything, or one of many
+                     * cards */
+    float cosine_over, text_over; /* likewise, of cosine and text: they are the
+                                   * best of many skills */
+    struct card_level level;      /* of its cosines with the reference texts */
     struct str keyword; /* the first of its routing keywords that occurs; of
                          * somebody else's none counts */
 };
@@ -376,16 +393,22 @@ struct registry_near {
 struct registry_near_query {
     struct eyes eyes;
     struct str text;
+    struct str words;  /* compared by words instead of the text, which is
+                        * looked through for keywords; empty: the text */
     struct str vector; /* packed, of the index's model; empty: by words alone */
 
     /* Who is not among the best so many of those that are not DEAD is left out,
-     * and a few others are not; zero: nobody is. By this score, which is never
-     * less where cosine or text are more, there is a keyword, or discount is
-     * less: it is asked of guesses too, and those have neither agent nor skill
-     * and a keyword of no meaning. */
+     * and a few others are not, the best of the requester's own among them;
+     * zero: none is. By this score, which is never less where cosine or text
+     * are more, there is a keyword, or discount is less: it is asked of guesses
+     * too, and those have neither agent nor skill and a keyword of no meaning.
+     */
     size_t best;
     double (*score)(void *ctx, const struct registry_near *near);
     void *ctx;
+
+    bool is_seed; /* routing.preset "seed": the largest cosine counts, every
+                   * agent's keywords do, and there are no discounts */
 };
 
 /* Those that these eyes see and that are routable, in the order of their names;
@@ -397,12 +420,29 @@ MUST_USE enum err registry_near(struct registry *r,
                                 const struct registry_near **list, size_t *n,
                                 size_t *n_left);
 
+/* How high the card of that name scores for messages of others; below zero
+ * while it is not known. */
+struct card_level registry_level(const struct registry *r, struct str name);
+
+/* Whether a card that these eyes see says each of n words, in any inflection:
+ * for correcting typing mistakes. ERR_NOMEM, and then none does. */
+MUST_USE enum err registry_says(struct registry *r, const struct eyes *eyes,
+                                const struct str *words, size_t n,
+                                bool *is_said);
+
 /* The number of an agent; false: there is none. It is the same as long as
  * registry_moves is, and below registry_numbers. */
 bool registry_number(const struct registry *r, struct str name, uint32_t *out);
 const struct agent *registry_at(const struct registry *r, uint32_t number);
 uint64_t registry_moves(const struct registry *r);
 size_t registry_numbers(const struct registry *r);
+
+/* The agent that a cannot be told apart from, among the routable ones that
+ * these eyes see: one of the same description (*likeness is zero), else the one
+ * whose routing profile is nearest, from a cosine of ADVICE_CLOSE on. NULL:
+ * none, or memory is short. */
+const struct agent *registry_closest(struct registry *r, const struct agent *a,
+                                     const struct eyes *eyes, double *likeness);
 
 /* For who looks at cards without a registry (signalbox lint). The texts of a
  * card that are made into vectors, in the arena. ERR_NOMEM. */
@@ -421,6 +461,8 @@ struct registry_stats {
     int64_t changes_total;
     int64_t unembedded; /* agents without vectors of this model */
     int64_t embed_failures_total;
+    bool has_levels; /* every card with vectors has its level */
+    int64_t reference_failures_total; /* the reference texts got no vectors */
     int64_t searches_total, searches_by_words_total; /* though not asked for */
     int64_t seq;
     struct index_stats index;

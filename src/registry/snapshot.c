@@ -26,26 +26,30 @@
 #include "base/fault.h"
 #include "registry/internal.h"
 
-enum { STAMP_VERSION = 2 };
+enum { STAMP_VERSION = 3 };
 
 #define SNAPSHOT_BYTES_MAX (INT64_C(8) << 30)
 #define SNAPSHOT_FILE      "index.snapshot"
 
-/* Version, epoch, sequence, mark, the hash of the model: 4 + 8 + 8 + 8 + 32
- * bytes, and of its dimensions the index knows itself. */
+/* Version, epoch, sequence, mark, the hash of the model, the sum of the
+ * reference texts: 4 + 8 + 8 + 8 + 32 + 4 bytes, and of the model's dimensions
+ * the index knows itself. */
 static void make_stamp(const struct registry *r, int64_t epoch,
                        uint8_t out[INDEX_STAMP_BYTES])
 {
-    uint32_t version = STAMP_VERSION;
+    uint32_t version = STAMP_VERSION, texts = 0;
     struct embed_stamp model = {.dims = 0};
 
     if (r->opts.embed)
         model = embed_stamp(r->opts.embed);
+    if (r->vectors)
+        texts = r->vectors->levels.sum;
     memset(out, 0, INDEX_STAMP_BYTES);
     memcpy(out, &version, sizeof(version));
     memcpy(out + 4, &epoch, sizeof(epoch));
     memcpy(out + 12, &r->seq, sizeof(r->seq));
     memcpy(out + 20, &r->mark, sizeof(r->mark));
+    memcpy(out + 60, &texts, sizeof(texts));
     for (size_t i = 0; i < EMBED_HASH_CHARS && model.hash[i]; i++) {
         char c = str_lower(model.hash[i]);
         int digit = c <= '9' ? c - '0' : c - 'a' + 10;

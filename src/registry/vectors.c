@@ -356,6 +356,7 @@ bool vectors_from_row(struct registry *r, const struct agent *a,
     if (!v->stamp.dims) {
         v->stamp.dims = (uint32_t)dims;
         index_set_dims(r->index, v->stamp.dims);
+        levels_again(r);
     }
     return v->stamp.dims == dims &&
            vectors_for_index(r, a, row_str(row, VECTOR_BYTES), out);
@@ -377,6 +378,7 @@ static void take_stamp(struct registry *r, const struct embed_stamp *stamp)
     r->vectors->stamp = *stamp;
     if (!vectors_obstacle(r)) {
         index_set_dims(r->index, stamp->dims);
+        levels_again(r);
         return;
     }
     index_set_dims(r->index, 0);
@@ -423,6 +425,7 @@ enum err vectors_open(struct registry *r)
     v->stamp = stamp;
     if (stamp.dims)
         take_stamp(r, &stamp);
+    levels_open(r);
     return OK;
 }
 
@@ -433,6 +436,7 @@ void vectors_close(struct registry *r)
     if (!v)
         return;
     vectors_stop(r);
+    levels_close(r);
     assert(!v->n_jobs); /* the store has given all of them back */
     free(v);
     r->vectors = NULL;

@@ -32,6 +32,35 @@ enum { STEPS_MAX = 8 }; /* more: choose asks for what it has */
 
 static void ask(struct routing *g);
 
+/* How long it takes. */
+
+const int64_t route_bucket_us[ROUTE_BUCKETS - 1] = {
+    50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000};
+
+static void start_clock(struct routing *g)
+{
+    g->is_deciding = true;
+    g->since_us = loop_mono_us(g->router->opts.loop);
+}
+
+static void stop_clock(struct routing *g)
+{
+    if (g->is_deciding)
+        g->m->known.decide_us +=
+            loop_mono_us(g->router->opts.loop) - g->since_us;
+    g->is_deciding = false;
+}
+
+static void count_time(struct router_stats *s, int64_t us)
+{
+    int b = 0;
+
+    while (b < ROUTE_BUCKETS - 1 && us > route_bucket_us[b])
+        b++;
+    s->decide_total[b]++;
+    s->decide_sum_us += us;
+}
+
 /* The end. */
 
 static void finish(struct routing *g, enum err e)
@@ -39,6 +68,9 @@ static void finish(struct routing *g, enum err e)
     struct router *r = g->router;
     struct msg *m = g->m;
 
+    stop_clock(g);
+    if ((!e || e == ERR_NO_ROUTE) && !g->is_look)
+        count_time(&r->stats, m->known.decide_us);
     r->stats.no_route_total += e == ERR_NO_ROUTE && !g->is_look;
     if (e)
         inorder_leave(r->lines, &g->place);
@@ -87,10 +119,11 @@ static void ask(struct routing *g)
     struct msg *m = g->m;
     enum err e = OK;
 
+    start_clock(g);
     for (int i = 0; i < STEPS_MAX; i++) {
         struct agents agents = registry_agents(r->opts.registry);
         struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
-        struct choose_view v = {&r->opts.settings.choose, &agents, &eyes};
+        struct choose_view v = {routing_settings(r, m), &agents, &eyes};
 
         e = choose_agent(&v, m);
         if (e || (!m->choice.needs && is_whole(g, &e))) {
@@ -99,8 +132,10 @@ static void ask(struct routing *g)
         }
         if (!e && m->choice.needs)
             e = routing_fetch(g, &v);
-        if (g->waits_for)
+        if (g->waits_for) {
+            stop_clock(g);
             return;
+        }
         if (e) {
             finish(g, e);
             return;
@@ -192,6 +227,7 @@ enum err route_turn(struct router *r, struct msg *m, const struct task *before)
     struct agents agents = registry_agents(r->opts.registry);
     struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
     const struct agent *a = agent_find(&agents, before->agent);
+    int64_t since_us = loop_mono_us(r->opts.loop);
     enum err e;
 
     memset(&m->known, 0, sizeof(m->known));
@@ -205,9 +241,12 @@ enum err route_turn(struct router *r, struct msg *m, const struct task *before)
     m->known.has_conversation = true;
     e = choose_turn(
         &(struct choose_view){&r->opts.settings.choose, &agents, &eyes}, m);
-    if (!e)
-        m->choice.id = id_make(r->opts.ids, "dec", m->in.at_ms);
-    return e;
+    m->known.decide_us = loop_mono_us(r->opts.loop) - since_us;
+    if (e)
+        return e;
+    count_time(&r->stats, m->known.decide_us);
+    m->choice.id = id_make(r->opts.ids, "dec", m->in.at_ms);
+    return OK;
 }
 
 /* The record. */
@@ -250,8 +289,7 @@ void route_decision(const struct router *r, const struct msg *m,
     struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
 
     choose_decision(
-        &(struct choose_view){&r->opts.settings.choose, &agents, &eyes}, m,
-        out);
+        &(struct choose_view){routing_settings(r, m), &agents, &eyes}, m, out);
     out->turn = m->task.turn;
     out->config_version = str_of(r->version);
 }
@@ -296,8 +334,13 @@ void route_leave(struct router *r, struct msg *m)
 
 void route_settle(struct router *r, struct msg *m)
 {
+    char scope[PRINCIPAL_NAME_MAX + 8];
+
     if (m->tx.result == TX_COMMITTED) {
         r->stats.by_layer[m->choice.layer]++;
+        if (m->choice.n_candidates)
+            choose_share_count(r->strangers,
+                               lessons_scope(&m->in.caller, scope), m);
         r->stats.switches_total += m->choice.is_switch;
     }
     route_leave(r, m);
@@ -323,14 +366,20 @@ static struct intent_settings classifier_of(const struct route_settings *s)
 struct router *router_new(const struct router_opts *opts)
 {
     struct router *r = FAULT("route.new") ? NULL : calloc(1, sizeof(*r));
+    struct why why;
+    bool has_speller;
 
     if (!r)
         return NULL;
     r->opts = *opts;
+    r->by_words = choose_by_words(&opts->settings.choose);
     list_init(&r->waiting);
     map_init(&r->shares, ROUTING_WAITING_MAX, opts->seed);
+    refusals_init(&r->refusals, opts->seed);
+    r->strangers = choose_shares_new(opts->seed);
     if (opts->embed)
         r->stamp = embed_stamp(opts->embed);
+    has_speller = !opts->embed || speller_new(&r->speller, &why) == OK;
     r->lines = inorder_new(opts->loop, ROUTING_WAITING_MAX, opts->seed);
     r->intent = intent_new(&(struct intent_opts){
         .loop = opts->loop,
@@ -339,7 +388,7 @@ struct router *router_new(const struct router_opts *opts)
         .settings = classifier_of(&opts->settings),
     });
     choose_version(&opts->settings.choose, r->version);
-    if (r->lines && r->intent)
+    if (r->lines && r->intent && has_speller && r->strangers)
         return r;
     router_free(r);
     return NULL;
@@ -351,7 +400,10 @@ void router_free(struct router *r)
         return;
     inorder_free(r->lines);
     intent_free(r->intent);
+    speller_free(r->speller);
     map_fini(&r->shares);
+    refusals_fini(&r->refusals);
+    choose_shares_free(r->strangers);
     free(r->room);
     free(r->told);
     free(r);
@@ -380,6 +432,7 @@ void router_set(struct router *r, const struct route_settings *s)
     struct intent_settings intent = classifier_of(s);
 
     r->opts.settings = *s;
+    r->by_words = choose_by_words(&s->choose);
     choose_version(&s->choose, r->version);
     if (intent_set(r->intent, &intent) != OK)
         log_warn(r->opts.log, "route.classifier_not_changed",

@@ -21,6 +21,53 @@
 
 struct router;
 
+/* ---- what of a message is compared with the cards ----
+ *
+ * Typing mistakes are corrected (embed/spell.c), and of a long message the part
+ * that asks counts besides the whole (parts.c). The server and `signalbox eval`
+ * read messages by the same functions. */
+
+enum {
+    PARTS_MAX = 16,
+    PART_BYTES = 300,
+    PARTS_FROM_BYTES = 600,     /* a longer message is cut into parts */
+    PARTS_TEXT_MAX = 16 * 1024, /* bytes that are looked at: of a longer one the
+                                 * first half and the last half of that */
+};
+
+struct part {
+    struct str text; /* of the message, without blanks around it */
+    int points;      /* how much it looks like a request */
+    size_t paragraph;
+};
+
+/* The parts that look most like a request, the best first; how many. */
+size_t parts_find(struct str text, struct part parts[PARTS_MAX]);
+
+enum { READING_TEXTS_MAX = 2 };
+
+struct reading {
+    struct str texts[READING_TEXTS_MAX]; /* whose vectors are added up: the
+                                          * whole, and the part that asks */
+    size_t n;
+    struct str words; /* what is compared by words */
+};
+
+/* Read a message. `said` and `speller` may be NULL: nothing is corrected then.
+ * leaves_spelling: the correction is for the words alone. The texts are
+ * borrowed from text and arena. ERR_NOMEM. */
+MUST_USE enum err reading_make(struct arena *a, const struct speller *speller,
+                               spell_said *said, void *ctx, struct str text,
+                               bool leaves_spelling, struct reading *out);
+
+/* Whether this kind of model is given misspelt words as they are. A provider's
+ * model has its own way with them, and the message is sent as it was written.
+ */
+bool reading_leaves_spelling(enum embed_kind kind);
+
+/* The vector of a reading, in place of the first of its texts' vectors. */
+void reading_add_up(const struct reading *r, float *vectors, uint32_t dims);
+
 struct route_intent {
     struct str endpoint; /* ".../v1/chat/completions" */
     struct str model, key;
@@ -96,11 +143,32 @@ void route_leave(struct router *r, struct msg *m);
  * more, by route_message: it still has its place in the conversation. */
 bool route_is_overtaken(const struct msg *m);
 
+/* A message that choosing refused with e, and that nothing else comes of: its
+ * decision, of the layer `none`, and an entry in the feed are m->tx. False:
+ * this leaves no record, since choosing did not refuse it or the user has too
+ * many of this hour. (refused.c) */
+enum {
+    ROUTE_REFUSALS_PER_HOUR = 100, /* on record, of one user and their agents */
+    ROUTE_REFUSING_USERS_MAX = 16 * 1024, /* that are counted in one hour */
+};
+MUST_USE bool route_record_refusal(struct router *r, struct msg *m, enum err e);
+
+/* The refusal's tx is over. Where it was not committed m->choice.id is empty.
+ */
+void route_settle_refusal(struct router *r, struct msg *m);
+
+enum { ROUTE_BUCKETS = 12 };
+extern const int64_t route_bucket_us[ROUTE_BUCKETS - 1];
+
 struct router_stats {
     int64_t by_layer[N_LAYERS]; /* decisions */
     int64_t no_route_total;
+    int64_t refusals_unrecorded_total; /* too many, or the store was full */
     int64_t switches_total;
     int64_t intents_total, intents_failed_total;
+    int64_t decide_total[ROUTE_BUCKETS]; /* by how long choosing took; the last
+                                          * is all above */
+    int64_t decide_sum_us;
     int64_t waiting;
 };
 struct router_stats router_stats(const struct router *r);

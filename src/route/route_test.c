@@ -14,6 +14,7 @@ static void two_with_words(void)
                                      .url = STR("echo:"),
                                      .description = STR("debugging programs")};
     stage.n_agents = 2;
+    stage.routing.choose.is_auto = false;
     stage.routing.choose.threshold = 0.15;
     stage.routing.choose.text_blend = 1;
 }
@@ -90,6 +91,36 @@ static struct letter plain(const char *text, const char *conversation)
         .text = text, .conversation = conversation, .is_plain = true};
 }
 
+/* Each look at the clock takes a tenth of a millisecond here, so every stretch
+ * of work does; what is waited for is not counted. */
+TEST(a_decision_says_how_long_choosing_took)
+{
+    struct router_stats s;
+    struct decision d;
+    struct arena a;
+    struct told t;
+
+    arena_init(&a, 1 << 20);
+    open_with_words();
+    stage.now.tick_us = 100;
+    t = sent(plain("bread recipes", NULL));
+    d = decision_of(&a, &t.task_id, 1);
+    CHECK_INT(d.decide_us, 100);
+    t = sent(plain("bread recipes", "c")); /* and the store is asked */
+    d = decision_of(&a, &t.task_id, 1);
+    CHECK_INT(d.decide_us, 200);
+    t = sent(plain("zzz", NULL));
+    CHECK_INT(t.err, ERR_NO_ROUTE);
+    s = router_stats(stage.router);
+    CHECK(route_bucket_us[1] == 100 && route_bucket_us[2] == 250);
+    CHECK_INT(s.decide_total[0], 0);
+    CHECK_INT(s.decide_total[1], 2);
+    CHECK_INT(s.decide_total[2], 1);
+    CHECK_INT(s.decide_sum_us, 400);
+    stage_close();
+    arena_fini(&a);
+}
+
 TEST(a_text_finds_its_agent_and_the_conversation_stays_with_it)
 {
     struct told t;
@@ -105,8 +136,9 @@ TEST(a_text_finds_its_agent_and_the_conversation_stays_with_it)
     check_layer(&t, LAYER_EXPLICIT, "cook");
     t = sent(plain("zzz", NULL));
     CHECK_INT(t.err, ERR_NO_ROUTE);
-    CHECK_INT(n_rows(&decision_table), 4);
+    CHECK_INT(n_rows(&decision_table), 5);
     CHECK_INT(router_stats(stage.router).no_route_total, 1);
+    CHECK_INT(router_stats(stage.router).by_layer[LAYER_NONE], 1);
     CHECK_INT(router_stats(stage.router).by_layer[LAYER_SEMANTIC], 2);
     stage_close();
 }

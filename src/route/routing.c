@@ -4,6 +4,8 @@
 #include "route/routing.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -214,7 +216,38 @@ enum err routing_fetch_earlier(struct routing *g)
 static void no_vector(struct routing *g, const char *because)
 {
     g->has_vector = true;
-    why_err(&g->m->known.no_vector, OK, "%s", because);
+    why_err(&g->m->known.no_vector, OK, "%s; words were compared", because);
+}
+
+/* In words that are about what makes vectors: an error's own are for the
+ * caller, who did nothing wrong. */
+static const char *what_failed(enum err e)
+{
+    switch ((int)e) {
+    case ERR_UNREACHABLE: return "cannot be reached";
+    case ERR_TIMEOUT: return "did not answer in time";
+    case ERR_BAD_REQUEST: return "gave an answer that cannot be used";
+    case ERR_NOT_ALLOWED: return "does not take the server's key";
+    case ERR_OVERLOADED: return "has failed and is left alone for now";
+    case ERR_BUSY:
+    case ERR_LIMIT: return "has too much to do";
+    default: return "did not answer";
+    }
+}
+
+static void provider_failed(struct routing *g, enum err e)
+{
+    char words[EMBED_NAME_MAX + 128];
+
+    snprintf(words, sizeof(words), "the embedding provider \"%s\" %s",
+             g->router->stamp.name, what_failed(e));
+    no_vector(g, words);
+}
+
+const struct choose_settings *routing_settings(const struct router *r,
+                                               const struct msg *m)
+{
+    return m->known.no_vector.text[0] ? &r->by_words : &r->opts.settings.choose;
 }
 
 static enum err keep_vector(struct routing *g, const float *v, uint32_t dims)
@@ -236,6 +269,16 @@ static enum err keep_vector(struct routing *g, const float *v, uint32_t dims)
     return OK;
 }
 
+static enum err keep_vectors(struct routing *g, const struct embed_result *r)
+{
+    uint32_t dims = r->stamp.dims;
+    float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
+
+    memcpy(v, r->vectors, r->n * dims * sizeof(*v));
+    reading_add_up(&g->reading, v, dims);
+    return keep_vector(g, v, dims);
+}
+
 static void on_vector(void *ctx, uint64_t id, enum err e,
                       const struct embed_result *result, const struct why *why)
 {
@@ -244,9 +287,9 @@ static void on_vector(void *ctx, uint64_t id, enum err e,
     (void)id;
     (void)why; /* the provider's own words are the operator's */
     if (!e)
-        e = keep_vector(g, result->vectors, result->stamp.dims);
+        e = keep_vectors(g, result);
     else if (e != ERR_STOPPING)
-        no_vector(g, err_row(e)->wording), e = OK;
+        provider_failed(g, e), e = OK;
     routing_go_on(g, e);
 }
 
@@ -257,11 +300,11 @@ static void on_late(struct timer *t)
     struct routing *g = LIST_OF(t, struct routing, timer);
 
     embed_cancel(g->router->opts.embed, g->id);
-    no_vector(g, "the model took too long");
+    provider_failed(g, ERR_TIMEOUT);
     routing_go_on(g, OK);
 }
 
-static enum err wait_for_vector(struct routing *g, struct str text)
+static enum err wait_for_vector(struct routing *g)
 {
     struct router *r = g->router;
     int64_t most_ms = r->opts.settings.vector_timeout_ms;
@@ -269,11 +312,11 @@ static enum err wait_for_vector(struct routing *g, struct str text)
 
     if (e)
         return e;
-    e = embed_start(r->opts.embed, &text, 1, EMBED_QUERY, on_vector, g, &g->id,
-                    NULL);
+    e = embed_start(r->opts.embed, g->reading.texts, g->reading.n, EMBED_QUERY,
+                    on_vector, g, &g->id, NULL);
     if (e) {
         routing_wait_no_more(g);
-        no_vector(g, err_row(e)->wording);
+        provider_failed(g, e);
         return OK;
     }
     g->timer.fire = on_late;
@@ -285,19 +328,48 @@ static enum err wait_for_vector(struct routing *g, struct str text)
     return e;
 }
 
+/* Says which words the cards have that the requester sees. */
+static void cards_say(void *ctx, const struct str *words, size_t n,
+                      bool *is_said)
+{
+    struct routing *g = ctx;
+    struct eyes eyes = eyes_of(&g->m->in.caller, g->m->in.at_ms);
+
+    if (registry_says(g->router->opts.registry, &eyes, words, n, is_said))
+        memset(is_said, 0, n * sizeof(*is_said));
+}
+
+static enum err read_message(struct routing *g)
+{
+    struct router *r = g->router;
+
+    bool leaves_spelling =
+        r->opts.embed &&
+        reading_leaves_spelling(embed_stats(r->opts.embed).kind);
+
+    return reading_make(&g->m->arena, r->speller, cards_say, g, g->m->call.text,
+                        leaves_spelling, &g->reading);
+}
+
 static enum err fetch_vector(struct routing *g)
 {
     struct embed *embed = g->router->opts.embed;
-    struct str text = str_head(g->m->call.text, ROUTING_TEXT_MAX);
-    float v[EMBED_DIMS_MAX];
+    float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
+    enum err e = read_message(g);
+    uint32_t dims;
 
+    if (e)
+        return e;
     if (!embed) {
-        no_vector(g, "there is no model that could make one");
+        no_vector(g, "there is no embedding model");
         return OK;
     }
-    if (embed_now(embed, text, EMBED_QUERY, v))
-        return keep_vector(g, v, embed_stamp(embed).dims);
-    return wait_for_vector(g, text);
+    dims = embed_stamp(embed).dims;
+    for (size_t i = 0; i < g->reading.n; i++)
+        if (!embed_now(embed, g->reading.texts[i], EMBED_QUERY, v + i * dims))
+            return wait_for_vector(g);
+    reading_add_up(&g->reading, v, dims);
+    return keep_vector(g, v, dims);
 }
 
 /* Candidates. */
@@ -331,6 +403,7 @@ static enum err begin_to_learn(struct routing *g, struct learn **out)
     e = learn_begin(*out, &(struct learn_query){
                               .scope = lessons_scope(&m->in.caller, scope),
                               .vector = m->known.vector,
+                              .text_hash = decision_text_hash(m->call.text),
                               .now_ms = m->in.at_ms,
                               .recency_ms = r->opts.settings.choose.recency_ms,
                           });
@@ -398,56 +471,80 @@ static enum err hear_told(struct router *r, struct learn *learn,
     return e;
 }
 
-static struct signals signals_of(const struct router *r,
-                                 const struct registry_near *near)
+static struct learn_hint hint_of(const struct router *r, uint32_t number)
 {
-    const struct routing_told *told = &r->told[near->number];
-    struct learn_hint hint = {.performance = 0.5F};
+    const struct routing_told *told = &r->told[number];
 
-    if (told->serial == r->told_serial)
-        hint = told->hint;
-    return (struct signals){.cosine = near->cosine,
-                            .text = near->text,
-                            .discount = near->discount,
-                            .learned = hint.learned,
-                            .performance = hint.performance,
-                            .recency = hint.recency};
+    return told->serial == r->told_serial
+               ? told->hint
+               : (struct learn_hint){.performance = 0.5F};
+}
+
+static struct signals signals_of(const struct router *r,
+                                 const struct registry_near *near,
+                                 const struct learn_hint *hint)
+{
+    return (struct signals){
+        .cosine = near->cosine,
+        .text = near->text,
+        .discount =
+            hint->is_rated
+                ? 0
+                : choose_discount(&r->opts.settings.choose, near->cosine_over,
+                                  near->text_over, near->discount),
+        .learned = hint->learned,
+        .performance = hint->performance,
+        .recency = hint->recency};
 }
 
 /* As choose has it: whom this leaves out would not be among the best. */
 static double score_of(void *ctx, const struct registry_near *near)
 {
     const struct router *r = ctx;
-    const struct choose_settings *settings = &r->opts.settings.choose;
-    struct signals s = signals_of(r, near);
+    const struct choose_settings *settings = r->counts;
+    struct learn_hint hint = hint_of(r, near->number);
+    struct signals s = signals_of(r, near, &hint);
 
+    if (hint.is_taught)
+        return (double)INFINITY;
     s.keyword = near->keyword.n ? 1 : 0;
-    s.semantic = choose_semantic(settings, &s);
+    s.semantic = choose_semantic(settings, &s, &near->level);
     return choose_score(&settings->weights, &s);
 }
 
-static enum err gather(struct routing *g, const struct registry_near *near,
-                       size_t n, size_t n_left)
+static enum err gather(struct routing *g, const struct eyes *eyes,
+                       const struct registry_near *near, size_t n,
+                       size_t n_left)
 {
     struct router *r = g->router;
     struct msg *m = g->m;
+    char scope[PRINCIPAL_NAME_MAX + 8];
     enum err e = make_room(r, n);
 
     if (e)
         return e;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        struct learn_hint hint = hint_of(r, near[i].number);
+
         r->room[i] = (struct candidate){
             .agent = near[i].agent->name,
             .skill = near[i].skill ? near[i].skill->id : STR(""),
             .keyword = near[i].keyword,
-            .signals = signals_of(r, &near[i]),
+            .signals = signals_of(r, &near[i], &hint),
+            .level = near[i].level,
+            .is_trusted =
+                !agent_is_outsider(near[i].agent, eyes) || hint.is_rated,
+            .is_taught = hint.is_taught,
         };
+    }
     m->known.candidates = r->room;
     m->known.n_candidates = n;
     m->known.n_unrecorded = (int64_t)n_left;
     m->known.is_there = registry_is_there;
     m->known.is_there_ctx = r->opts.registry;
     m->known.registry_version = registry_version(r->opts.registry);
+    m->known.is_share_spent = choose_share_is_spent(
+        r->strangers, lessons_scope(&m->in.caller, scope));
     m->known.has_candidates = true;
     return OK;
 }
@@ -465,6 +562,7 @@ static enum err fetch_candidates(struct routing *g)
 
     if (!g->has_vector)
         return fetch_vector(g);
+    r->counts = routing_settings(r, m);
     e = begin_to_learn(g, &learn);
     if (!e)
         e = hear_told(r, learn, &eyes);
@@ -473,12 +571,14 @@ static enum err fetch_candidates(struct routing *g)
                           &(struct registry_near_query){
                               .eyes = eyes,
                               .text = str_head(m->call.text, ROUTING_TEXT_MAX),
+                              .words = g->reading.words,
                               .vector = m->known.vector,
                               .best = DECISION_CANDIDATES_MAX,
                               .score = score_of,
-                              .ctx = r},
+                              .ctx = r,
+                              .is_seed = r->opts.settings.choose.is_seed},
                           &near, &n, &n_left);
-    return e ? e : gather(g, near, n, n_left);
+    return e ? e : gather(g, &eyes, near, n, n_left);
 }
 
 /* The classifier. */

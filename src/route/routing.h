@@ -34,12 +34,15 @@ struct routing {
     struct routing_share *share; /* while it waits */
     struct timer timer;          /* for a vector */
     struct query query;
-    uint64_t id;     /* of embed or intent */
+    uint64_t id; /* of embed or intent */
+    struct reading reading;
     bool has_vector; /* or it is known that there is none */
     bool has_earlier;
     bool is_look;   /* nothing will come of it */
     bool is_asking; /* intent_ask has not returned yet */
     enum err intent_err;
+    bool is_deciding; /* and since when: waiting is not counted */
+    int64_t since_us;
     size_t bytes;
     void (*done)(struct msg *m, enum err e, void *ctx);
     void *ctx;
@@ -51,10 +54,21 @@ struct routing_told {
     struct learn_hint hint;
 };
 
+/* How many refusals each user has on record in this hour. (refused.c) */
+struct refusals {
+    struct map users; /* name -> struct refusals_of */
+    int64_t hour;     /* since 1970 */
+};
+void refusals_init(struct refusals *r, const uint64_t seed[2]);
+void refusals_fini(struct refusals *r);
+
 struct router {
     struct router_opts opts;
+    struct choose_settings by_words;      /* of messages without a vector */
+    const struct choose_settings *counts; /* for the message at hand */
     struct embed_stamp stamp;
     struct intent *intent;
+    struct speller *speller; /* NULL: there is no model */
     struct inorder *lines;
     char version[17]; /* of the settings */
     struct candidate *room;
@@ -64,7 +78,9 @@ struct router {
     uint32_t told_serial;
     struct list waiting; /* struct routing */
     size_t n_waiting, waiting_bytes;
-    struct map shares; /* user -> struct routing_share */
+    struct choose_shares *strangers; /* their share of each org's messages */
+    struct map shares;               /* user -> struct routing_share */
+    struct refusals refusals;
     uint64_t chance;
     bool is_stopped;
     struct router_stats stats;
@@ -74,6 +90,11 @@ struct router {
  * user's; ERR_NOMEM. */
 MUST_USE enum err routing_wait(struct routing *g, enum waits_for what);
 void routing_wait_no_more(struct routing *g);
+
+/* The settings that count for a message: where it has no vector, words and
+ * keywords carry the score. */
+const struct choose_settings *routing_settings(const struct router *r,
+                                               const struct msg *m);
 
 /* route.c: what was waited for has come, or e says why not. */
 void routing_go_on(struct routing *g, enum err e);

@@ -10,8 +10,13 @@ void speak_agent(struct json_out *o, const struct speak_agent *a)
     if (!a->agent->title.n)
         json_member_null(o, "title");
     json_member_text(o, "state", agent_state_name(a->state));
+    json_member_str(o, "state_reason", a->state_reason);
     json_member_bool(o, "embedded", a->is_embedded);
     json_member_bool(o, "paused", a->is_paused);
+    if (a->advice) {
+        json_key(o, STR("warnings"));
+        advice_write(o, a->advice);
+    }
     if (a->says_changed)
         json_member_bool(o, "changed", a->has_changed);
     json_close(o, '}');
@@ -32,6 +37,7 @@ void speak_agent_brief(struct json_out *o, const struct speak_brief *b)
     json_member_int(o, "skills", (int64_t)a->n_skills);
     json_member_int(o, "revision", a->revision);
     json_member_text(o, "state", agent_state_name(b->state));
+    json_member_str(o, "state_reason", b->state_reason);
     json_member_bool(o, "paused", b->is_paused);
     json_close(o, '}');
 }

@@ -4,6 +4,7 @@
  * same. */
 #include "speak/internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,6 +30,18 @@ static double rounded(double v)
     return (double)(int64_t)(v * 1e6 + (v < 0 ? -0.5 : 0.5)) / 1e6;
 }
 
+/* Null while the card's level is not known, and where a number counts. */
+static void put_cutoffs(struct json_out *o, const struct candidate *c)
+{
+    bool is_known = isfinite(c->floor);
+
+    json_key(o, STR("floor"));
+    if (is_known)
+        json_put_real(o, rounded((double)c->floor));
+    else
+        json_put_null(o);
+}
+
 static void put_candidate(struct json_out *o, const struct candidate *c,
                           enum speak_length length)
 {
@@ -42,12 +55,17 @@ static void put_candidate(struct json_out *o, const struct candidate *c,
     put_float(o, "keyword", c->signals.keyword);
     put_float(o, "recency", c->signals.recency);
     json_member_str(o, "best_skill_id", c->skill);
+    put_cutoffs(o, c);
     if (is_whole) {
         put_float(o, "cosine", c->signals.cosine);
         put_float(o, "text", c->signals.text);
         put_float(o, "learned", c->signals.learned);
         put_float(o, "discount", c->signals.discount);
         json_member_str(o, "matched_keyword", c->keyword);
+        put_float(o, "level_mid", c->level.mid);
+        put_float(o, "level_high", c->level.high);
+        json_member_bool(o, "trusted", c->is_trusted);
+        json_member_bool(o, "taught", c->is_taught);
     }
     json_close(o, '}');
 }
@@ -87,14 +105,15 @@ static void put_answer(struct json_out *o, const struct decision *d,
 
     json_member_str(o, "id", str_of(d->id.text));
     json_member_text(o, "layer", layer_name(d->layer));
-    json_member_text(o, "agent", d->agent);
+    json_member_str(o, "agent", d->agent);
     json_member_str(o, "skill", d->skill);
     json_key(o, STR("score"));
     if (has_score)
         json_put_real(o, is_whole ? d->score : rounded(d->score));
     else
         json_put_null(o);
-    json_member_real(o, "threshold", d->threshold);
+    json_member_real(o, "threshold",
+                     is_whole ? d->threshold : rounded(d->threshold));
     json_key(o, STR("margin"));
     if (d->layer == LAYER_SEMANTIC)
         json_put_real(o, is_whole ? d->margin : rounded(d->margin));
@@ -102,6 +121,9 @@ static void put_answer(struct json_out *o, const struct decision *d,
         json_put_null(o);
     if (d->is_explored)
         json_member_bool(o, "explored", true);
+    json_member_str(o, "band", band_name(d->band));
+    json_member_bool(o, "unsure", d->is_unsure);
+    json_member_bool(o, "example", d->is_by_example);
     json_member_text(o, "reason", d->reason);
     put_gate(o, d, length);
 }
@@ -169,7 +191,13 @@ static void put_rules(struct json_out *o, const struct decision *d)
             json_put_str(o, layer_name((enum layer)i));
     json_close(o, ']');
     json_member_str(o, "default_agent", r->default_agent);
+    json_member_bool(o, "auto", r->is_auto);
     json_member_real(o, "threshold", r->threshold);
+    json_member_bool(o, "centred", r->is_centred);
+    json_member_real(o, "alpha", r->alpha);
+    json_member_int(o, "n", r->n);
+    json_member_text(o, "unsure", unsure_policy_name(r->unsure));
+    json_member_bool(o, "seed", r->is_seed);
     json_member_real(o, "text_blend", r->text_blend);
     json_member_real(o, "close_margin", r->close_margin);
     json_member_real(o, "explore", r->explore);
@@ -212,6 +240,7 @@ static void put_vector(struct json_out *o, struct str packed)
 static void put_inputs(struct json_out *o, const struct decision *d)
 {
     json_member_bool(o, "by_agent", d->is_by_agent);
+    json_member_known(o, "decide_us", d->decide_us >= 0, d->decide_us);
     json_member_str(o, "executor", d->executor);
     json_member_raw(o, "source", d->source.n ? d->source : STR("{}"));
     json_member_str(o, "stuck_to", d->stuck_to);

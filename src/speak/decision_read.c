@@ -46,6 +46,10 @@ static struct candidate candidate_in(const struct json *v)
                     .performance = float_in(v, STR("performance")),
                     .keyword = float_in(v, STR("keyword")),
                     .recency = float_in(v, STR("recency"))},
+        .level = {(float)json_real_or(json_get(v, STR("level_mid")), -1),
+                  (float)json_real_or(json_get(v, STR("level_high")), -1)},
+        .is_trusted = bool_in(v, STR("trusted")),
+        .is_taught = bool_in(v, STR("taught")),
         .score = real_in(v, STR("score")),
     };
 }
@@ -87,6 +91,26 @@ static void read_intent(const struct json *v, struct intent_answer *out)
     };
 }
 
+static enum unsure_policy policy_in(const struct json *r)
+{
+    struct str name = text_in(r, STR("unsure"));
+
+    for (int i = UNSURE_AUTO; i <= UNSURE_REFUSE; i++)
+        if (str_eq(unsure_policy_name((enum unsure_policy)i), name))
+            return (enum unsure_policy)i;
+    return UNSURE_AUTO;
+}
+
+static enum band band_in(const struct json *v)
+{
+    struct str name = text_in(v, STR("band"));
+
+    for (int i = BAND_NOT_ASKED; i <= BAND_OUT_OF_SCOPE; i++)
+        if (str_eq(band_name((enum band)i), name))
+            return (enum band)i;
+    return BAND_NOT_ASKED;
+}
+
 static void read_rules(const struct json *v, struct decision *out)
 {
     const struct json *w = json_get(v, STR("weights"));
@@ -98,7 +122,13 @@ static void read_rules(const struct json *v, struct decision *out)
         real_in(w, STR("keyword")), real_in(w, STR("recency"))};
     out->rules = (struct decision_rules){
         .default_agent = text_in(r, STR("default_agent")),
+        .is_auto = bool_in(r, STR("auto")),
         .threshold = real_in(r, STR("threshold")),
+        .is_centred = bool_in(r, STR("centred")),
+        .alpha = real_in(r, STR("alpha")),
+        .n = int_in(r, STR("n"), 0),
+        .unsure = policy_in(r),
+        .is_seed = bool_in(r, STR("seed")),
         .text_blend = real_in(r, STR("text_blend")),
         .close_margin = real_in(r, STR("close_margin")),
         .explore = real_in(r, STR("explore")),
@@ -191,9 +221,14 @@ enum err speak_decision_read(struct arena *a, const struct json *v,
         .margin = real_in(v, STR("margin")),
         .threshold = real_in(v, STR("threshold")),
         .is_explored = bool_in(v, STR("explored")),
+        .band = band_in(v),
+        .is_unsure = bool_in(v, STR("unsure")),
+        .is_by_example = bool_in(v, STR("example")),
+        .decide_us = int_in(v, STR("decide_us"), -1),
         .type = int_in(v, STR("type"), 0),
     };
-    if (!out->layer || !out->agent.n || !json_get(v, STR("rules")))
+    if (!out->layer || (!out->agent.n && out->layer != LAYER_NONE) ||
+        !json_get(v, STR("rules")))
         return ERR_BAD_REQUEST;
     read_intent(json_get(v, STR("intent")), &out->intent);
     read_rules(v, out);

@@ -167,12 +167,42 @@ static enum err check_together(struct msg *m, const struct said *said)
     return OK;
 }
 
+/* The two slips of those who name an agent for the first time: its name where
+ * the object belongs, and "to". Anything else keeps its words. */
+static void suggest_executor(struct msg *m, struct str body)
+{
+    static const struct str keys[] = {STR("executor"), STR("to")};
+    struct str found[2] = {{NULL, 0}, {NULL, 0}}, name = STR("NAME");
+    bool is_string, is_to;
+
+    if (json_scan(body, keys, 2, found, NULL) != OK)
+        return;
+    is_string = found[0].n && found[0].p[0] == '"' &&
+                str_starts(str_of(m->why.text), STR("executor must be"));
+    is_to = found[1].n &&
+            str_starts(str_of(m->why.text), STR("there is no field \"to\""));
+    if (!is_string && !is_to)
+        return;
+    if (field_string(&m->arena, "", &executor_fields[0],
+                     found[is_string ? 0 : 1], &name, &m->why))
+        name = STR("NAME");
+    why_err(&m->why, ERR_BAD_REQUEST,
+            is_string ? "executor must be an object: write \"executor\": "
+                        "{\"name\": \"%.*s\"}"
+                      : "there is no field \"to\"; to name an agent, give "
+                        "executor.name: \"executor\": {\"name\": \"%.*s\"}",
+            STR_ARG(name));
+    str_tame(m->why.text, strlen(m->why.text));
+}
+
 enum err speak_message(struct msg *m, struct str body, struct str key_header,
                        struct buf *meaning)
 {
     struct said said = {.wait_ms = SPEAK_WAIT_MS};
     enum err e = fields_read(&m->arena, body, &message, &said, &m->why);
 
+    if (e == ERR_BAD_REQUEST)
+        suggest_executor(m, body);
     if (!e)
         e = check_together(m, &said);
     if (e)

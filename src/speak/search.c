@@ -274,9 +274,11 @@ static void put_hit(struct json_out *o, const struct speak_hit *hit,
 {
     const struct agent *a = hit->agent;
     const struct index_match *best = hit->n_matches ? &hit->matches[0] : NULL;
-    struct str best_id =
-        best && best->skill < a->n_skills ? a->skills[best->skill].id : STR("");
+    struct str best_id = STR("");
 
+    for (size_t i = hit->n_matches; i-- > 0;)
+        if (hit->matches[i].skill < a->n_skills)
+            best_id = a->skills[hit->matches[i].skill].id;
     json_open(o, '{');
     json_member_text(o, "name", a->name);
     json_member_text(o, "description", a->description);

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "index/index.h"
+#include "model/advice.h"
 #include "model/caller.h"
 #include "model/card.h"
 #include "model/envelope.h"
@@ -187,6 +188,7 @@ struct speak_word {
     struct str agent;     /* that it should have gone to; empty: not said */
     enum verdict verdict; /* of feedback: positive or negative */
     struct str comment;
+    bool sends; /* of an override: the refused message goes to that agent now */
 };
 
 MUST_USE enum err speak_override(struct arena *a, struct str body,
@@ -222,6 +224,14 @@ MUST_USE enum err speak_decided(struct arena *a, struct str body,
  * said, so that nobody loses everything by a name that came out empty. */
 MUST_USE enum err speak_learning_reset(struct arena *a, struct str body,
                                        struct str *agent, struct why *why);
+
+/* Verdicts to be voided: {"user":"bob"} or {"owner":"mallory"}. */
+struct speak_void {
+    struct str name; /* PRINCIPAL_NAME_MAX bytes at most */
+    bool is_owner;
+};
+MUST_USE enum err speak_learning_void(struct arena *a, struct str body,
+                                      struct speak_void *out, struct why *why);
 
 /* Money in: POST /api/ledger/topup, refund, payout. */
 
@@ -404,6 +414,8 @@ struct speak_agent {
     enum card_view view;
     enum agent_state state;
     bool is_embedded, is_paused;
+    struct str state_reason;        /* empty: null */
+    const struct advice *advice;    /* its warnings; NULL: not told */
     bool says_changed, has_changed; /* of who has just registered it */
 };
 
@@ -415,6 +427,7 @@ struct speak_brief {
     const struct agent *agent;
     struct str description; /* the beginning of its own */
     enum agent_state state;
+    struct str state_reason; /* empty: null */
     bool is_paused;
 };
 

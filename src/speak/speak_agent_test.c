@@ -89,7 +89,8 @@ TEST(in_a_few_words_it_has_no_card)
               "{\"name\":\"engineer\",\"title\":null,\"description\":"
               "\"Builds\",\"visibility\":\"shared\",\"creator_id\":\"anna\","
               "\"org\":\"acme\",\"kind\":\"managed\",\"skills\":1,"
-              "\"revision\":3,\"state\":\"SLOW\",\"paused\":false}");
+              "\"revision\":3,\"state\":\"SLOW\",\"state_reason\":null,"
+              "\"paused\":false}");
     buf_fini(&out);
 }
 

@@ -209,7 +209,7 @@ TEST(an_answer_has_the_shape_of_seed_000)
     buf_fini(&out);
 }
 
-TEST(who_is_found_by_itself_has_no_best_skill)
+TEST(the_best_skill_is_named_where_the_agent_itself_matched_better)
 {
     struct speak_hit hit = {.agent = &engineer,
                             .score = 0.5,
@@ -218,9 +218,12 @@ TEST(who_is_found_by_itself_has_no_best_skill)
     struct speak_hits h = {.list = &hit, .n = 1};
 
     told(&h);
-    CHECK(memmem(out.p, out.n, "\"best_skill_id\":null", 20));
+    CHECK(memmem(out.p, out.n, "\"best_skill_id\":\"build\"", 23));
     CHECK(memmem(out.p, out.n, "\"id\":\"build\"", 12));
     CHECK(!memmem(out.p, out.n, "\"id\":\"debug\"", 12));
+    hit.n_matches = 1; /* and none of its skills */
+    told(&h);
+    CHECK(memmem(out.p, out.n, "\"best_skill_id\":null", 20));
     buf_fini(&out);
 }
 

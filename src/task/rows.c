@@ -222,6 +222,8 @@ static void put_data(struct buf *out, const struct task *t, const struct msg *m,
     if (m && m->choice.id.text[0]) {
         json_member_some(&o, "layer", layer_name(m->choice.layer));
         json_member_some(&o, "decision_id", str_of(m->choice.id.text));
+        if (m->choice.is_unsure)
+            json_member_bool(&o, "unsure", true);
     }
     json_member_int(&o, "turn", t->turn > 0 ? t->turn : 0);
     if (r) {

@@ -92,6 +92,25 @@ class FullDisk(unittest.TestCase):
             return metric(server, "signalbox_results_waiting") > 0
         eventually(is_starving, "a result without space for it")
 
+    def test_a_message_that_no_agent_gets_is_refused_as_ever(self):
+        def refuse(server):
+            got = server.call("POST", "/api/messages", {"text": "zzz"})
+            self.assertEqual(got.status, 422, got)
+            return got.json()["error"]["details"]["decision_id"]
+        sent = {}
+        with Phoenix(*QUIET, "--set", "routing.threshold=1", agents=AGENTS,
+                     before=self.disk.inside,
+                     data=os.path.join(self.disk.path, "data")) as phoenix:
+            server = phoenix.server
+            self.assertIsNotNone(refuse(server))
+            self.disk.fill()
+            self.refuse(server, sent)
+            # Fewer than a user may leave in an hour: it is the disk.
+            self.assertIn(None, [refuse(server) for _ in range(50)])
+            self.disk.free()
+            eventually(lambda: refuse(server), "a record of a refusal")
+            phoenix.all_over()
+
     def test_new_work_is_refused_and_all_else_goes_on(self):
         sent = {}
         with Phoenix(*QUIET, agents=AGENTS, before=self.disk.inside,

@@ -53,6 +53,12 @@ for line in sys.stdin:
 '''
 
 
+# Tools for people, as a newcomer might configure them.
+PRINTS = "import sys; sys.stdin.readline(); print('Hello!', flush=True); " \
+    "sys.stdin.read()"
+ENDS = "import sys; sys.exit('no prompt was given')"
+
+
 def is_alive(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
@@ -77,6 +83,24 @@ class ProcessTest(unittest.TestCase):
                              conversation_id="c-1").json()
         self.assertEqual(answer["text"], "Good morning to you", answer)
         self.assertNotIn("not as documented", server.said())
+
+    def refused(self, script):
+        """What the admin hears of a program that speaks no dialect."""
+        server = self.server(script)
+        error = server.send("x", to="greeter").json()["error"]
+        self.assertEqual(error["code"], "wrong_dialect", error)
+        self.assertEqual(server.said().count("child_speaks_no_dialect"), 1)
+        return error["message"]
+
+    def test_a_program_that_prints_text_is_told_at_its_first_answer(self):
+        message = self.refused(PRINTS)
+        self.assertIn('does not speak "signalbox"', message)
+        self.assertIn('it answered: "Hello!"', message)
+
+    def test_a_program_that_ends_without_a_word_is_not_tried_again(self):
+        message = self.refused(ENDS)
+        self.assertIn("ended with status 1", message)
+        self.assertNotIn("no prompt", message)
 
     def hang(self, **process):
         """A task in hand; the server, the task and the processes of it."""

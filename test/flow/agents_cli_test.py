@@ -19,8 +19,10 @@ CLIMB = ("\x1b[31m", "\x07", "\u009b", "\u202e")
 
 
 def card(name, **fields):
+    """One that there are no warnings about, as no message is routed to it:
+    those are cards_test's."""
     return {"name": name, "description": f"Does {name}", "url": "echo:",
-            **fields}
+            "routing": {"routable": False}, **fields}
 
 
 class Agents(Client):
@@ -74,15 +76,17 @@ class Register(Agents):
         self.server(agents=[])
         self.put("cards/b.json", card("b"))
         self.put("cards/a.jsonc", raw=b'// ours\n{"name": "a", "description":'
-                                      b' "x", /* all */ }')
+                                      b' "x", "routing": {"routable": false},'
+                                      b' /* all */ }')
         self.put("cards/c.txt", card("c"))
         self.put("list.json", card("d"), card("e"))
-        self.put("lines.jsonl", raw=b'{"name":"f","description":"x"}\n\n'
-                                    b'{"name":"g","description":"x"}\n')
+        def raw(name):
+            return json.dumps(card(name)).encode()
+
+        self.put("lines.jsonl", raw=raw("f") + b"\n\n" + raw("g") + b"\n")
         self.assertEqual(
             self.register("cards", "list.json", "lines.jsonl", "-",
-                          stdin=b'{"name":"h","description":"x"}\n'
-                                b'{"name":"i","description":"x"}'),
+                          stdin=raw("h") + b"\n" + raw("i")),
             "".join(f"registered  {n}\n" for n in "abdefghi"))
         self.assertEqual(self.names(), list("abdefghi"))
 
@@ -102,7 +106,7 @@ class Register(Agents):
         self.assertNotIn("line", missing)
 
     BAD = b"""[
-  { "name": "good", "description": "is taken" },
+  { "name": "good", "description": "is taken", "routing": { "routable": false } },
   { "name": "bad name", "descripton": "x",
     "skills": [ { "id": "s", "name": 5,
                   "pricing": { "amount_micros": -1 } },
@@ -300,7 +304,8 @@ class Look(Agents):
         self.assertEqual(self.lines("agents", "show", "engineer")[0]["url"],
                          "echo:")
         long = ["word%03d-" % i + "x" * 50 for i in range(128)]
-        self.put("long.json", card("long", routing={"keywords": long}))
+        self.put("long.json", card("long", routing={
+            "keywords": long}, skills=[{"id": "s", "name": "S"}]))
         self.register("long.json")
         self.assertIn("keywords      word000-xxx", out := self.good(
             "agents", "show", "long"))

@@ -488,7 +488,10 @@ class Doctor(Cli):
         self.assertEqual(agents("[]"), "none in the configuration")
         self.assertEqual(
             agents('[{"id":"a","skills":[{"id":"s","name":"S"}]},'
-                   '{"id":"b"}]'), "2 with 1 skill in the configuration")
+                   '{"id":"b","routing":{"routable":false}}]'),
+            "2 with 1 skill in the configuration")
+        self.assertIn("1 of 1 in the configuration may not work: b: the card "
+                      "has neither", agents('[{"id":"b"}]'))
 
     def test_what_agents_may_reach(self):
         def outgoing(*sets):

@@ -8,11 +8,12 @@ import os
 import re
 import shutil
 import sqlite3
+import subprocess
 import tempfile
 import unittest
 
 from client import NOT_ALLOWED, REFUSED, USAGE, Client
-from signalbox import Server
+from signalbox import BINARY, Server, clean_environment, eventually
 
 AGENTS = [
     {"id": "engineer", "url": "echo:", "visibility": "public",
@@ -26,14 +27,16 @@ AGENTS = [
 ]
 CODE = "find the bug in this program, it crashes with a segmentation fault"
 LETTER = "write a letter to the marketing people about our articles"
+SURE = "builds and repairs software, programs"
 PULLED = "write software that builds"
 NOTHING = "=zebra \"quagga\", okapi"
 TABLES = ("summary", "agents", "types", "gaps", "signals", "keywords")
 LAYERS = ("explicit", "prefix", "sticky", "binding", "intent", "semantic",
-          "default")
-CLOSE = 0.05
+          "default", "none")
+SIGNALS = ("semantic", "performance", "keyword", "recency")
+CLOSE, THRESHOLD = 0.05, 0.3
 CONFIG = {"agents": {"list": AGENTS, "default": "helper"},
-          "routing": {"closeMargin": CLOSE}}
+          "routing": {"closeMargin": CLOSE, "threshold": THRESHOLD}}
 # Windows are over at once, and nobody but us asks for a run.
 QUICK = ("--set", "learning.followUpMs=0", "--set", "learning.everyMs=0")
 
@@ -79,9 +82,13 @@ def grouped(ds, key):
     return sorted(groups.items(), key=lambda g: (-len(g[1]), g[0]))
 
 
-def first_without(d, signal):
-    return min(d["candidates"], key=lambda c: (
-        -(c["score"] - d["weights"][signal] * c[signal]), c["agent"]))["agent"]
+def agent_without(d, signal):
+    """Who gets it where that signal counts for nothing."""
+    def score(c):
+        return sum(d["weights"][s] * c[s] for s in SIGNALS if s != signal)
+    best = min(d["candidates"], key=lambda c: (-score(c), c["agent"]))
+    return (best["agent"] if score(best) >= THRESHOLD
+            else d["rules"]["default_agent"])
 
 
 def expected_summary(ds):
@@ -117,6 +124,7 @@ def expected_gaps(ds):
         rows.append({
             "type": number or None, "decisions": len(group),
             "to_default": sum(d["layer"] == "default" for d in group),
+            "refused": sum(d["layer"] == "none" for d in group),
             "best_score": mean(b["score"] for b in bests),
             "nearest_agent": max(bests, key=lambda b: b["score"])["agent"],
             "samples": list(dict.fromkeys(d["text"] for d in group))[:5]})
@@ -125,10 +133,9 @@ def expected_gaps(ds):
 
 def expected_signals(ds):
     rows = []
-    for signal in ("semantic", "performance", "keyword", "recency"):
+    for signal in SIGNALS:
         asked = [d for d in ds if d["layer"] == "semantic"]
-        changed = [d for d in asked if first_without(d, signal)
-                   != d["candidates"][0]["agent"]]
+        changed = [d for d in asked if agent_without(d, signal) != d["agent"]]
         rows.append({"signal": signal, "decisions": len(asked),
                      "would_differ": len(changed),
                      "helped": sum(map(is_right, changed)),
@@ -149,7 +156,7 @@ def expected_keywords(ds):
             row["fired"] += 1
             if d["agent"] == c["agent"]:
                 row["won"] += 1
-                row["pulled"] += first_without(d, "keyword") != c["agent"]
+                row["pulled"] += agent_without(d, "keyword") != c["agent"]
                 row["right"] += is_right(d)
                 row["wrong"] += is_wrong(d)
     return sorted(rows.values(), key=lambda r: (
@@ -648,6 +655,51 @@ class Changes(unittest.TestCase):
             self.assertEqual(got["items"][-1]["changed"], 101)
 
 
+class Signals(unittest.TestCase):
+    """Without meaning nobody is sure: the table says what replay says."""
+
+    def changed(self, routing):
+        config = {"agents": CONFIG["agents"], "routing": routing}
+        with Server(config=config) as server:
+            eventually(lambda: server.call(
+                "POST", "/api/route", {"text": SURE}).json()["layer"]
+                == "semantic", "the levels of all cards")
+            for _ in range(3):
+                got = server.call("POST", "/api/messages", {"text": SURE})
+                self.assertEqual(got.json()["agent"], "engineer", got)
+            rows = {r["signal"]: r["would_differ"] for r in server.call(
+                "GET", "/api/analytics/signals").json()["items"]}
+            run = subprocess.run(
+                [BINARY, "replay", "--json", "--set",
+                 "routing.weights.semantic=0"], check=True,
+                capture_output=True, text=True,
+                env={**clean_environment(), "SIGNALBOX_URL": server.url,
+                     "SIGNALBOX_TOKEN": server.token})
+            moved = json.loads(run.stdout.splitlines()[-1])["changed"]
+            return rows, moved, server.call(
+                "GET", "/api/analytics/alphas").json()
+
+    def test_by_a_number(self):
+        rows, moved, alphas = self.changed({"threshold": THRESHOLD})
+        self.assertEqual((rows["semantic"], moved), (3, 3))
+        self.assertEqual((rows["keyword"], rows["recency"]), (0, 0))
+        # And alpha did not count for any of them.
+        self.assertEqual({(r["same"], r["changed"]) for r in alphas["items"]},
+                         {(0, 0)})
+
+    def test_at_auto(self):
+        rows, moved, alphas = self.changed({})
+        self.assertEqual((rows["semantic"], moved), (3, 3))
+        self.assertEqual((alphas["auto"], len(alphas["items"])), (True, 12))
+        sure = [r["confident"] for r in alphas["items"]]
+        self.assertEqual(sure, sorted(sure))
+        self.assertEqual(sure[-1], 3)
+        for r in alphas["items"]:
+            self.assertEqual(
+                r["confident"] + r["unsure"] + r["out_of_scope"], 3)
+            self.assertEqual(r["same"] + r["changed"], 3)
+
+
 class Commands(Client):
     def story(self):
         server = self.server(*QUICK, agents=None, config=CONFIG)
@@ -785,6 +837,10 @@ class Commands(Client):
         out = self.good("decisions", "stats", "thresholds").splitlines()
         self.assertEqual(len(out), 1 + 21)
         self.assertRegex(out[-1], r"^1\.00 +0 +6 +5 +0 +5 +0 +1$")
+        out = self.good("decisions", "stats", "alphas").splitlines()
+        self.assertEqual(len(out), 1 + 12)
+        self.assertRegex(out[0], r"^ALPHA +CONFIDENT +UNSURE +OUT OF SCOPE")
+        self.assertRegex(out[1], r"^0\.05 +0 ")
         out = self.good("decisions", "stats", "changes", "--at", "0")
         self.assertRegex(out, r"\ndec_\S+ +0\.\d{3}  helper  \S+ +\S.*=zebra")
         self.assertIn("Nothing would change.", self.good(

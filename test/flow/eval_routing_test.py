@@ -93,8 +93,8 @@ class TheScores(Routing):
         self.assertLess(scores[1] - scores[0], 1.1)
 
     def test_who_is_below_the_threshold_goes_to_the_default_agent(self):
-        for default, layer in (((), "nobody"), (("--default", "desk"),
-                                                "default")):
+        for default, layer in (((), "none"), (("--default", "desk"),
+                                              "default")):
             r = self.result(*OWN, "--set", "routing.threshold=0.9",
                             *default)["routing"]
             self.assertEqual(r["layers"][layer], 558)
@@ -135,6 +135,60 @@ class TheScores(Routing):
                             "--set", "embed.http.url=" + provider.url,
                             "--set", "embed.http.model=m")
         self.assertEqual((r.returncode, r.stdout), (4, ""))
+
+
+BANDS = ("confident_right", "confident_wrong", "unsure", "out_of_scope")
+
+
+class Bands(Routing):
+    def fleet(self, name):
+        return ("--agents", os.path.join(QUALITY, "fleets",
+                                         name + ".agents.jsonl"),
+                os.path.join(QUALITY, "fleets", name + ".queries.jsonl"))
+
+    def test_a_number_is_confident_from_there_on(self):
+        r = self.result(*self.fleet("clinic"), "--set",
+                        "routing.threshold=0.3")["routing"]
+        bands = r["bands"]
+        self.assertEqual(r["threshold"], .3)
+        self.assertEqual((bands["n"], bands["n_out_of_scope"]), (58, 16))
+        self.assertEqual(bands["unsure"], 0)
+        self.assertEqual(sum(bands[key] for key in BANDS), 58)
+        self.assertEqual(bands["confident_right"],
+                         round(58 * r["right_agent"]))
+        self.assertEqual(bands["out_of_scope_detected"],
+                         round(16 * r["out_of_scope_recall"]))
+        self.assertAlmostEqual(bands["confident_share"],
+                               bands["top_1_confident"] / bands["top_1"])
+
+    def test_auto_is_a_word_and_levels_add_up(self):
+        r = self.result(*self.fleet("clinic"))
+        self.assertEqual(r["routing"]["threshold"], "auto")
+        total = r["routing"]["bands"]
+        for key in (*BANDS, "n", "top_1", "unsure_right", "n_out_of_scope"):
+            self.assertEqual(sum(level["bands"][key] for level in r["levels"]),
+                             total[key], key)
+        self.assertEqual(sum(total[key] for key in BANDS), total["n"])
+
+    def test_they_are_said_in_words_and_query_by_query(self):
+        seen = self.run_it(*self.fleet("clinic"), "--set",
+                           "routing.threshold=0.3").stdout
+        for word in ("confident", "unsure", "delivered", "detected"):
+            self.assertRegex(seen, rf"\n{word} +[0-9]")
+        self.assertRegex(seen, r"\nBANDS +RIGHT +WRONG +UNSURE")
+        result, lines = self.out(*self.fleet("clinic"), "--set",
+                                 "routing.threshold=0.3")
+        confident = [row for row in lines if row["band"] == "confident"]
+        bands = result["routing"]["bands"]
+        self.assertEqual(
+            len(confident), bands["confident_right"]
+            + bands["confident_wrong"] + bands["n_out_of_scope"]
+            - bands["out_of_scope_detected"])
+
+    def test_other_modes_have_none(self):
+        r = self.result(*self.fleet("clinic"), "--mode", "text")
+        self.assertIsNone(r["routing"])
+        self.assertNotIn("bands", r["levels"][0])
 
 
 class Learning(Routing):
@@ -184,11 +238,29 @@ class Hostile(Routing):
         self.assertIn("HOSTILE CARDS", self.run_it(
             *OWN, "--capture", "stuffed", "--limit", "20").stdout)
 
+    def questions(self, relation, *more):
+        return self.result(*OWN, "--capture", "questions", "--relation",
+                           relation, *more)["routing"]["capture"]
+
+    def test_cards_made_of_questions_win_little(self):
+        for relation in ("platform", "rated"):
+            for raid in self.questions(relation)[1:12]:
+                self.assertLessEqual(raid["captured"], .05, raid)
+        for raid in self.questions("strangers")[1:]:
+            owners = raid["owners"]
+            share = owners / (owners + len(rows(OWN[1])))
+            self.assertLessEqual(raid["captured"], share + .02, raid)
+
+    def test_without_protection_they_win_much(self):
+        raids = self.questions("platform", "--set", "routing.preset=seed")
+        self.assertGreater(max(r["captured"] for r in raids), .3)
+
 
 class Calibrate(Routing):
     def test_its_figures_are_those_of_eval(self):
-        r = self.result(*OWN, command="calibrate")
-        for part, more in (("now", ()), (None, (
+        fixed = ("--set", "routing.threshold=0.3")
+        r = self.result(*OWN, *fixed, command="calibrate")
+        for part, more in (("now", fixed), (None, (
                 "--set", f"routing.threshold={r['threshold']}"))):
             e = self.result(*OWN, *more)["routing"]
             if part:
@@ -204,6 +276,23 @@ class Calibrate(Routing):
         self.assertLessEqual(r["least"], r["threshold"] + .001)
         self.assertGreaterEqual(r["most"], r["threshold"] - .001)
         self.assertEqual(r["weights"]["semantic"], .6)
+
+    def test_auto_is_shown_beside_the_number(self):
+        e = self.result(*OWN)["routing"]["bands"]
+        for more, now in (((), "auto"),
+                          (("--set", "routing.threshold=0.3"), .3)):
+            r = self.result(*OWN, *more, command="calibrate")
+            self.assertEqual(r["now"]["threshold"], now)
+            self.assertEqual(r["auto"]["threshold"], "auto")
+            self.assertAlmostEqual(r["auto"]["right_agent"],
+                                   e["confident_right"] / e["n"])
+            self.assertAlmostEqual(r["auto"]["unsure"], e["unsure"] / e["n"])
+            self.assertAlmostEqual(r["auto"]["out_of_scope_recall"],
+                                   e["detected_share"])
+            text = self.run_it(*OWN, *more, command="calibrate").stdout
+            self.assertRegex(text, "\nnow, at auto " if now == "auto"
+                             else r"\nnow, at 0\.3 .*\n(.*\n)?at auto ")
+            self.assertIn('The default is "auto"', text)
 
     def test_weights_and_what_to_put_into_the_configuration(self):
         text = self.run_it(*OWN, "--weights", "--folds", "2", "--limit", "200",

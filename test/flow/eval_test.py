@@ -467,6 +467,9 @@ class Search(WithProvider):
         self.assertEqual((plain["mode"], named["mode"]), ("routing",) * 2)
         self.assertEqual(rows, again)
         self.assertNotEqual(rows, searched)
+        # This provider knows a few letters and none of the reference texts.
+        self.assertIn("every choice is unsure", plain["warnings"][0])
+        self.assertEqual(rows[0]["band"], "unsure")
         for mode, words in (("routing", "routing, as messages are routed"),
                             ("semantic", "semantic, as agent.search")):
             shown = self.run_it(*args, "--mode", mode).stdout.splitlines()

@@ -265,7 +265,8 @@ class Lists(unittest.TestCase):
                 "name": "cook", "title": None, "description": "ä" * 100,
                 "visibility": "shared", "creator_id": "anna", "org": "acme",
                 "kind": "managed", "skills": 2, "revision": 1,
-                "state": "IDLE", "paused": False}], "next_cursor": None})
+                "state": "IDLE", "state_reason": None, "paused": False}],
+                "next_cursor": None})
             whole = server.call("GET", "/api/agents?brief=false").json()
             self.assertIn("embedded", whole["items"][0])
             self.assertEqual(error_code(server.call(

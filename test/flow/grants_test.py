@@ -122,7 +122,7 @@ class Grants(unittest.TestCase):
                 "POST", "/api/grants", {"agent": "four", "user": "otto"},
                 token=token), (403, "not_allowed"))
             answers = [told(self.server.call(
-                "DELETE", "/api/grants/" + identity, token=token))
+                "DELETE", "/api/grants/" + identity, token=token), identity)
                 for identity in (made["id"], NO_GRANT, "nonsense")]
             self.assertEqual(answers[0][0], 404)
             self.assertEqual(answers, answers[:1] * 3)

@@ -141,7 +141,8 @@ class Apart(Shared):
 
 
 class Refusals(Shared):
-    config = {"http": {"maxBodyBytes": 8 * MIB}}
+    config = {"http": {"maxBodyBytes": 8 * MIB},
+              "routing": {"threshold": 0.3}}
 
     def post(self, body):
         return self.server.call("POST", "/api/messages", body)

@@ -129,7 +129,8 @@ class Delegation(Case):
             with ToolModel(think) as model, serve(model) as server, \
                     Worker(server, "one", "1", lambda: both.wait(60)), \
                     Worker(server, "two", "2", lambda: both.wait(60)):
-                self.assertEqual(ask(server, "both")["text"], "1a and 2b")
+                done = ask(server, "both", executor={"name": "boss"})
+                self.assertEqual(done["text"], "1a and 2b")
                 self.agree(model)
 
     def test_async_goes_on_at_once(self):

@@ -34,7 +34,7 @@ class Route(Client):
         return decision["agent"], decision["layer"]
 
     def test_meaning_decides_and_the_table_says_why(self):
-        self.fleet()
+        self.fleet(routing={"threshold": 0.3})
         out = self.good("route", "why does my program crash?")
         self.assertRegex(out, r"^code\n  layer +semantic: it has the best")
         self.assertRegex(out, r"\n> 1  code +debug +0\.\d{3}  [#.]{5} \.\d{3}")
@@ -45,6 +45,22 @@ class Route(Client):
         self.assertIn("     and 1 more\n", out)
         self.assertIn("score = 0.6 x semantic + 0.2 x performance", out)
         self.assertEqual(self.lines("tasks"), [])
+
+    def test_a_confident_choice_is_shown_with_its_floor(self):
+        self.fleet()
+        out = self.good("route", "why does my program crash?")
+        self.assertRegex(out, r"\n  band +confident: clearly for this agent\n")
+        self.assertRegex(out, r"\n  semantic +0\.\d{3}, and 0\.\d{3} is sure "
+                              r"\(one of 2 agents\)\n  score +0\.\d{3}\n")
+        self.assertRegex(out, r"SCORE  SEMANTIC +FLOOR  PERFORMANCE")
+        self.assertRegex(out, r"\n> 1  code +debug +0\.\d{3}  [#.]{5} \.\d{3}"
+                              r"  \.\d{3} ")
+        self.assertNotIn("enough", out)
+
+    def test_one_agent_alone_is_called_that(self):
+        self.server(agents=[CODE])
+        self.assertIn("is sure (the only agent)\n",
+                      self.good("route", "why does my program crash?"))
 
     def test_where_it_came_from_decides(self):
         self.fleet()
@@ -59,7 +75,7 @@ class Route(Client):
         self.assertEqual(self.routed("/writer x"), ("writer", "prefix"))
 
     def test_nobody_is_said_with_who_came_nearest(self):
-        self.fleet()
+        self.fleet(routing={"threshold": 0.3})
         status, out, err = self.run_it("route", "qwertz uiop")
         self.assertEqual(status, REFUSED)
         self.assertIn("AGENT", out)
@@ -69,10 +85,24 @@ class Route(Client):
                                     "--json"))["error"]
         self.assertEqual(error["code"], "no_route")
         self.assertGreater(len(error["details"]["candidates"]), 0)
+        self.assertEqual((error["details"]["band"],
+                          error["details"]["threshold"]),
+                         ("out_of_scope", 0.3))
+
+    def test_a_refusal_by_floors_names_its_band_and_no_threshold(self):
+        self.fleet(routing={"unsure": "refuse"})
+        text = "what is the capital of France?"
+        error = json.loads(self.bad(REFUSED, "route", text,
+                                    "--json"))["error"]
+        self.assertIn(error["details"]["band"], ("unsure", "out_of_scope"))
+        self.assertIsNone(error["details"]["threshold"])
+        _, out, _ = self.run_it("route", text)
+        self.assertIn("FLOOR", out)
+        self.assertNotIn("not enough", out)
 
     def test_a_default_gets_the_rest(self):
         agents = [CODE, dict(WRITER, default=True), OPS]
-        self.fleet(agents={"list": agents})
+        self.fleet(agents={"list": agents}, routing={"threshold": 0.3})
         self.assertEqual(self.routed("qwertz uiop"), ("writer", "default"))
 
     def test_wrong_use(self):

@@ -186,7 +186,7 @@ class NoRoute(Shared):
             self.assertEqual(error["details"]["considered"], 3)
         self.assertEqual(metric(self.server, "signalbox_no_route_total"),
                          before + 1)
-        self.assertEqual(self.listed(), [])
+        self.assertEqual([d["layer"] for d in self.listed()], ["none"])
         self.assertEqual(self.good(self.get("/api/tasks"))["items"], [])
 
 
@@ -203,7 +203,7 @@ class Away(Shared):
                              [])
         self.refused(self.post("/api/messages", "/cook bread"), 503,
                      "agent_offline")
-        self.assertEqual(self.listed(), [])
+        self.assertEqual([d["layer"] for d in self.listed()], ["none"])
         self.assertEqual(self.good(self.get("/api/tasks"))["items"], [])
 
 
@@ -301,9 +301,15 @@ class Decisions(Shared):
             return [float(line.split()[1]) for line in lines if line.startswith(
                 'signalbox_decisions_total{layer="semantic"}')]
         before = semantic()
-        self.send(BUG)
+        timed = metric(self.server, "signalbox_decide_seconds_count")
+        sent = self.send(BUG)
         self.route(BUG)
         self.assertEqual(semantic(), [before[0] + 1])
+        # A look is not counted; a decision says how long it took.
+        self.assertEqual(metric(self.server, "signalbox_decide_seconds_count"),
+                         timed + 1)
+        d = self.good(self.get(f"/api/decisions/{sent['decision']['id']}"))
+        self.assertGreaterEqual(d["decide_us"], 0)
         self.assertEqual(metric(self.server, "signalbox_routing_waiting"), 0)
 
 
@@ -325,8 +331,16 @@ class Models(unittest.TestCase):
     def by_words(self, server, text):
         got = self.route(server, text)
         self.assertEqual(got["agent"], "cook")
-        self.assertTrue(got["note"])
+        self.assertRegex(got["note"], r'^the embedding provider "tiny" .*; '
+                         r'words were compared$')
         self.assertIsNone(got["vector"])
+        # Words and keywords carry the score, and the record says so.
+        self.assertEqual(got["weights"], {
+            "semantic": .375, "performance": .2, "keyword": .375,
+            "recency": .05})
+        best = got["candidates"][0]
+        self.assertAlmostEqual(best["score"], sum(
+            weight * best[name] for name, weight in got["weights"].items()))
 
     def test_a_model_that_is_out_of_order_leaves_the_words(self):
         with Provider() as provider:
@@ -372,20 +386,91 @@ class Models(unittest.TestCase):
                       "agents": {"list": AGENTS}}
             provider.gate.clear()
             self.addCleanup(provider.gate.set)
+            late = ('the embedding provider "tiny" did not answer in time; '
+                    'words were compared')
             with Server(config=config) as server:
                 got = server.call("POST", "/api/messages", {"text": BREAD})
                 self.assertEqual(got.status, 200, got)
                 self.assertEqual(got.json()["agent"], "cook")
                 got = server.call("POST", "/api/route", {"text": BREAD})
-                self.assertEqual(got.json()["note"], "the model took too long")
+                self.assertEqual(got.json()["note"], late)
                 got = server.call("POST", "/api/messages", {"text": "zzz"})
                 self.assertEqual(got.status, 422, got)
                 error = got.json()["error"]
-                self.assertEqual(error["details"]["note"],
-                                 "the model took too long")
-                self.assertIn("the model took too long", error["message"])
+                self.assertEqual(error["details"]["note"], late)
+                self.assertIn(late, error["message"])
                 self.assertEqual(metric(server, "signalbox_routing_waiting"),
                                  0)
+
+
+class SeedProvider(Provider):
+    """Vectors that lie as seed 001's table has them."""
+    TEXT = "build me a Laravel model with a factory and migration"
+    COSINES = {"engineer": .362, "researcher": .289, "writer": .241,
+               "operator": .198}
+
+    def data(self, texts):
+        def vector(text):
+            if text == self.TEXT:
+                return [1, 0, 0]
+            for name, cosine in self.COSINES.items():
+                if name in text:
+                    return [cosine, (1 - cosine ** 2) ** .5, 0]
+            return [0, 0, 1]
+        return [{"object": "embedding", "index": i, "embedding": vector(text)}
+                for i, text in enumerate(texts)]
+
+
+class SeedTable(unittest.TestCase):
+    """.467/.273/.245/.219, and nothing but the cosine in `semantic`."""
+
+    def table(self, **routing):
+        agents = [{"id": name, "url": "echo:",
+                   "description": "builds a model"}
+                  for name in SeedProvider.COSINES]
+        agents[0]["routing"] = {"keywords": ["laravel"]}
+        with SeedProvider() as provider:
+            config = {"outgoing": {"allow": ["127.0.0.0/8"]},
+                      "routing": routing, "agents": {"list": agents},
+                      "embed": {"kind": "http", "http": {
+                          "url": provider.url, "model": "tiny"}}}
+            with Server(config=config) as server:
+                def route():
+                    return server.call("POST", "/api/route",
+                                       {"text": SeedProvider.TEXT}).json()
+
+                def compared():
+                    got = route()
+                    return got.get("vector") and all(
+                        c["cosine"] >= 0 for c in got["candidates"])
+                eventually(compared, "the vectors of all")
+                return route()
+
+    def check(self, got):
+        self.assertEqual(got["agent"], "engineer")
+        self.assertEqual(
+            [(c["agent"], round(c["semantic"], 3), c["keyword"],
+              c["performance"], c["recency"], round(c["score"], 3))
+             for c in got["candidates"]],
+            [("engineer", .362, 1, .5, 0, .467),
+             ("researcher", .289, 0, .5, 0, .273),
+             ("writer", .241, 0, .5, 0, .245),
+             ("operator", .198, 0, .5, 0, .219)])
+
+    def test_by_default_with_a_provider(self):
+        got = self.table()
+        self.check(got)
+        self.assertTrue(got["rules"]["auto"])
+
+    def test_with_the_preset(self):
+        got = self.table(preset="seed")
+        self.check(got)
+        self.assertEqual((got["rules"]["auto"], got["rules"]["threshold"],
+                          got["threshold"]), (False, .3, .3))
+
+    def test_the_control_blends_words_in_where_it_is_set(self):
+        got = self.table(textBlend=.25)
+        self.assertAlmostEqual(got["candidates"][0]["semantic"], .75 * .362, 2)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,13 @@ static void good_rows(struct kept *k)
     judge(s, "bob", 2, VERDICT_NEGATIVE);
     correct(s, "ann", "cy", "org:acme", 3);
     correct(s, "bob", "cy", "user:ann", 100);
+    {
+        struct outcome o = corrected(s, "bob", "ann", "org:acme", 1);
+
+        o.vector = o.model_hash = STR("");
+        o.text_hash = 77;
+        apply(s, &o);
+    }
     write_all(s->l, k);
     stage_free(s);
 }

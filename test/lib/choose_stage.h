@@ -37,6 +37,7 @@ static inline void stage_of(size_t n, const char *const *names)
     CHECK(n <= STAGE_AGENTS);
     *s = (struct stage){.settings = choose_defaults(),
                         .eyes = {.sees_all = true}};
+    s->settings.is_auto = s->settings.is_centred = false;
     s->settings.is_off[LAYER_SEMANTIC] = true;
     map_init(&s->by_name, STAGE_AGENTS, seed);
     for (size_t i = 0; i < n; i++) {

@@ -59,7 +59,11 @@ static inline void some_settings(void)
         s->is_off[l] = once_in(12);
     s->weights = (struct signal_weights){some_part(), some_part(), some_part(),
                                          some_part()};
+    s->is_auto = once_in(2);
+    s->is_centred = s->is_auto && once_in(2);
     s->threshold = some_part();
+    s->alpha = 0.01 + some_part();
+    s->unsure = (enum unsure_policy)by_chance(UNSURE_REFUSE + 1);
     s->text_blend = some_part();
     s->explore = once_in(3) ? some_part() : 0;
     s->close_margin = some_part() / 4;
@@ -111,6 +115,7 @@ static inline void some_signals(void)
 {
     bool has_vector = !once_in(8);
     size_t n = 0;
+    uint64_t taught = by_chance(9 * (stage.all.n + 1));
 
     for (size_t i = 0; i < stage.all.n; i++) {
         struct candidate *c = &stage.candidates[n];
@@ -118,7 +123,14 @@ static inline void some_signals(void)
         /* Whoever looks for somebody does not find itself. */
         if (once_in(9) || str_eq_nocase(stage.list[i].name, stage.eyes.self))
             continue;
-        *c = (struct candidate){.agent = stage.list[i].name};
+        *c = (struct candidate){.agent = stage.list[i].name,
+                                .level = {-1, -1},
+                                .is_trusted = once_in(2),
+                                .is_taught = i == taught};
+        if (!once_in(9)) {
+            c->level.mid = (float)some_part() / 2;
+            c->level.high = c->level.mid + (float)some_part() / 4;
+        }
         c->skill = once_in(2) ? STR("debug") : STR("");
         c->keyword = once_in(4) ? STR("code") : STR("");
         c->signals = (struct signals){
@@ -234,7 +246,8 @@ static inline enum err make_turn(void)
     return choose_turn(&stage.view, stage.m);
 }
 
-/* OK, and *out is a decision until stage_close; else there is none. */
+/* OK, and *out is a decision until stage_close; else there is none. A refusal
+ * is a decision too, of the layer `none`. */
 static inline enum err make_decision(uint64_t number, struct decision *out)
 {
     bool is_further;
@@ -249,15 +262,30 @@ static inline enum err make_decision(uint64_t number, struct decision *out)
     some_message();
     is_further = once_in(12);
     e = is_further ? make_turn() : make_choice();
-    if (e) {
+    if (e && stage.m->choice.layer != LAYER_NONE) {
         stage_close();
         return e;
     }
+    if (number % 5 == 0)
+        stage.m->call.skill = STR("given");
     snprintf(stage.m->choice.id.text, sizeof(stage.m->choice.id.text),
              "dec_%026llu", (unsigned long long)number);
     choose_decision(&stage.view, stage.m, out);
-    out->turn = is_further ? 2 : 1;
+    out->turn = is_further ? 2 : e ? 0 : 1;
     return OK;
+}
+
+/* What deciding it again says. */
+static inline enum err made_with(const struct decision *d)
+{
+    return d->layer == LAYER_NONE ? ERR_NO_ROUTE : OK;
+}
+
+/* A binding named an agent that is not there. By settings from outside, agents
+ * that these name count as there. */
+static inline bool made_by_missing(const struct decision *d)
+{
+    return d->layer == LAYER_NONE && str_starts(d->reason, STR("the binding"));
 }
 
 /* The same answer, to the last bit. */
@@ -272,6 +300,7 @@ static inline void check_same_answer(const struct decision *a,
     CHECK(memcmp(&a->margin, &b->margin, sizeof(a->margin)) == 0);
     CHECK(memcmp(&a->threshold, &b->threshold, sizeof(a->threshold)) == 0);
     CHECK(str_eq(a->skill, b->skill) && a->is_explored == b->is_explored);
+    CHECK(a->band == b->band && a->is_unsure == b->is_unsure);
     if (!str_eq(a->reason, b->reason))
         T_FAIL("\"%s\" has become \"%s\"",
                arena_strdup(&stage.m->arena, a->reason),

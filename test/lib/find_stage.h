@@ -77,7 +77,8 @@ static inline struct find *find_begin(enum embed_kind kind)
     f->chance = (struct rand_seeded){7};
     f->mono_ms = 1000 * 1000;
     f->e = estage_begin();
-    f->e->s->loop.clock = (struct clock){find_wall, find_mono, f};
+    f->e->s->loop.clock =
+        (struct clock){.wall_ms = find_wall, .mono_ms = find_mono, .ctx = f};
     f->e->opts.kind = kind;
     f->e->opts.max_waiting = 4096;
     f->e->opts.max_waiting_bytes = 16 << 20;

@@ -227,6 +227,15 @@ static inline void house_open_net(struct house *h)
     CHECK(net_listen(h->net, STR("127.0.0.1:0"), false, &why) == OK);
 }
 
+/* There are no levels here: a number counts. */
+static inline struct choose_settings house_choosing(void)
+{
+    struct choose_settings s = choose_defaults();
+
+    s.is_auto = s.is_centred = false;
+    return s;
+}
+
 static inline void house_open(struct house *h)
 {
     struct walk_opts walk = {.loop = &h->loop,
@@ -278,7 +287,7 @@ static inline void house_open(struct house *h)
                                          .registry = h->registry,
                                          .ids = &h->ids,
                                          .seed = {1, 2},
-                                         .settings = {choose_defaults()}});
+                                         .settings = {house_choosing()}});
     CHECK(h->router);
     walk.router = h->router;
     h->walk = walk_new(&walk, &why);

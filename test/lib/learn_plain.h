@@ -21,9 +21,21 @@ struct plain_agent {
 struct plain_pair {
     int agent;
     int64_t type, n;
-    double rate;
+    double rate, weight;
     int64_t outside_n;
-    double outside_rate;
+    double outside_rate, outside_weight;
+};
+
+/* What one scope has seen of a pair. */
+struct plain_view {
+    int agent, scope;
+    int64_t type;
+    struct plain_pair seen;
+};
+
+struct plain_vote {
+    int agent, scope, sign;
+    char voter[80];
 };
 
 struct plain_type {
@@ -34,8 +46,9 @@ struct plain_type {
 
 struct plain_example {
     char key[64];
-    int scope, model, right, wrong;
-    int64_t heard;
+    int scope, model, right, wrong; /* model 2: no vector */
+    int64_t heard, said;
+    uint64_t text_hash;
     uint8_t packed[STAGE_PACKED];
 };
 
@@ -45,7 +58,11 @@ struct plain {
     struct plain_pair pairs[N_AGENTS * MOST];
     struct plain_type types[MOST];
     struct plain_example examples[MOST];
-    size_t n_pairs, n_types, n_examples;
+    struct plain_view views[N_PLAIN_SCOPES * N_AGENTS * MOST];
+    struct plain_vote votes[N_PLAIN_SCOPES * N_AGENTS * LEARN_RATING_VOTES];
+    struct str owners[N_PLAIN_SCOPES][LEARN_SCOPE_OWNERS];
+    size_t n_owners[N_PLAIN_SCOPES];
+    size_t n_pairs, n_types, n_examples, n_views, n_votes;
 };
 
 static inline struct vec_packed open_plain(const uint8_t *packed)
@@ -105,6 +122,11 @@ static inline void plain_drop_pairs(struct plain *p, int agent, int64_t type)
         if (p->pairs[i].agent != agent && p->pairs[i].type != type)
             p->pairs[n++] = p->pairs[i];
     p->n_pairs = n;
+    n = 0;
+    for (size_t i = 0; i < p->n_views; i++)
+        if (p->views[i].agent != agent && p->views[i].type != type)
+            p->views[n++] = p->views[i];
+    p->n_views = n;
 }
 
 static inline void plain_bound_types(struct plain *p)
@@ -148,13 +170,58 @@ static inline int64_t plain_join(struct plain *p, const struct outcome *o,
     return t->id;
 }
 
+static inline struct plain_view *plain_view(struct plain *p, int agent,
+                                            int64_t type, int scope)
+{
+    for (size_t i = 0; i < p->n_views; i++)
+        if (p->views[i].agent == agent && p->views[i].type == type &&
+            p->views[i].scope == scope)
+            return &p->views[i];
+    return NULL;
+}
+
+/* Half of the one before, and less where few owners were met. */
+static inline double plain_weight(struct plain *p, const struct outcome *o,
+                                  int scope, int64_t n_before)
+{
+    double weight = n_before < 30 ? ldexp(1, -(int)n_before) : 0;
+    size_t others = 0, *n = &p->n_owners[scope];
+    bool is_met = false;
+
+    for (size_t i = 0; i < *n; i++) {
+        others += !str_eq(p->owners[scope][i], o->owner);
+        is_met |= str_eq(p->owners[scope][i], o->owner);
+    }
+    if (!is_met && *n < LEARN_SCOPE_OWNERS)
+        p->owners[scope][(*n)++] = o->owner;
+    return o->owner.n ? weight * (double)others / (double)(others + 1) : weight;
+}
+
+static inline void plain_move(const struct plain *p, struct plain_pair *pair,
+                              const struct outcome *o, double factor,
+                              double weight)
+{
+    double value = o->verdict == VERDICT_POSITIVE;
+
+    pair->rate += p->s.rate * factor * (value - pair->rate);
+    pair->weight += weight;
+    pair->n++;
+    if (o->counts == COUNTS_FOR_ALL) {
+        pair->outside_rate += p->s.rate * factor * (value - pair->outside_rate);
+        pair->outside_weight += weight;
+        pair->outside_n++;
+    }
+}
+
 static inline void plain_judge(struct plain *p, const struct outcome *o,
                                int64_t type)
 {
     int agent = agent_of(o->agent);
     struct plain_agent *a = &p->agents[agent];
     struct plain_pair *pair = NULL;
-    double value = o->verdict == VERDICT_POSITIVE;
+    struct plain_view *view;
+    double value = o->verdict == VERDICT_POSITIVE, weight;
+    int scope;
 
     if (!a->is_there)
         *a = (struct plain_agent){.is_there = true, .rate = 0.5};
@@ -172,14 +239,57 @@ static inline void plain_judge(struct plain *p, const struct outcome *o,
             pair = &p->pairs[i];
     if (!pair) {
         pair = &p->pairs[p->n_pairs++];
-        *pair = (struct plain_pair){agent, type, 0, 0.5, 0, 0.5};
+        *pair = (struct plain_pair){
+            .agent = agent, .type = type, .rate = 0.5, .outside_rate = 0.5};
     }
-    pair->rate += p->s.rate * (value - pair->rate);
-    pair->n++;
-    if (o->counts == COUNTS_FOR_ALL) {
-        pair->outside_rate += p->s.rate * (value - pair->outside_rate);
-        pair->outside_n++;
+    scope = among(scopes, N_PLAIN_SCOPES, o->scope);
+    view = plain_view(p, agent, type, scope);
+    if (!view) {
+        view = &p->views[p->n_views++];
+        *view = (struct plain_view){
+            agent, scope, type, {.rate = 0.5, .outside_rate = 0.5}};
     }
+    weight = plain_weight(p, o, scope, view->seen.n);
+    plain_move(p, pair, o, weight, weight);
+    plain_move(p, &view->seen, o, 1, weight);
+}
+
+/* Votes. */
+
+static inline void plain_vote(struct plain *p, int agent, int scope,
+                              const char *voter, int sign)
+{
+    size_t n = 0, first = 0;
+
+    for (size_t i = 0; i < p->n_votes; i++) /* take back the one before */
+        if (p->votes[i].agent != agent || p->votes[i].scope != scope ||
+            strcmp(p->votes[i].voter, voter) != 0)
+            p->votes[n++] = p->votes[i];
+    p->n_votes = n;
+    if (!sign)
+        return;
+    n = 0;
+    for (size_t i = p->n_votes; i-- > 0;)
+        if (p->votes[i].agent == agent && p->votes[i].scope == scope) {
+            n++;
+            first = i;
+        }
+    if (n == LEARN_RATING_VOTES)
+        memmove(&p->votes[first], &p->votes[first + 1],
+                (--p->n_votes - first) * sizeof(p->votes[0]));
+    p->votes[p->n_votes] =
+        (struct plain_vote){.agent = agent, .scope = scope, .sign = sign};
+    snprintf(p->votes[p->n_votes++].voter, 80, "%s", voter);
+}
+
+static inline bool plain_is_rated(const struct plain *p, int scope, int agent)
+{
+    int net = 0;
+
+    for (size_t i = 0; i < p->n_votes; i++)
+        if (p->votes[i].agent == agent && p->votes[i].scope == scope)
+            net += p->votes[i].sign;
+    return net > 0;
 }
 
 static inline void plain_drop_example(struct plain *p, size_t i)
@@ -198,9 +308,56 @@ static inline void plain_take_back(struct plain *p, const struct outcome *o)
     char key[64];
 
     plain_key(o, key);
-    for (size_t i = 0; i < p->n_examples; i++)
-        if (strcmp(p->examples[i].key, key) == 0)
-            plain_drop_example(p, i--);
+    for (size_t i = 0; i < p->n_examples; i++) {
+        const struct plain_example *x = &p->examples[i];
+        int good = agent_of(o->right_agent.n                 ? o->right_agent
+                            : o->verdict == VERDICT_POSITIVE ? o->agent
+                                                             : STR(""));
+        char voter[80];
+
+        if (strcmp(x->key, key) != 0)
+            continue;
+        snprintf(voter, sizeof(voter), "%s %.*s", o->decision_id.text,
+                 STR_ARG(o->by));
+        if (x->right >= 0 && x->right != good && x->right != agent_of(o->agent))
+            plain_vote(p, x->right, x->scope, voter, 0);
+        plain_drop_example(p, i--);
+    }
+}
+
+/* A person's word on who was right, and who was not. */
+static inline void plain_votes(struct plain *p, const struct outcome *o)
+{
+    int agent = agent_of(o->agent), right = agent_of(o->right_agent);
+    int scope = among(scopes, N_PLAIN_SCOPES, o->scope);
+    char voter[80];
+
+    if (o->kind == OUTCOME_VERDICT || !o->by.n || !(o->text.n || o->vector.n))
+        return;
+    snprintf(voter, sizeof(voter), "%s %.*s", o->decision_id.text,
+             STR_ARG(o->by));
+    if (right < 0 && o->verdict == VERDICT_POSITIVE)
+        right = agent;
+    if (right >= 0)
+        plain_vote(p, right, scope, voter, 1);
+    if (o->verdict == VERDICT_NEGATIVE && agent != right)
+        plain_vote(p, agent, scope, voter, -1);
+}
+
+/* Whose a text is by its latest correction; -1: not said. */
+static inline int plain_taught(const struct plain *p, int scope,
+                               uint64_t text_hash)
+{
+    const struct plain_example *latest = NULL;
+
+    for (size_t i = 0; i < p->n_examples; i++) {
+        const struct plain_example *x = &p->examples[i];
+
+        if (text_hash && x->text_hash == text_hash && x->scope == scope &&
+            (!latest || x->said > latest->said))
+            latest = x;
+    }
+    return latest ? latest->right : -1;
 }
 
 static inline void plain_thank(struct plain *p, const struct outcome *o,
@@ -215,11 +372,14 @@ static inline void plain_thank(struct plain *p, const struct outcome *o,
         return;
     for (size_t i = 0; i < p->n_examples; i++) {
         struct plain_example *x = &p->examples[i];
-        struct vec_packed u = open_plain(x->packed);
-        double likeness = vec_packed_dot(&u, v);
+        struct vec_packed u;
+        double likeness;
 
-        if (x->right != who || x->scope != scope || x->model != model ||
-            likeness < best)
+        if (x->right != who || x->scope != scope || x->model != model)
+            continue;
+        u = open_plain(x->packed);
+        likeness = vec_packed_dot(&u, v);
+        if (likeness < best)
             continue;
         if (nearest && likeness == best && strcmp(x->key, nearest->key) > 0)
             continue;
@@ -269,15 +429,17 @@ static inline void plain_bound_examples(struct plain *p, int scope, int model,
         size_t most = 0, which = MOST;
 
         /* Shorter scopes, then shorter models, then their letters: the order
-         * of the keys of shelves. All models are of one length here. */
-        for (scope = 0; scope < N_PLAIN_SCOPES; scope++)
-            for (model = 0; model < 2; model++) {
-                least = plain_least(p, scope, model, -2, &n);
-                if (n > most) {
-                    most = n;
-                    which = least;
-                }
+         * of the keys of shelves. That without vectors has no model. */
+        static const int order[][2] = {{0, 2}, {1, 2}, {0, 0}, {0, 1}, {1, 0},
+                                       {1, 1}, {2, 2}, {2, 0}, {2, 1}};
+
+        for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+            least = plain_least(p, order[i][0], order[i][1], -2, &n);
+            if (n > most) {
+                most = n;
+                which = least;
             }
+        }
         plain_drop_example(p, which);
     }
 }
@@ -295,9 +457,12 @@ static inline void plain_keep(struct plain *p, const struct outcome *o,
         .right = agent_of(o->right_agent),
         .wrong = agent_of(o->agent),
         .heard = o->seq,
+        .said = o->seq,
+        .text_hash = o->text_hash,
     };
     plain_key(o, x->key);
-    memcpy(x->packed, o->vector.p, STAGE_PACKED);
+    if (o->vector.n)
+        memcpy(x->packed, o->vector.p, STAGE_PACKED);
     plain_bound_examples(p, x->scope, x->model, x->right);
 }
 
@@ -333,13 +498,19 @@ static inline void plain_forget(struct plain *p, struct str name)
 {
     int agent = agent_of(name);
     struct learn_settings s = p->s;
+    size_t n = 0;
 
     if (!name.n) {
-        *p = (struct plain){.s = s};
+        memset(p, 0, sizeof(*p));
+        p->s = s;
         return;
     }
     p->agents[agent].is_there = false;
     plain_drop_pairs(p, agent, -1);
+    for (size_t i = 0; i < p->n_votes; i++)
+        if (p->votes[i].agent != agent)
+            p->votes[n++] = p->votes[i];
+    p->n_votes = n;
     for (size_t i = 0; i < p->n_examples; i++) {
         struct plain_example *x = &p->examples[i];
 
@@ -372,8 +543,9 @@ static inline void plain_apply(struct plain *p, const struct outcome *o)
         o->counts != COUNTS_NOT &&
         (o->verdict == VERDICT_POSITIVE || o->verdict == VERDICT_NEGATIVE))
         plain_judge(p, o, type);
-    if (o->vector.n && plain_teaches(o))
-        plain_keep(p, o, model);
+    plain_votes(p, o);
+    if ((o->vector.n || o->text_hash) && plain_teaches(o))
+        plain_keep(p, o, o->vector.n ? model : 2);
     else if (o->kind != OUTCOME_VERDICT)
         plain_take_back(p, o);
     plain_bound_types(p);
@@ -387,10 +559,14 @@ static inline double plain_learned(const struct plain *p, int scope, int agent,
 
     for (size_t i = 0; i < p->n_examples; i++) {
         const struct plain_example *x = &p->examples[i];
-        struct vec_packed u = open_plain(x->packed);
-        double c = vec_packed_dot(&u, v);
+        struct vec_packed u;
+        double c;
 
-        if (x->scope != scope || x->model != 0 || c <= 0)
+        if (x->scope != scope || x->model != 0)
+            continue;
+        u = open_plain(x->packed);
+        c = vec_packed_dot(&u, v);
+        if (c <= 0)
             continue;
         sum += c * c * c * ((x->right == agent) - (x->wrong == agent));
     }
@@ -406,28 +582,47 @@ static inline const struct plain_pair *plain_pair(const struct plain *p,
     return NULL;
 }
 
-static inline double plain_performance(const struct plain *p, int agent,
-                                       int type, bool is_outside)
+/* A scope's own verdicts, and the weight of all others. */
+static inline void plain_weigh(struct plain *p, int agent, int type, int scope,
+                               bool is_outside, double *n, double *sum)
 {
-    const struct plain_pair *pair = plain_pair(p, agent, type);
-    double n, rate;
+    const struct plain_pair *pair = plain_pair(p, agent, type), nothing = {0};
+    const struct plain_view *view =
+        pair ? plain_view(p, agent, pair->type, scope) : NULL;
+    const struct plain_pair *own = view ? &view->seen : &nothing;
+    double others;
 
+    *n = *sum = 0;
     if (!pair)
-        return 0.5;
-    n = (double)(is_outside ? pair->outside_n : pair->n);
-    rate = is_outside ? pair->outside_rate : pair->rate;
-    return (n * rate + p->s.agent_lean * 0.5) / (n + p->s.agent_lean);
+        return;
+    *n = (double)(is_outside ? own->outside_n : own->n);
+    *sum = *n * (is_outside ? own->outside_rate : own->rate);
+    others = is_outside ? pair->outside_weight - own->outside_weight
+                        : pair->weight - own->weight;
+    if (others > 1e-9) {
+        *n += others;
+        *sum += others * (is_outside ? pair->outside_rate : pair->rate);
+    }
 }
 
-static inline double plain_recency(const struct plain *p, int agent, int type,
-                                   bool is_outside)
+static inline double plain_performance(struct plain *p, int agent, int type,
+                                       int scope, bool is_outside)
 {
-    const struct plain_pair *pair = plain_pair(p, agent, type);
+    double n, sum;
+
+    plain_weigh(p, agent, type, scope, is_outside, &n, &sum);
+    return n > 0 ? (sum + p->s.agent_lean * 0.5) / (n + p->s.agent_lean) : 0.5;
+}
+
+static inline double plain_recency(struct plain *p, int agent, int type,
+                                   int scope, bool is_outside)
+{
     const struct plain_agent *a = &p->agents[agent];
     int64_t good_ms = is_outside ? a->outside_good_ms : a->good_ms;
     double age = a->is_there && good_ms ? (double)(5000 - good_ms) / 1000 : 1;
-    double n = pair ? (double)(is_outside ? pair->outside_n : pair->n) : 0;
+    double n, sum;
 
+    plain_weigh(p, agent, type, scope, is_outside, &n, &sum);
     return (age < 0 ? 1 : age > 1 ? 0 : 1 - age) * n / (n + p->s.agent_lean);
 }
 

@@ -160,13 +160,30 @@ static inline struct learn_hint ask_all(struct stage *s, struct learn_query q,
         CHECK(same.performance == told.hint.performance &&
               same.recency == told.hint.recency &&
               same.learned == told.hint.learned &&
+              same.is_taught == told.hint.is_taught &&
+              same.is_rated == told.hint.is_rated &&
               same.has_inside == told.hint.has_inside);
         CHECK(told.note->number == 0);
         is_told |= str_eq_nocase(told.agent, str_of(agent));
     }
-    CHECK(is_told ||
-          (h.performance == 0.5F && h.recency == 0 && h.learned == 0));
+    CHECK(is_told || (h.performance == 0.5F && h.recency == 0 &&
+                      h.learned == 0 && !h.is_taught && !h.is_rated));
     return h;
+}
+
+/* vector -1: none. */
+static inline struct learn_hint ask_text(struct stage *s, const char *scope,
+                                         int vector, uint64_t text_hash,
+                                         const char *agent)
+{
+    return ask_all(s,
+                   (struct learn_query){
+                       .scope = str_of(scope),
+                       .vector = vector < 0 ? STR("") : vector_of(s, vector),
+                       .text_hash = text_hash,
+                       .now_ms = 5000,
+                       .recency_ms = 1000},
+                   agent);
 }
 
 static inline struct learn_hint ask(struct stage *s, const char *scope,
@@ -184,7 +201,8 @@ static inline struct learn_hint ask_at(struct stage *s, int64_t now_ms,
                                        int64_t recency_ms, const char *agent)
 {
     return ask_all(s,
-                   (struct learn_query){.vector = vector_of(s, 1),
+                   (struct learn_query){.scope = STR("org:acme"),
+                                        .vector = vector_of(s, 1),
                                         .now_ms = now_ms,
                                         .recency_ms = recency_ms},
                    agent);

@@ -40,6 +40,8 @@ static struct {
     struct str going_on;            /* this task is */
     enum lessons_standing standing; /* of everybody to every agent */
     void (*meanwhile)(void); /* called when the job looks at a decision */
+    const char *by;          /* who corrects; NULL: ann */
+    bool ignores_voids;      /* of export_fold */
     int n_fatal;
     int n_txs; /* given back */
     enum tx_result result;
@@ -360,14 +362,16 @@ static inline void export_now(struct buf *out)
     CHECK(!out->over);
 }
 
-/* The plain truth: what all outcomes that are kept come to. */
+/* The plain truth: what all outcomes that are kept come to, without those that
+ * are voided. */
 static inline void export_fold(struct buf *out)
 {
     const uint64_t seed[2] = {3, 4};
     struct learn *plain = learn_new(&stage.settings.learn, STR("model"), seed);
+    struct learn_voids *voids = learn_voids_new(seed);
     struct query q;
 
-    CHECK(plain);
+    CHECK(plain && voids);
     query_init(&q, &outcome_table, 100000);
     query_order(&q, OUTCOME_SEQ, false);
     CHECK(store_look(stage.store, &q) == OK && !q.has_more);
@@ -376,12 +380,24 @@ static inline void export_fold(struct buf *out)
         struct outcome o;
 
         outcome_from_row(r, &o);
-        CHECK(learn_apply(plain, &o) == OK);
+        if (o.kind == OUTCOME_VOID && !stage.ignores_voids)
+            CHECK(learn_voids_add(voids, &o) == OK);
+    }
+    QUERY_EACH(r, &q)
+    {
+        struct outcome o;
+        bool is_void;
+
+        outcome_from_row(r, &o);
+        CHECK(learn_voids_judge(voids, &o, &is_void) == OK);
+        if (!is_void)
+            CHECK(learn_apply(plain, &o) == OK);
     }
     query_fini(&q);
     buf_init(out, STAGE_EXPORT_MAX);
     learn_export(plain, out);
     CHECK(!out->over);
+    learn_voids_free(voids);
     learn_free(plain);
 }
 
@@ -453,6 +469,17 @@ static inline struct heard forget(const char *agent)
     return h;
 }
 
+static inline struct heard void_of(const char *target)
+{
+    struct heard h = {0};
+
+    lessons_void(stage.lessons, str_of(target), STR("admin"), on_heard, &h);
+    for (int i = 0; i < 20000 && !h.n; i++)
+        pass_ms(1);
+    CHECK_INT(h.n, 1);
+    return h;
+}
+
 /* Somebody says that it should have been `right`, or (NULL) what v says; as of
  * what is in the row now, or as of `was`. */
 static inline enum tx_result say_as(const struct id *id, const char *right,
@@ -466,13 +493,14 @@ static inline enum tx_result say_as(const struct id *id, const char *right,
 
     arena_init(&arena, 1 << 20);
     CHECK(decision_from_row(&arena, r, &d) == OK);
-    lessons_append(stage.lessons, tx,
-                   &(struct lessons_word){.decision = &d,
-                                          .right = str_of(right ? right : ""),
-                                          .verdict = v,
-                                          .by = STR("ann"),
-                                          .at_ms = stage.now.wall_ms,
-                                          .is_switch = is_switch});
+    lessons_append(
+        stage.lessons, tx,
+        &(struct lessons_word){.decision = &d,
+                               .right = str_of(right ? right : ""),
+                               .verdict = v,
+                               .by = str_of(stage.by ? stage.by : "ann"),
+                               .at_ms = stage.now.wall_ms,
+                               .is_switch = is_switch});
     arena_fini(&arena);
     query_fini(&q);
     return submit(tx);

@@ -333,7 +333,7 @@ static inline struct peer *attach(int i, const struct agent *a)
 static inline void detach(struct peer *p)
 {
     p->is_there = false;
-    deliver_detach(st.d, p->line);
+    deliver_detach(st.d, p->line, STR(""));
 }
 
 static inline const char *last_said(const struct peer *p)

@@ -386,6 +386,20 @@ __attribute__((constructor)) static inline void pool_child(void)
         fprintf(stderr, "cannot work here\n");
         _exit(7);
     }
+    if (strncmp(how, "prints ", 7) == 0) { /* text, as a tool for people */
+        if (!fgets(pc_line, sizeof(pc_line), stdin))
+            _exit(0);
+        pc_say("%s", how + 7);
+        pc_sleep();
+    }
+    if (strcmp(how, "answers and ends") == 0) {
+        pc_say("Hello! How can I help?");
+        _exit(0);
+    }
+    if (strcmp(how, "closes") == 0) {
+        close(1);
+        pc_sleep();
+    }
     if (strncmp(how, "pi", 2) == 0)
         pc_pi(how[2] ? how + 3 : "");
     else

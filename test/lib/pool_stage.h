@@ -39,6 +39,7 @@ struct office {
     char asked[256]; /* the last that was, in words */
     char handle[64];
     bool takes_asked;
+    bool sees_details;
     void (*then)(struct office *o, struct job *j, char word);
 };
 
@@ -178,11 +179,19 @@ static inline bool office_ask(void *ctx, const struct delivery_id *d,
     return o->takes_asked;
 }
 
+static inline bool office_sees_details(void *ctx, struct str user,
+                                       const struct agent *a)
+{
+    (void)a;
+    (void)user;
+    return ((struct office *)ctx)->sees_details;
+}
+
 /* A definition of children of that kind. Settings come with office_set. */
 static inline struct process_def office_def(struct office *o, int i,
                                             const char *name, const char *how)
 {
-    static char hows[4][64];
+    static char hows[4][160];
     ssize_t n = readlink("/proc/self/exe", o->exe, sizeof(o->exe) - 1);
 
     CHECK(n > 0);
@@ -235,6 +244,7 @@ static inline struct deliver *office_make(struct office *o, int n_defs)
                                .on_stray = office_stray,
                                .on_call = office_call,
                                .on_ask = office_ask,
+                               .sees_details = office_sees_details,
                                .ctx = o});
 }
 

@@ -30,6 +30,7 @@ static inline void score_stage_init(struct score_stage *s)
     map_init(&s->by_name, SCORE_STAGE_MAX, seed);
     s->all = (struct agents){s->ptrs, 0, &s->by_name};
     s->settings = choose_defaults();
+    s->settings.is_auto = s->settings.is_centred = false;
     s->eyes = (struct eyes){.user = STR("cleo"), .org = STR("cine")};
     s->m = msg_new(&(struct caller){0}, 5);
     CHECK(s->m);

@@ -50,6 +50,7 @@ static inline void stage_open_n(size_t n, const char *const *names)
     map_init(&s->by_name, STAGE_MAX, seed);
     s->all = (struct agents){s->ptrs, 0, &s->by_name};
     s->settings = choose_defaults();
+    s->settings.is_auto = s->settings.is_centred = false;
     /* A score is its cosine then. */
     s->settings.weights = (struct signal_weights){.semantic = 1};
     s->settings.text_blend = 0;

@@ -256,6 +256,8 @@ static inline void stage_ground(void)
              LOG_TEXT, clock_fake(&stage.now));
     stage.seed.state = 7;
     stage.routing.choose = choose_defaults();
+    stage.routing.choose.is_auto = stage.routing.choose.is_centred =
+        false; /* there are no levels here */
     id_maker_init(&stage.ids, rand_seeded(&stage.seed));
     stage.agents[0] = (struct agent){.name = STR("echo"), .url = STR("echo:")};
     stage.agents[1] =
@@ -303,7 +305,7 @@ static inline struct caller somebody(const char *name)
 struct told {
     bool is_back;
     enum err err;
-    struct id task_id;
+    struct id task_id, decision_id;
     bool is_repeat;
     struct why why;
 };
@@ -316,6 +318,7 @@ static void stage_on_done(struct msg *m, void *ctx)
     *t = (struct told){.is_back = true,
                        .err = m->err,
                        .task_id = m->task.id,
+                       .decision_id = m->choice.id,
                        .is_repeat = m->task.is_repeat,
                        .why = m->why};
     msg_free(m);

@@ -293,14 +293,15 @@ test('an admin is told that a user’s agent looks otherwise to its user', async
 
 test('where nobody is good enough, that is said, and how far it was', async () => {
   const own = await stage({ agents: [{ id: 'smith', url: 'echo:', description: 'Forges iron gates',
-    skills: [{ id: 'forge', name: 'Forging', description: 'Iron gates and fences', examples: ['forge a gate'] }] }] });
+    skills: [{ id: 'forge', name: 'Forging', description: 'Iron gates and fences', examples: ['forge a gate'] }] }],
+    args: ['--set', 'routing.threshold=0.3'] });
   const page = await own.newPage({ at: '#/agents/smith/wins' });
   allow(page, /422/);
   await page.getByRole('heading', { name: 'Of its examples it wins 1 of 1' }).waitFor();
   await field(page, 'What would somebody ask? One on each line').fill('zzz qqq');
   await button(page, 'See who gets it').click();
   const row = outcome(page, 'zzz qqq');
-  await row.getByText('no agent fits well enough').waitFor();
+  await row.getByText('none fits well enough').waitFor();
   await row.getByRole('img', { name: /^score: 0\./ }).waitFor();
 });
 

@@ -58,6 +58,22 @@ test('the list follows what happens', async () => {
   await row(page, 'newcomer').waitFor({ state: 'detached' });
 });
 
+test('a card that will not work has its warnings on its page, and a dead agent says why', async () => {
+  await server.ask('POST', '/api/agents', { name: 'thin', description: 'Writes code', url: 'model:nowhere' });
+  await pages('#/agents/thin', 'agent-warnings', async (page) => {
+    const warnings = page.getByRole('region', { name: 'Warnings' });
+    await warnings.getByText('a description of 2 words').waitFor();
+    await warnings.getByText('the model "nowhere" is not configured').waitFor();
+    await page.getByText(/It is DEAD: .*"nowhere", which is not configured/).waitFor();
+  });
+  const skills = [{ id: 'c', name: 'Code', description: 'C' }];
+  await server.ask('PATCH', '/api/agents/thin', { url: 'echo:', skills });
+  const page = await server.newPage({ at: '#/agents/thin' });
+  await page.getByRole('region', { name: 'Now' }).waitFor();
+  assert.equal(await page.getByRole('region', { name: 'Warnings' }).count(), 0);
+  await server.ask('DELETE', '/api/agents/thin');
+});
+
 test('by name, state and tag, in the address, and with the keyboard', async () => {
   const page = await server.newPage({ at: '#/agents' });
   await rows(page).first().waitFor();

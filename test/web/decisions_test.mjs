@@ -21,7 +21,8 @@ const TEXTS = {
   trends: 'which studies say something about trends in offices?',
 };
 
-const server = await stage({ agents: { agents: { list: AGENTS, default: 'helper' } } });
+// A number as threshold: what "auto" shows is in bands_test.
+const server = await stage({ agents: { agents: { list: AGENTS, default: 'helper' }, routing: { threshold: 0.3 } } });
 const made = {};
 for (const [name, text] of Object.entries(TEXTS))
   made[name] = (await server.ask('POST', '/api/messages', { text, conversation_id: `c-${name}` })).decision;

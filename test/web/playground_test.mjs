@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 
-const server = await stage({ agents: 'demo' });
+// A number as threshold: what "auto" shows is in bands_test.
+const server = await stage({ agents: 'demo', args: ['--set', 'routing.threshold=0.3'] });
 const candidates = (page) => page.getByRole('list', { name: 'Candidates' }).getByRole('listitem');
 const message = (page) => page.getByLabel('Message', { exact: true });
 const turns = (page) => page.getByRole('listitem', { name: 'A message and its answer' });
@@ -187,7 +188,7 @@ test('a message is sent once, though the server is killed while it is answered',
 });
 
 test('words of an answer are there before it is over', async () => {
-  const own = await stage({ agents: 'demo', pace: 1000 });
+  const own = await stage({ agents: 'demo', pace: 1000, args: ['--set', 'routing.threshold=0.3'] });
   const page = await own.newPage();
   await message(page).fill('why is my query slow?');
   await message(page).press('Enter');
@@ -216,15 +217,14 @@ test('a message that the server is not there for is sent once it is, and lost by
 });
 
 test('what nobody accepted is in the box again after loading anew, and what was refused can be edited', async () => {
-  const own = await stage({ agents: [{ id: 'echo', url: 'echo:' }] });
+  const own = await stage({ agents: [{ id: 'echo', url: 'echo:' }, { id: 'other', url: 'echo:' }],
+    args: ['--set', 'routing.threshold=1'] });
   const page = await own.newPage();
   allow(page, /ERR_|Failed to (load|fetch)|network|40[04]|422/);
   await page.route('**/api/messages', (route) => route.abort('connectionrefused'));
   await message(page).fill('/echo not yet');
   await message(page).press('Enter');
   await turns(page).getByText('sending').waitFor();
-  await page.unroute('**/api/messages');
-  await page.route('**/api/messages', (route) => route.abort('connectionrefused'));
   await page.reload();
   await eventually(async () => await message(page).inputValue() === '/echo not yet', 'it is back');
   await page.unroute('**/api/messages');

@@ -95,7 +95,7 @@ static inline void agent_die(int i)
     if (chance(2))
         a->n_works = 0;
     world->n_deaths++;
-    deliver_detach(walk_deliver(stage.walk), lines[i]);
+    deliver_detach(walk_deliver(stage.walk), lines[i], STR(""));
     lines[i] = 0;
 }
 

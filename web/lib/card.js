@@ -2,8 +2,8 @@
 // merge patch, and where the server found something wrong. Pure.
 
 // What the server says of an agent, and nobody sets in a form.
-const SERVERS = ['revision', 'created_ms', 'updated_ms', 'state', 'embedded', 'paused', 'grants', 'changed',
-  'creator_id', 'org', 'kind'];
+const SERVERS = ['revision', 'created_ms', 'updated_ms', 'state', 'state_reason', 'embedded', 'warnings', 'paused',
+  'grants', 'changed', 'creator_id', 'org', 'kind'];
 
 /** The card alone: what can be changed. */
 export function ownFields(card) {

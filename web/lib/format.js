@@ -36,6 +36,13 @@ export function duration(ms) {
   return `${Math.round(t / 1000)} s`;
 }
 
+/** "43 µs", "1.2 ms": microseconds, as a decision counts them. */
+export function microseconds(us) {
+  if (us === null || us === undefined) return '–';
+  if (us < 1000) return `${Math.round(us)} µs`;
+  return us < 9950 ? `${(us / 1000).toFixed(1)} ms` : duration(us / 1000);
+}
+
 /** One unit is enough for an age: "4 s", "12 min", "3 h", "2 d" */
 export function age(ms) {
   const s = Math.max(1, Math.floor(ms / 1000));

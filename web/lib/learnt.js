@@ -35,7 +35,7 @@ export function Learnt({ learnt }) {
   const { text, to, then, now } = learnt;
   const rows = [...new Set([to, then.agent])].filter(Boolean);
   return html`<div class="learnt-box" role="status">
-    <p>${to === then.agent ? 'The correction is taken back.'
+    <p>${to && to === then.agent ? 'The correction is taken back.'
       : html`“<${Text} text=${cut(text, 160)} line=${true}/>” is now an example for <strong>
         <${Text} text=${to} line=${true}/></strong>.`}
       ${now && html` Sent again, it would go to <strong><${Text} text=${now.agent} line=${true}/></strong>.`}</p>

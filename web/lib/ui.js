@@ -317,6 +317,15 @@ export function Tabs({ tabs, current, onChange, label }) {
         && html` <span class="tab-count">${t.count}</span>`}</button>`)}</div>`;
 }
 
+/** A module that is fetched when it is first wanted, not before. */
+export function useLater(isWanted, load) {
+  const [module, setModule] = useState(null);
+  useEffect(() => {
+    if (isWanted && !module) load().then(setModule, () => {});
+  }, [isWanted]);
+  return module;
+}
+
 // Asking, as a value to draw. What was there stays while it is asked again.
 
 export function useGet(where, params) {

@@ -154,6 +154,20 @@ function Raw({ card }) {
     <pre tabindex="0" aria-label="The card as JSON"><${Text} text=${text} max=${40000}/></pre></details><//>`;
 }
 
+// Why it is in that state, if the card is as new as the figures are.
+function Reason({ card, figures }) {
+  if (!card.state_reason || (figures && figures.state !== card.state)) return null;
+  return html`<p class="agent-reason">It is ${card.state}: <${Text} text=${card.state_reason} max=${500}/></p>`;
+}
+
+function Warnings({ card }) {
+  const list = card.warnings || [];
+  if (!list.length) return null;
+  return html`<${Card} title="Warnings"><ul class="plain-list">${list.map((w) => html`<li
+    key=${w.code + w.field}><${Badge} tone="warn">${w.field}<//>
+    <${Text} text=${w.message} max=${500}/></li>`)}</ul><//>`;
+}
+
 export default function Agent({ name, go }) {
   const found = useGet(path`/api/agents/${name}`);
   const now = useGet(path`/api/agents/${name}/figures`);
@@ -176,6 +190,8 @@ export default function Agent({ name, go }) {
       actions=${html`<${Actions} card=${card} figures=${figures} reload=${reload} go=${go}/>`}>
     <p class="crumb"><${Link} to="/agents">All agents<//></p>
     <${Paused} figures=${figures}/>
+    <${Reason} card=${card} figures=${figures}/>
+    <${Warnings} card=${card}/>
     ${now.error && html`<${Problem} error=${now.error} onRetry=${now.reload}/>`}
     ${figures && html`<${Now} figures=${figures}/><${Hour} figures=${figures}/>`}
     <div class="agent-parts"><div><${About} card=${card}/><${Seen} card=${card}/></div><${Skills} card=${card}/></div>

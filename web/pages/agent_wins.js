@@ -28,7 +28,8 @@ function verdictOf(name, decision) {
   const rival = hasWon ? candidates.find((c) => !isIts(c)) : winner;
   const gap = own && rival ? own.score - rival.score : null;
   return { hasWon, agent: decision.agent, layer: decision.layer, score: own?.score ?? null,
-    threshold: decision.threshold, gap, rival: rival?.agent, considered: decision.considered };
+    threshold: decision.rules?.auto ? null : decision.threshold, gap, rival: rival?.agent,
+    considered: decision.considered };
 }
 
 async function judge(name, row) {
@@ -99,7 +100,7 @@ function Outcome({ row, name }) {
   if (row.state !== 'done') return html`<span class="faint">…</span>`;
   if (row.hasWon) return html`<${Badge} tone="good">wins<//>
     ${row.layer !== 'semantic' && html` <span class="faint">by ${row.layer}</span>`}`;
-  if (!row.agent) return html`<${Badge} tone="warn">nobody<//> <span class="faint">no agent fits well enough</span>`;
+  if (!row.agent) return html`<${Badge} tone="warn">no agent<//> <span class="faint">none fits well enough</span>`;
   return html`<${Badge} tone="bad">loses<//> to <${Name} agent=${row.agent}/>
     ${row.layer !== 'semantic' && html` <span class="faint">by ${row.layer}</span>`}`;
 }
@@ -108,7 +109,7 @@ function Score({ row }) {
   if (row.state !== 'done') return null;
   if (row.score === null) return html`<span class="faint">not among the best</span>`;
   return html`<span class="score-cell"><${Bar} value=${row.score} label="score" text=${num(row.score, 3)}
-    mark=${row.threshold} tone=${row.hasWon ? 'good' : 'accent'}/> <span
+    mark=${row.threshold ?? undefined} tone=${row.hasWon ? 'good' : 'accent'}/> <span
       class="figure">${num(row.score, 3)}</span></span>`;
 }
 

@@ -70,9 +70,12 @@ function Changes({ at, changes, params }) {
     ${changes.data.items.length === 100 && html`<p class="hint">The newest hundred; there may be more.</p>`}</div><//>`;
 }
 
+const USUAL = 0.3; // where the slider begins while no single number holds
+
 function Slider({ data, at, setAt, params }) {
   const row = data.items[Math.round(at * 100)];
   const n = data.decisions_read;
+  const hasOne = typeof data.threshold === 'number';
   const x = useMemo(() => data.items.map((r) => r.threshold), [data]);
   const series = useMemo(() => {
     const of = (label, tone, value, dash) => ({ label, tone, values: data.items.map((r) => value(r) / n),
@@ -86,7 +89,7 @@ function Slider({ data, at, setAt, params }) {
     <p class="hint">A score must reach the threshold, or the default agent gets the message. The ${count(n,
       'decision')} of this time are decided again by every hundredth, all else as it was then.</p>
     <div class="slider"><p><label for="threshold">Threshold</label> <strong>${num(at, 2)}</strong>
-      ${at.toFixed(2) === data.threshold.toFixed(2) && html` <span class="faint">the one that holds now</span>`}</p>
+      ${at.toFixed(2) === data.threshold?.toFixed(2) && html` <span class="faint">the one that holds now</span>`}</p>
       <input id="threshold" type="range" data-search min="0" max="1" step="0.01" value=${at}
         aria-valuetext=${`${num(at, 2)}: ${num(row.changed)} of ${num(n)} would go elsewhere`}
           onInput=${(e) => setAt(Number(e.target.value))}/></div>
@@ -95,9 +98,10 @@ function Slider({ data, at, setAt, params }) {
       && html`<p class="hint">${num(row.not_known)} hang on a language model that was not asked then.</p>`}
     <${Plot} label="Shares of the decisions, by threshold" x=${x} series=${series} isTime=${false} height=${190}
       most=${1} atFormat=${(v) => num(v, 2)} xFormat=${(v) => String(Number(v.toFixed(2)))} rest=${Math.round(at * 100)}
-      marks=${[{ at: data.threshold, tone: '--soft', dash: true }, { at, tone: '--ink' }]}/>
-    <p class="hint">Dashed: what holds now, ${num(data.threshold,
-      2)}. To try more than the threshold, or to set it: <code>routing.threshold</code> in the configuration.</p>
+      marks=${[...(hasOne ? [{ at: data.threshold, tone: '--soft', dash: true }] : []), { at, tone: '--ink' }]}/>
+    <p class="hint">${hasOne ? `Dashed: what holds now, ${num(data.threshold, 2)}.`
+      : 'Now routing.threshold is auto, which gives every agent a floor of its own.'} To try more than the threshold,
+        or to set it: <code>routing.threshold</code> in the configuration.</p>
     <${Command} text=${`build/signalbox replay --set routing.threshold=${num(at, 2)}`}/>
   <//>`;
 }
@@ -105,7 +109,7 @@ function Slider({ data, at, setAt, params }) {
 export function Threshold({ params }) {
   const { data, error, reload } = useGet('/api/analytics/thresholds', params);
   const [chosen, setAt] = useState(null);
-  const at = chosen ?? (data ? Math.round(data.threshold * 100) / 100 : null);
+  const at = chosen ?? (data ? Math.round((data.threshold ?? USUAL) * 100) / 100 : null);
   if (error) return html`<${Problem} error=${error} onRetry=${reload}/>`;
   if (!data) return html`<${Loading} what="Deciding everything again, by a hundred thresholds"/>`;
   if (!data.items.length)

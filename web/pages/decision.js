@@ -4,9 +4,9 @@ import { Age, Badge, Card, Facts, Id, Link, Loading, Name, Page, Problem, Status
   useGet } from '../lib/ui.js';
 import { path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
-import { Candidates, Verdict } from '../lib/candidates.js';
+import { Candidates, Verdict, nearestOf } from '../lib/candidates.js';
 import { Envelope, envelopeOf } from '../lib/message.js';
-import { duration, num } from '../lib/format.js';
+import { count, duration, microseconds, num } from '../lib/format.js';
 import { Judge, TryAgain, mayBeCut } from './decision_teach.js';
 
 const GATES = { ROUTE_IMMEDIATELY: 'it could go at once', HOLD_PENDING_INPUT: 'something had to happen first',
@@ -31,9 +31,11 @@ const known = (value, show) => (value === null || value === undefined ? null : s
 
 function Outcome({ d }) {
   const error = d.error_code && html`<${Badge} tone="bad">${d.error_code}<//>`;
-  const isOpen = d.verdict === 'open';
+  const isOpen = d.verdict === 'open' && !!d.agent;
   return html`<${Card} title="What came of it">
     <${Facts} facts=${[
+      ['Delivered', !d.agent && (d.task_id ? html`refused at first, then sent on to <${Name} agent=${d.overridden_to}/>`
+        : 'no: the message was refused, and no task was created')],
       ['Verdict', html`<${Status} status=${d.verdict}/>${d.verdict_ms
         ? html` <span class="faint"><${Age} ms=${d.verdict_ms}/></span>` : ''}`],
       ['Corrected', d.overridden_to && html`<${Override} d=${d}/>`],
@@ -53,13 +55,14 @@ function About({ d }) {
   return html`<${Card} title="The message">
     ${envelope ? html`<${Envelope} envelope=${envelope} from=${d.requester}/>`
       : html`<p class="message-text"><${Text} text=${d.text} max=${1200}/></p>`}
-    ${mayBeCut(d) && html`<p class="hint">A decision keeps the first 1024 bytes of its message; <${Link}
-      to=${`/tasks/${encodeURIComponent(d.task_id)}`}>its task<//> has all of it.</p>`}
+    ${mayBeCut(d) && html`<p class="hint">A decision keeps the first 1024 bytes of its message${d.task_id
+      ? html`; <${Link} to=${`/tasks/${encodeURIComponent(d.task_id)}`}>its task<//> has all of it` : ''}.</p>`}
     <${Facts} facts=${[
       ['From', html`<${Text} text=${d.requester} max=${64} line=${true}/>${d.by_agent ? ' (an agent)' : ''}
         ${d.org ? html` <span class="faint">of <${Text} text=${d.org} max=${64} line=${true}/></span>` : ''}`],
       ['When', html`<${Time} ms=${d.at_ms}/> <span class="faint">(<${Age} ms=${d.at_ms}/>)</span>`],
-      ['Task', html`<${Id} id=${d.task_id} to=${`/tasks/${d.task_id}`}/>${d.turn > 1 ? ` turn ${d.turn}` : ''}`],
+      ['Task', d.task_id
+        && html`<${Id} id=${d.task_id} to=${`/tasks/${d.task_id}`}/>${d.turn > 1 ? ` turn ${d.turn}` : ''}`],
       ['Conversation', d.conversation_id && html`<a class="id"
         href=${`#/decisions?conversation=${encodeURIComponent(d.conversation_id)}`}>
           <${Text} text=${d.conversation_id} max=${48} line=${true}/></a>`],
@@ -81,11 +84,28 @@ function Intent({ intent }) {
       class="faint">in ${duration(intent.took_ms)}</span></span>`;
 }
 
+const POLICIES = { default: 'the default agent gets the message', best: 'the nearest agent that you trust gets it',
+  ask: 'it is refused with the nearest agents', refuse: 'it is refused',
+  auto: 'the default agent gets the message; without one, the nearest agent that you trust' };
+
+/** What the best candidate was held against: its own floor, or a number for all. */
+function thresholdFacts(d) {
+  const { rules: r } = d;
+  if (!r.auto) return [['Threshold', num(r.threshold, 2)]];
+  const floor = nearestOf(d)?.floor;
+  return [['Threshold', 'auto: every agent has a floor of its own'],
+    ['Floor', typeof floor === 'number' && html`${num(floor, 3)} <span class="faint">of <${Text}
+      text=${nearestOf(d).agent} max=${64} line=${true}/></span>`],
+    ['Made for', r.n > 0 && `${count(r.n, 'agent')}, α = ${num(r.alpha, 2)}`],
+    ['If unsure', POLICIES[r.unsure] || r.unsure]];
+}
+
 function MadeFrom({ d }) {
   const { versions: v, rules: r, weights: w } = d;
   return html`<${Card} title="What it was made from">
     <${Facts} facts=${[
-      ['Threshold', num(r.threshold, 2)],
+      ['Decided in', d.decide_us > 0 && microseconds(d.decide_us)],
+      ...thresholdFacts(d),
       ['Weights', `meaning ${num(w.semantic, 2)}, record ${num(w.performance, 2)}, keyword ${num(w.keyword,
         2)}, recent ${num(w.recency, 2)}`],
       ['Default agent', r.default_agent && html`<${Name} agent=${r.default_agent}/>`],
@@ -106,14 +126,16 @@ function MadeFrom({ d }) {
 
 export function Decision({ id }) {
   const { data: d, error, reload } = useGet(path`/api/decisions/${id}`);
-  useRefresh(['decision.', 'task.'], reload, 1000, (entry) => entry.task_id === d?.task_id);
+  useRefresh(['decision.', 'task.'], reload, 1000, (entry) => (d?.task_id ? entry.task_id === d.task_id
+    : entry.data?.decision_id === id || entry.data?.overrides === id));
   if (error) return html`<${Page} title="Decision"><${Problem} error=${error} onRetry=${reload}/>
     <p><${Link} to="/decisions">All decisions<//></p><//>`;
   if (!d) return html`<${Page} title="Decision"><${Loading}/><//>`;
   return html`<${Page} title="Decision" lead=${html`<${Link} to="/decisions">Decisions<//> · <code>${d.id}</code>`}>
     <div class="decision">
       <div class="stack-cards"><${About} d=${d}/>
-        <${Card} title="Who got it, and why"><${Verdict} decision=${d}/><${Candidates} decision=${d} limit=${32}/><//>
+        <${Card} title=${d.agent ? 'Who got it, and why' : 'Why no agent got it'}><${Verdict} decision=${d}/>
+          <${Candidates} decision=${d} limit=${32}/><//>
         <${TryAgain} d=${d}/>
       </div>
       <div class="stack-cards"><${Outcome} d=${d}/><${Judge} d=${d} onSaid=${reload}/><${MadeFrom} d=${d}/></div>

@@ -1,7 +1,7 @@
 // What people say of a decision, and what that changes: right, wrong, or "it
 // should have been this agent"; and the same message decided again now.
-import { Button, Card, Field, Name, Problem, Text, html, toast, useState } from '../lib/ui.js';
-import { can, get, path, post } from '../lib/api.js';
+import { Button, Card, Field, Link, Name, Problem, Text, html, toast, useState } from '../lib/ui.js';
+import { can, get, me, path, post } from '../lib/api.js';
 import { Candidates, Verdict } from '../lib/candidates.js';
 import { OtherAgent } from '../lib/choice.js';
 import { Learnt, decideAgain, lookAgain, scoreOf } from '../lib/learnt.js';
@@ -17,7 +17,7 @@ export const mayBeCut = (d) => new TextEncoder().encode(d.text || '').length > K
 /** The whole message, from its task where the record is too short for it. */
 async function wholeText(d) {
   if (!mayBeCut(d)) return d.text;
-  const task = await get(path`/api/tasks/${d.task_id}`).catch(() => null);
+  const task = d.task_id && await get(path`/api/tasks/${d.task_id}`).catch(() => null);
   const turn = task?.turn === d.turn ? task : task?.turns?.find((t) => t.turn === d.turn);
   if (!turn?.text?.startsWith(d.text))
     throw new Error(`The record has the first ${KEPT_BYTES} bytes of this message, and its task has them no more: `
@@ -29,6 +29,7 @@ export function Judge({ d, onSaid }) {
   const [learnt, setLearnt] = useState(null);
   const [isWide, widen] = useState(false);
   const [comment, setComment] = useState('');
+  const [sent, setSent] = useState(null);
   if (!can('send')) return null;
   const others = (d.candidates || []).map((c) => c.agent).filter((name) => name !== d.agent).slice(0, OFFERED);
   const body = (more) => ({ ...more, ...(comment.trim() && { comment: comment.trim() }) });
@@ -37,15 +38,19 @@ export function Judge({ d, onSaid }) {
     toast(said.recorded ? `Noted: that was ${verdict}.` : 'That was said before.');
     onSaid();
   };
-  const correct = async (agent) => {
-    const said = await post(path`/api/decisions/${d.id}/override`, body({ agent }));
+  const correct = async (agent, more) => {
+    const said = await post(path`/api/decisions/${d.id}/override`, body({ agent, ...more }));
     toast(`${said.overridden_to ? `Corrected to ${said.overridden_to}.` : 'Taken back.'}${said.switched
-      ? ' The conversation is with it from now on.' : ''}`);
+      ? ' The conversation is with it from now on.' : ''}${!more?.send ? '' : said.sent === false
+      ? ' The message had been sent before; it was not sent again.' : ' The message was sent there.'}`);
+    if (said.task_id && more?.send) setSent(said.task_id);
     const to = said.overridden_to || d.agent;
     setLearnt(await wholeText(d).then((text) => lookAgain(d, to, text),
       () => ({ text: d.text, to, then: d, now: null })));
     onSaid();
   };
+  if (!d.agent) return html`<${Redirect} d=${d} others=${others} learnt=${learnt} sent=${sent}
+    correct=${correct}/>`;
   return html`<${Card} title="Was that right?">
     <div class="actions"><${Button} onClick=${() => say('right')} aria-pressed=${d.verdict === 'positive'}>✓ Right<//>
       <${Button} onClick=${() => say('wrong')} aria-pressed=${d.verdict === 'negative' && !d.overridden_to}>✗ Wrong<//>
@@ -59,6 +64,30 @@ export function Judge({ d, onSaid }) {
     ${isWide && html`<${OtherAgent} except=${[d.agent]} onChoose=${correct}/>
       <${Field} label="Why (told in the feed)"><input value=${comment} maxlength="160"
         onInput=${(e) => setComment(e.target.value)}/><//>`}
+    <${Learnt} learnt=${learnt}/>
+  <//>`;
+}
+
+/** A message that no agent got: which one should have, and whether it goes there now. */
+function Redirect({ d, others, learnt, sent, correct }) {
+  const [isWide, widen] = useState(false);
+  const [isWanted, setWanted] = useState(true);
+  // Once, by its own sender, and whole.
+  const maySend = !d.task_id && d.requester === me()?.user && !mayBeCut(d);
+  const sends = maySend && isWanted;
+  const choose = (agent) => correct(agent, sends && { send: true });
+  return html`<${Card} title="Which agent should have had it?">
+    <p class="hint">The router learns from your answer. Without one, it will refuse this message again.</p>
+    ${maySend && html`<label class="check"><input type="checkbox" checked=${isWanted}
+      onChange=${(e) => setWanted(e.target.checked)}/>${' '}and send it there</label>`}
+    <p class="choices-head">It should have gone to</p>
+    <div class="choices" role="group" aria-label="Which agent should have had it?">${others.map((name) => html`
+      <${Button} key=${name} className="small" aria-pressed=${d.overridden_to === name}
+        onClick=${() => choose(name)}><${Text} text=${name} max=${40} line=${true}/><//>`)}
+      <button type="button" class="link" aria-expanded=${isWide}
+        onClick=${() => widen(!isWide)}>${others.length ? 'another…' : 'choose…'}</button></div>
+    ${isWide && html`<${OtherAgent} action=${sends ? 'Correct and send' : 'Correct'} onChoose=${choose}/>`}
+    ${sent && html`<p role="status">Sent: <${Link} to=${`/tasks/${encodeURIComponent(sent)}`}>its task<//>.</p>`}
     <${Learnt} learnt=${learnt}/>
   <//>`;
 }

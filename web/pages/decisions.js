@@ -6,7 +6,7 @@ import { Choice, SPANS, Search, filtersAt, sinceOf, timeOf } from '../lib/filter
 import { List, usePages } from '../lib/list.js';
 import { brief } from '../lib/message.js';
 import { num } from '../lib/format.js';
-import { LAYERS } from '../lib/candidates.js';
+import { BandMark, LAYERS } from '../lib/candidates.js';
 import { Decision } from './decision.js';
 
 const VERDICTS = ['open', 'positive', 'negative', 'neutral'];
@@ -19,10 +19,14 @@ function paramsOf(f, since) {
     requester: f.requester, type: f.type, since, until: timeOf(f.until), min_score: f.min, max_score: f.max };
 }
 
-const Score = ({ d }) => (d.score === null || d.score === undefined ? html`<span class="faint">–</span>`
-  : html`<span class="score-cell"><span class="figure">${num(d.score, 3)}</span>
-    <${Bar} value=${d.score} mark=${d.threshold} label="score"
-      text=${`${num(d.score, 3)}, ${num(d.threshold, 2)} is enough`}/></span>`);
+// The line is where a score was enough; with floors of their own, agents have none on this scale.
+function Score({ d }) {
+  if (d.score === null || d.score === undefined) return html`<span class="faint">–</span>`;
+  const hasLine = typeof d.threshold === 'number' && (d.rules ? !d.rules.auto : !d.band || d.layer === 'intent');
+  return html`<span class="score-cell"><span class="figure">${num(d.score, 3)}</span>
+    <${Bar} value=${d.score} mark=${hasLine ? d.threshold : undefined} label="score"
+      text=${`${num(d.score, 3)}${hasLine ? `, ${num(d.threshold, 2)} is enough` : ''}`}/></span>`;
+}
 
 const Outcome = ({ d }) => html`<${Status} status=${d.verdict}/>
   ${d.overridden_to && html` <${Badge} tone="warn" title=${`should have gone to ${d.overridden_to}`}>corrected<//>`}`;
@@ -32,9 +36,10 @@ const COLUMNS = [
     render: (d) => (d.unreadable ? html`<span class="faint">recorded by another version</span>`
       : html`<${Text} text=${brief(d.text)} max=${160} line=${true}/>`) },
   { key: 'agent', title: 'Went to', width: 'minmax(7rem, 1fr)', phone: 'minmax(0, 1fr)',
-    render: (d) => html`<${Name} agent=${d.agent}/>` },
-  { key: 'layer', title: 'By', width: '6rem', phone: false, render: (d) => d.layer
-    && html`<span class="layer layer-${d.layer}">${d.layer}</span>` },
+    render: (d) => (d.layer === 'none' ? html`<span class="faint">no agent</span>` : html`<${Name} agent=${d.agent}/>
+      ${d.unsure && html`<span class="phone-only faint" title="unsure" aria-label="unsure"> ?</span>`}`) },
+  { key: 'layer', title: 'By', width: '10rem', phone: false, render: (d) => d.layer
+    && html`<span class="layer layer-${d.layer}">${d.layer}</span> <${BandMark} decision=${d}/>` },
   { key: 'score', title: 'Score', width: '8rem', phone: false, render: (d) => html`<${Score} d=${d}/>` },
   { key: 'verdict', title: 'What came of it', width: '11rem', phone: false, render: (d) => html`<${Outcome} d=${d}/>` },
   { key: 'at', title: 'When', width: '6.5rem', phone: '4.4rem', render: (d) => html`<${Age} ms=${d.at_ms}/>` },
@@ -81,7 +86,7 @@ function Filters({ filter, set }) {
 function Nothing({ isFiltered, pages, set }) {
   if (!isFiltered) return html`<${Empty} title="No decisions yet"
     command=${['build/signalbox send "why is my query slow?"', 'build/signalbox decisions']}>
-    Every message that is accepted leaves one: who got it, what every agent scored, and what came of it. Send a message
+    Every message leaves one: who got it, what every agent scored, and what came of it. Send a message
       from the playground, or:<//>`;
   return html`<${Empty} title=${pages.done ? 'No decision fits this' : 'None of the newest fits this so far'}>
     ${!pages.done && html`<${Button} onClick=${pages.more}>Look further back<//> `}
@@ -96,7 +101,7 @@ function Decisions({ query, go }) {
   const isFiltered = Object.keys(query).length > 0;
   const set = filtersAt('/decisions', go);
   // Who reads further down, or searches, is not disturbed.
-  useRefresh(['task.accepted', 'decision.'], () => { if (isTop && !query.q) pages.reload(); });
+  useRefresh(['task.accepted', 'message.refused', 'decision.'], () => { if (isTop && !query.q) pages.reload(); });
   return html`<${Page} title="Decisions" lead="Who got which message, by which layer, and what came of it.">
     <${Filters} filter=${query} set=${set}/>
     <${List} pages=${pages} columns=${COLUMNS} rowHeight=${44} href=${(d) => `#/decisions/${encodeURIComponent(d.id)}`}

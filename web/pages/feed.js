@@ -23,18 +23,25 @@ const HOW = { gone: 'bad', failing: 'bad', slow: 'warn', came: 'good', recovered
 const toneOf = ({ type, data }) => (type === 'agent.state' && HOW[data?.why])
   || TONES.find(([pattern]) => pattern.test(type))?.[1] || 'calm';
 
-const GROUPS = [['', 'Everything'], ['task.', 'Tasks'], ['decision.', 'Corrections'], ['gate.', 'Gate'],
-  ['escalation.', 'Escalations'],
+const GROUPS = [['', 'Everything'], ['task.', 'Tasks'], ['message.', 'Refused'], ['decision.', 'Corrections'],
+  ['gate.', 'Gate'], ['escalation.', 'Escalations'],
   ['agent.', 'Agents'], ['conversation.', 'Conversations'], ['ledger.', 'Money'], ['grant.', 'Grants'],
   ['user.', 'Users'], ['token.', 'Tokens'], ['config.', 'Configuration']];
 
+const BANDS = { unsure: 'unsure', out_of_scope: 'out of scope' };
+
+const refusal = ({ band, code }) => BANDS[band]
+  || (code === 'agent_not_found' ? 'there is no such agent' : 'no agent could get it');
+
 /** What an entry says, in a few words, from whatever its type has. */
-function words({ data = {} }) {
-  const parts = [data.reason, data.comment, data.why, data.amount_micros !== undefined && money(data.amount_micros),
+function words({ type, data = {} }) {
+  const parts = [type === 'message.refused' && refusal(data), data.nearest && `nearest: ${data.nearest}`,
+    data.reason, data.comment, data.why, data.amount_micros !== undefined && money(data.amount_micros),
     data.error_code, data.by && `by ${data.by}`,
     data.from && data.to && `${data.from} → ${data.to}`, data.routing_decision,
       data.layer && `by the layer ${data.layer}`, data.status,
-    data.changed && `changed: ${[].concat(data.changed).join(', ')}`, data.reference, data.user && `user ${data.user}`];
+    data.changed && `changed: ${[].concat(data.changed).join(', ')}`, data.reference, data.user && `user ${data.user}`,
+    type === 'learning.voided' && `the verdicts of ${data.of}`];
   return parts.filter(Boolean).slice(0, 3).join(' · ');
 }
 
@@ -118,11 +125,13 @@ async function readOlder(s, oldest) {
 }
 
 const place = (e) => (e.task_id ? `#/tasks/${encodeURIComponent(e.task_id)}` : e.agent
-  ? `#/agents/${encodeURIComponent(e.agent)}` : '');
+  ? `#/agents/${encodeURIComponent(e.agent)}` : e.type === 'message.refused' && decisionOf(e)
+    ? `#/decisions/${encodeURIComponent(decisionOf(e))}` : '');
 
 const COLUMNS = [
   { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', phone: '9.6rem',
-    render: (e) => html`<${Badge} tone=${toneOf(e)}>${e.type}<//>` },
+    render: (e) => html`<${Badge} tone=${toneOf(e)}>${e.type}<//>${e.data?.unsure
+      && html` <${Badge} tone="warn">unsure<//>`}` },
   { key: 'at', title: 'When', width: '6rem', phone: '4.6rem', render: (e) => html`<${Age} ms=${e.at_ms}/>` },
   { key: 'agent', title: 'Agent', width: 'minmax(8rem, 1fr)', render: (e) => html`<${Name} agent=${e.agent}/>` },
   { key: 'who', title: 'Who', width: 'minmax(5rem, .6fr)', phone: false,

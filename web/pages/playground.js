@@ -1,10 +1,10 @@
 // Type a message, see the decision form, send it, watch the answer, and say
 // when it went to the wrong agent.
-import { Badge, Button, Card, Empty, Link, Page, Problem, Status, Text, html, useEffect, useReducer, useRef,
+import { Badge, Button, Card, Empty, Link, Page, Status, Text, html, useEffect, useLater, useReducer, useRef,
   useState } from '../lib/ui.js';
-import { ApiError, can, get, me, newKey, path, post } from '../lib/api.js';
+import { can, get, me, newKey, path, post } from '../lib/api.js';
 import { questions, stream } from '../lib/live.js';
-import { bytesOf, duration, money } from '../lib/format.js';
+import { bytesOf, duration } from '../lib/format.js';
 
 const PAUSE_MS = 120; // after a key, before the server is asked
 const TEXT_BYTES = 1024 * 1024;
@@ -37,15 +37,7 @@ function useTrial(text, conversation, round) {
   return trial;
 }
 
-/** A module that is fetched when it is first wanted, not before. */
-function useLater(isWanted, load) {
-  const [module, setModule] = useState(null);
-  useEffect(() => {
-    if (isWanted && !module) load().then(setModule, () => {});
-  }, [isWanted]);
-  return module;
-}
-const useDrawing = (isWanted) => useLater(isWanted, () => import('../lib/candidates.js'));
+const useChoice = (isWanted) => useLater(isWanted, () => import('./playground_choice.js'));
 const useAsking = (isWanted) => useLater(isWanted, () => import('../lib/input.js'));
 const useTeaching = (isWanted) => useLater(isWanted, () => import('./playground_teach.js'));
 
@@ -62,10 +54,12 @@ function talkOf(user) {
   return talk;
 }
 
-function startTurn(text, conversation) {
-  const turn = { key: newKey(), text, status: 'sending', parts: [], inputs: [], decision: null, error: null,
-    since: performance.now() };
-  const body = { text, idempotency_key: turn.key, ...(conversation && { conversation_id: conversation }) };
+/** `to`: the agent that the sender chose; without one the server chooses. */
+function startTurn(text, { conversation, to } = {}) {
+  const turn = { key: newKey(), text, conversation, status: 'sending', parts: [], inputs: [], decision: null,
+    error: null, since: performance.now() };
+  const body = { text, idempotency_key: turn.key, ...(conversation && { conversation_id: conversation }),
+    ...(to && { executor: { name: to } }) };
   const set = (more) => { Object.assign(turn, more); talk.draw(); };
   const asked = questions(() => turn.task, (inputs) => set({ inputs }));
   turn.close = stream('/api/messages', {
@@ -111,14 +105,16 @@ function settled(parts, text) {
     : [...parts.filter((p) => p.agent), { agent: null, text }];
 }
 
-function Turn({ turn, onCorrected, onEdit }) {
+function Turn({ turn, onCorrected, onEdit, onSend }) {
   const asking = useAsking(turn.inputs.length > 0);
+  const isUnsure = turn.isOver && turn.decision?.unsure;
+  const choice = useChoice(isUnsure || turn.status === 'refused');
   const by = turn.decision?.agent || 'the agent';
   const last = turn.parts.length - 1;
   const first = turn.parts.findIndex((p) => !p.agent && p.text.trim());
   return html`<li class="turn" aria-label="A message and its answer">
     <p class="said"><${Text} text=${turn.text} max=${2000}/></p>
-    ${turn.status === 'refused' ? html`<${Refused} error=${turn.error}/>`
+    ${turn.status === 'refused' ? choice && html`<${choice.Refused} turn=${turn} onSend=${onSend}/>`
       : html`<div class="answers" aria-live="polite" aria-busy=${!turn.isOver}>
       ${turn.parts.map((p, i) => (p.agent ? html`<p class="voice"
         key=${i}><span class="voice-name"><${Text} text=${p.agent} line=${true}/>, asked by <${Text} text=${by}
@@ -130,34 +126,17 @@ function Turn({ turn, onCorrected, onEdit }) {
     ${asking && html`<${asking.Inputs} list=${turn.inputs}/>`}
     ${turn.isOver && turn.error && html`<p class="problem"><${Text}
       text=${turn.error.message || turn.error.code}/></p>`}
+    ${isUnsure && choice && html`<${choice.Unsure} turn=${turn} onSend=${onSend}/>`}
     <${TurnFoot} turn=${turn} onCorrected=${onCorrected} onEdit=${onEdit}/>
   </li>`;
 }
 
 const Caret = () => html`<span class="caret" aria-hidden="true"></span>`;
 
-// Where the API speaks to programs, the page says what to do here.
-const HERE = {
-  no_route: 'No agent fits this message well enough, and there is no default agent. Begin with / and an agent’s '
-    + 'name to choose one yourself.',
-  agent_offline: 'The agent that it fits is not running, and nothing can wake it. Start it, or begin with / and '
-    + 'another agent’s name.',
-};
-const inWords = (error) => (HERE[error.code] ? new ApiError(error.status, error.code, HERE[error.code], error.details)
-  : error);
-
-function Refused({ error }) {
-  const nearest = error.details?.nearest || [];
-  return html`<div><${Problem} error=${inWords(error)}/>
-    ${nearest.length > 0
-      && html`<p class="faint">Near: ${nearest.map((n) => html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
-    ${error.code === 'insufficient_funds' && html`<p><${Link}
-      to="/ledger">The ledger<//> shows what there is.</p>`}</div>`;
-}
-
 function TurnFoot({ turn, onCorrected, onEdit }) {
   const teaching = useTeaching(!!turn.decision && can('send'));
   const cancel = () => post(path`/api/tasks/${turn.task}/cancel`);
+  const decisionId = turn.decision?.id || turn.error?.details?.decision_id; // a refusal leaves one too
   return html`<div class="turn-foot">
     ${turn.status === 'sending' ? html`<${Badge}>sending<//>` : turn.status === 'refused'
       ? html`<${Badge} tone="bad">not sent<//>` : html`<${Status} status=${turn.status}/>`}
@@ -168,7 +147,7 @@ function TurnFoot({ turn, onCorrected, onEdit }) {
       onClick=${() => onEdit(turn)}>Edit and send again<//>`}
     ${turn.took && html`<span class="faint">${duration(turn.took)}</span>`}
     ${turn.task && html`<${Link} to=${`/tasks/${turn.task}`}>task<//>`}
-    ${turn.decision && html`<${Link} to=${`/decisions/${turn.decision.id}`}>decision<//>`}
+    ${decisionId && html`<${Link} to=${`/decisions/${encodeURIComponent(decisionId)}`}>decision<//>`}
     ${turn.parts.some((p) => p.agent) && html`<${Link} to=${`/delegations/${turn.task}`}>who asked whom<//>`}
     ${turn.task && !turn.isOver && html`<${Button} className="small" onClick=${cancel}>Cancel<//>`}
     ${teaching && html`<${teaching.Correct} turn=${turn} onCorrected=${onCorrected}/>`}
@@ -183,26 +162,6 @@ function readDraft() {
   } catch {
     return '';
   }
-}
-
-function Decision({ trial, text }) {
-  const drawing = useDrawing(!!trial.decision);
-  if (trial.error) return html`<${Undecided} error=${trial.error} drawing=${drawing}/>`;
-  if (!trial.decision || !drawing) return html`<p class="faint">
-    ${text.trim() && can('send') ? 'Deciding…'
-      : 'As you type, this shows who would get the message and why: four signals of every agent, and the line that '
-        + 'a score must reach.'}</p>`;
-  return html`<div class=${trial.isOld ? 'is-old' : ''} aria-live="polite">
-    <${drawing.Verdict} decision=${trial.decision} isTrial=${true}/>
-    ${trial.decision.note && html`<p class="note"><${Text} text=${trial.decision.note}/></p>`}
-    ${trial.decision.price_micros > 0 && html`<p class="faint">costs ${money(trial.decision.price_micros)}</p>`}
-    <${drawing.Candidates} decision=${trial.decision}/></div>`;
-}
-
-function Undecided({ error, drawing }) {
-  const best = error instanceof ApiError && error.details?.candidates;
-  return html`<${Problem} error=${inWords(error)}/>${best && drawing
-    && html`<${drawing.Candidates} decision=${{ candidates: best, threshold: error.details.threshold ?? 0.3 }}/>`}`;
 }
 
 function Suggestions({ agents, said, choose }) {
@@ -242,6 +201,38 @@ function useDraft(turns) {
   return [text, setText];
 }
 
+const SLACK_PX = 48; // so near its end, the thread is followed
+
+/**
+ * Keeps the end of the thread above the composer while answers grow. A reader who scrolls up is left where they are,
+ * until the function that this returns is called.
+ */
+function useFollowing(end, composer) {
+  const isFollowing = useRef(true);
+  useEffect(() => {
+    const bottom = () => end.current.getBoundingClientRect().bottom;
+    const hidden = () => bottom() - composer.current.getBoundingClientRect().top;
+    let before = scrollY;
+    // Only a reader scrolls up. On the way down there may be more by now than when this was asked for.
+    const moved = () => {
+      if (hidden() <= SLACK_PX) isFollowing.current = true;
+      else if (scrollY < before) isFollowing.current = false;
+      before = scrollY;
+    };
+    const grown = new ResizeObserver(() => {
+      if (isFollowing.current && (hidden() > 0 || bottom() < 0)) scrollBy(0, Math.ceil(hidden()));
+    });
+    grown.observe(end.current.parentElement);
+    grown.observe(composer.current);
+    addEventListener('scroll', moved, { passive: true });
+    return () => {
+      grown.disconnect();
+      removeEventListener('scroll', moved);
+    };
+  }, []);
+  return () => { isFollowing.current = true; };
+}
+
 export default function Playground() {
   const { turns, draw } = useTalk();
   const [text, setText] = useDraft(turns);
@@ -253,7 +244,10 @@ export default function Playground() {
   const conversation = isFollowUp ? before : '';
   const trial = useTrial(can('send') ? text : '', conversation, round);
   const teaching = useTeaching(!!learnt);
-  const box = useRef(null);
+  const last = turns.findLast((t) => t.decision || t.status === 'refused');
+  const choice = useChoice(!!(trial.decision || trial.error || last));
+  const box = useRef(null), end = useRef(null), composer = useRef(null);
+  const goToEnd = useFollowing(end, composer);
   useEffect(() => {
     get('/api/agents', { limit: 20 }).then((p) => setAgents(p.items), () => {});
     box.current?.focus();
@@ -261,10 +255,19 @@ export default function Playground() {
 
   const isTooLong = bytesOf(text) > TEXT_BYTES;
   const canGo = can('send') && text.trim() && !isTooLong;
-  const send = () => {
+  const begin = (turn) => {
+    talk.turns = [...turns, turn].slice(-MOST_TURNS);
+    goToEnd();
+    draw();
+  };
+  const send = (to) => {
     if (!canGo) return;
-    talk.turns = [...turns, startTurn(text, conversation)].slice(-MOST_TURNS);
+    begin(startTurn(text, { conversation, to }));
     setText('');
+  };
+  const sendAgain = (turn, to) => {
+    turn.sentTo = to;
+    begin(startTurn(turn.text, { conversation: turn.conversation, to }));
   };
   const key = (e) => {
     if (e.key !== 'Enter' || e.shiftKey || e.isComposing) return;
@@ -292,11 +295,19 @@ export default function Playground() {
     actions=${turns.length > 0 && html`<${Button} onClick=${clear}>Clear<//>`}>
     <div class="playground">
       <div class="talk">
-        ${turns.length > 0 && html`<ol class="turns">
-          ${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected} onEdit=${edit}/>`)}</ol>`}
-        <form class="composer" onSubmit=${(e) => { e.preventDefault(); send(); }}>
+        <div class="thread">
+          ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command="node examples/echo.js">
+            Connect one, and a message typed here goes to the agent that it fits. This is the smallest there is, with
+              <code>SIGNALBOX_TOKEN</code> set to a token of yours; <${Link} to="/agents">Agents<//> has more.<//>`}
+          ${turns.length > 0 && html`<ol class="turns">
+            ${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected} onEdit=${edit}
+              onSend=${sendAgain}/>`)}</ol>`}
+          ${learnt && teaching && html`<${teaching.WhatWasLearnt} learnt=${learnt}/>`}
+          <div ref=${end}></div>
+        </div>
+        <form class="composer" ref=${composer} onSubmit=${(e) => { e.preventDefault(); send(); }}>
           <label for="message" class="off-screen">Message</label>
-          <textarea id="message" data-search ref=${box} rows="3" disabled=${!can('send')}
+          <textarea id="message" data-search ref=${box} rows=${turns.length ? 2 : 3} disabled=${!can('send')}
             placeholder=${can('send') ? 'Ask anything; Enter sends, Shift+Enter is a new line'
               : 'This token may read, and not send.'}
             value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${key}></textarea>
@@ -309,21 +320,15 @@ export default function Playground() {
                 go on with the last one: the same conversation, and so the same agent</label>`}
             </div><${Button} kind="main" type="submit" disabled=${!canGo}>Send<//></div>
         </form>
-        ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command="node examples/echo.js">
-          Connect one, and a message typed here goes to the agent that it fits. This is the smallest there is,
-            with <code>SIGNALBOX_TOKEN</code> set to a token of yours; <${Link} to="/agents">Agents<//> has more.<//>`}
-        ${learnt && teaching && html`<${teaching.WhatWasLearnt} learnt=${learnt}/>`}
       </div>
-      <${Card} title=${!text.trim() && turns.length ? 'Who got the last one' : 'Who gets it'} className="decision-card">
-        <${Shown} trial=${trial} text=${text} last=${turns.findLast((t) => t.decision)}/>
+      <${Card} title=${!text.trim() && turns.length ? 'Who got the last one' : 'Who gets it'}
+        className="decision-card">
+        ${choice && (last || text.trim()) ? html`<${choice.Shown} trial=${trial} text=${text} last=${last}
+            onSend=${can('send') && ((to) => send(to))} onSendAgain=${sendAgain}/>`
+          : html`<p class="faint">${text.trim() && can('send') ? 'Deciding…'
+            : 'As you type, this shows who would get the message and why: four signals of every agent, and how sure '
+              + 'the choice is.'}</p>`}
       <//>
     </div>
   <//>`;
-}
-
-// What is being typed, or else the last that was sent.
-function Shown({ trial, text, last }) {
-  const drawing = useDrawing(!!last);
-  if (text.trim() || !last || !drawing) return html`<${Decision} trial=${trial} text=${text}/>`;
-  return html`<${drawing.Verdict} decision=${last.decision}/><${drawing.Candidates} decision=${last.decision}/>`;
 }

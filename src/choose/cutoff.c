@@ -1,0 +1,142 @@
+/* When to trust the best candidate, without labels and for every model.
+ *
+ * A card's level says how high it scores for messages that are not meant for
+ * it: the median and the 95th percentile of its cosines with the reference
+ * texts (data/reference.txt). `high - mid` is its unit. A choice is confident
+ * if the candidate is `reach` units above its median, and half a unit less or
+ * more by its lead over the next one:
+ *
+ *     (semantic - mid) / unit + clamp(lead / unit, 0.5)  >=  reach(n)
+ *
+ *     reach(n) = 0.5 + 0.112 ln(n)^2 + min(0.7, 29 / n^2)
+ *                + 0.37 ln(0.2 / alpha)
+ *
+ *     low(n)   = max(0.05, -0.45 + 0.08 ln(n)^2)
+ *
+ * The best of n unrelated cards scores higher the more there are, so the reach
+ * grows with n. With a handful of cards the wrong one is often the best there
+ * is, so there it is higher again. alpha is about the share of out-of-scope
+ * messages that pass; a card's scores fall off exponentially above their 95th
+ * percentile, 0.37 units for each factor of e (fleets of 3 to 8 000 cards, both
+ * models). The other figures were fitted on the fleets of test/quality and on
+ * CLINC150, by hand and once; docs/quality.md shows what they give elsewhere.
+ *
+ * A card that says nothing ("------") is like no reference text: its unit would
+ * be zero, and every message good enough for it. So a unit has a lower bound,
+ * a little less than cards of a few words have; and where nothing speaks for a
+ * card, it is out of scope.
+ *
+ * Every card has cutoffs of its own. A card that holds the reference texts
+ * raises its own level and moves no other card's, which one number for the
+ * whole fleet would do.
+ *
+ * Tried and rejected: the empirical quantile 1 - alpha / n (the reference texts
+ * about the card's own subject are its tail, so that good cards are punished
+ * for them), mean and standard deviation (too lenient with many cards), and
+ * subtracting the message's mean score over a cohort of cards (better with
+ * agents of one trade, worse with small talk). */
+#include "choose/internal.h"
+
+#include <math.h>
+
+#define ALPHA     0.2
+#define TAIL      0.37
+#define LEAD_MOST 0.5F
+#define LEAST     0.05  /* units: a score of nothing is out of scope */
+#define UNIT_OWN  0.10  /* of a card, with our own models, at least */
+#define UNIT_HTTP 0.01  /* and with a provider, whose scale may be narrow */
+#define N_MOST    400.0 /* cards beyond make no choice harder */
+
+/* Cutoffs of the text score, where only words could be compared. */
+static const float WORDS_FLOOR = 0.5F, WORDS_LOW = 0.05F;
+
+static double reach_of(const struct decision_rules *r)
+{
+    double n = r->n > 1 ? (double)r->n : 1, many = log(n < N_MOST ? n : N_MOST);
+    double few = 29 / (n * n);
+
+    return 0.5 + 0.112 * many * many + (few < 0.7 ? few : 0.7) +
+           TAIL * log(ALPHA / r->alpha);
+}
+
+static double low_of(const struct decision_rules *r)
+{
+    double n = r->n > 1 ? (double)r->n : 1, many = log(n < N_MOST ? n : N_MOST);
+
+    double low = -0.45 + 0.08 * many * many;
+
+    return low > LEAST ? low : LEAST;
+}
+
+static double unit_of(const struct decision_rules *r,
+                      const struct card_level *l)
+{
+    double unit = (double)l->high - (double)l->mid;
+    double least = r->is_centred ? UNIT_OWN : UNIT_HTTP;
+
+    return unit > least ? unit : least;
+}
+
+/* So many units above the median, on the scale of `semantic`. */
+static float cut_at(const struct decision_rules *r, const struct card_level *l,
+                    double units)
+{
+    double mid = r->is_centred ? 0 : (double)l->mid;
+    double cut = mid + units * unit_of(r, l);
+
+    return (float)((1 - r->text_blend) * cut);
+}
+
+void choose_cutoffs(const struct decision_rules *r, struct candidate *list,
+                    size_t n)
+{
+    size_t best = 0;
+    float second = 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (list[i].signals.semantic > list[best].signals.semantic)
+            best = i;
+    for (size_t i = 0; i < n; i++)
+        if (i != best && list[i].signals.semantic > second)
+            second = list[i].signals.semantic;
+    for (size_t i = 0; i < n; i++) {
+        struct candidate *c = &list[i];
+
+        c->lead = c->signals.semantic -
+                  (i == best ? second : list[best].signals.semantic);
+        c->floor = c->low = INFINITY;
+        if (!r->is_auto || !(r->alpha > 0))
+            continue;
+        if (c->signals.cosine < 0) {
+            c->floor = WORDS_FLOOR;
+            c->low = WORDS_LOW;
+        } else if (c->level.high < 0) {
+            c->low = 0; /* its level is not known yet: unsure, come what may */
+        } else {
+            c->floor = cut_at(r, &c->level, reach_of(r));
+            c->low = cut_at(r, &c->level, low_of(r));
+        }
+    }
+}
+
+/* A routing keyword is the operator's own word for whose a text is. */
+enum band choose_band(const struct decision_rules *r, const struct candidate *c)
+{
+    float s = c->signals.semantic, lead = c->lead;
+    float most =
+        LEAD_MOST * (float)((1 - r->text_blend) * unit_of(r, &c->level));
+
+    if (c->is_taught)
+        return BAND_CONFIDENT;
+    if (!r->is_auto)
+        return c->score >= r->threshold ? BAND_CONFIDENT : BAND_OUT_OF_SCOPE;
+    if (!(s > 0) && !(c->signals.keyword > 0) && c->level.high >= 0)
+        return BAND_OUT_OF_SCOPE;
+    if (c->signals.cosine < 0 || c->level.high < 0)
+        lead = 0;
+    else if (lead > most || lead < -most)
+        lead = lead > 0 ? most : -most;
+    if (s + lead >= c->floor || (c->signals.keyword > 0 && s >= c->low))
+        return BAND_CONFIDENT;
+    return s >= c->low ? BAND_UNSURE : BAND_OUT_OF_SCOPE;
+}

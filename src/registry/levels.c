@@ -1,0 +1,321 @@
+/* The reference vectors, which the cards' levels are made from (index/level.c).
+ *
+ *     a model at hand     embedded when the registry is opened
+ *     a slow one          asked for once the loop runs, some texts at a time,
+ *                         and again after a pause where that fails
+ *     then                kept in a row under the model's stamp, and handed to
+ *                         the index, which computes the levels of the cards
+ *                         that are there, some a turn
+ *
+ * The row is what makes a provider embed the texts once per stamp, and what
+ * keeps the levels in force while it is away, also over a restart. Until the
+ * vectors are there no level is known, and choices are unsure.
+ *
+ * Rejected: a level in every agent's row. A start without a snapshot computes
+ * them again from the vectors, which takes microseconds a card, and one row is
+ * simpler than a hundred thousand that must follow the texts. */
+#include "registry/internal.h"
+
+enum {
+    BATCH_TEXTS = 64,
+    CARDS_A_TURN = 8,
+    WAIT_FIRST_MS = 1000,
+    WAIT_MAX_MS = 5 * 60 * 1000,
+    REFERENCE_BYTES_MAX = 32 * 1024 * 1024,
+};
+
+static const struct column reference_columns[N_REFERENCE_COLUMNS] = {
+    [REFERENCE_MODEL] = {.name = "model", .type = COLUMN_TEXT},
+    [REFERENCE_HASH] = {.name = "hash", .type = COLUMN_TEXT},
+    [REFERENCE_TEXTS] = {.name = "texts", .type = COLUMN_INT},
+    [REFERENCE_DIMS] = {.name = "dims", .type = COLUMN_INT},
+    [REFERENCE_BYTES] = {.name = "bytes", .type = COLUMN_BLOB},
+};
+
+const struct table reference_table = {
+    .name = "reference_vectors",
+    .columns = reference_columns,
+    .n_columns = N_REFERENCE_COLUMNS,
+    .n_key = 1,
+    .since = 3,
+};
+
+static void ask(struct levels *l);
+
+/* Levels, some a turn. */
+
+static void on_turn(struct loop_job *job)
+{
+    struct levels *l = LIST_OF(job, struct levels, turn);
+
+    if (index_level_some(l->r->index, CARDS_A_TURN))
+        loop_next_turn(l->r->opts.loop, &l->turn);
+    else
+        l->r->stats.has_levels = index_references(l->r->index) > 0;
+}
+
+static void take_vectors(struct levels *l)
+{
+    struct index *x = l->r->index;
+    size_t each = vec_packed_bytes(index_dims(x));
+
+    l->r->stats.has_levels = false;
+    if (index_set_reference(x, (const uint8_t *)l->packed.p,
+                            l->packed.n / each) != OK)
+        log_warn(l->r->opts.log, "registry.no_levels",
+                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+    else if (l->is_begun)
+        loop_next_turn(l->r->opts.loop, &l->turn);
+}
+
+/* The row. */
+
+static bool row_fits(const struct levels *l, const struct row *row)
+{
+    struct embed_stamp s = l->r->vectors->stamp;
+    int64_t dims = row_int(row, REFERENCE_DIMS);
+    struct str bytes = row_str(row, REFERENCE_BYTES);
+
+    return dims > 0 && dims <= INDEX_DIMS_MAX && (!s.dims || s.dims == dims) &&
+           str_eq(row_str(row, REFERENCE_HASH), str_of(s.hash)) &&
+           row_int(row, REFERENCE_TEXTS) == l->sum &&
+           bytes.n == l->texts.n * vec_packed_bytes((size_t)dims);
+}
+
+/* All vectors are here, and of the length that the index has. */
+static bool is_whole(const struct levels *l)
+{
+    uint32_t dims = index_dims(l->r->index);
+
+    return dims && l->packed.n == l->texts.n * vec_packed_bytes(dims);
+}
+
+/* Before the agents' vectors are read: a provider's row says how long they are,
+ * and a snapshot has brought an index without reference vectors. */
+enum err levels_load(struct registry *r)
+{
+    struct levels *l = r->vectors ? &r->vectors->levels : NULL;
+    struct query q;
+    enum err e;
+
+    if (!l || !l->texts.n)
+        return OK;
+    if (is_whole(l)) {
+        take_vectors(l);
+        return OK;
+    }
+    query_init(&q, &reference_table, 1);
+    query_if(&q, REFERENCE_MODEL, IS,
+             value_text(str_of(r->vectors->stamp.name)));
+    e = store_look(r->opts.store, &q);
+    if (!e && q.rows && row_fits(l, q.rows)) {
+        buf_clear(&l->packed);
+        buf_add_str(&l->packed, row_str(q.rows, REFERENCE_BYTES));
+        if (l->packed.over)
+            e = ERR_NOMEM;
+        else if (is_whole(l))
+            take_vectors(l);
+    }
+    query_fini(&q);
+    return e;
+}
+
+static void on_written(struct tx *tx, void *ctx)
+{
+    struct levels *l = ctx;
+
+    l->is_writing = false;
+    if (tx->result != TX_COMMITTED)
+        log_warn(l->r->opts.log, "registry.reference_not_kept",
+                 LOG_C("because", err_row(tx->err)->wording));
+    tx_fini(tx);
+}
+
+/* A failure costs no more than embedding the texts again at the next start. */
+static void write_row(struct levels *l)
+{
+    const struct embed_stamp *s = &l->r->vectors->stamp;
+    struct tx_op *op;
+
+    if (l->is_writing)
+        return; /* the tx of a length before is still on its way */
+    tx_init(&l->tx);
+    op = tx_put(&l->tx, &reference_table);
+    tx_set(op, REFERENCE_MODEL, value_text(str_of(s->name)));
+    tx_set(op, REFERENCE_HASH, value_text(str_of(s->hash)));
+    tx_set(op, REFERENCE_TEXTS, value_int(l->sum));
+    tx_set(op, REFERENCE_DIMS, value_int(index_dims(l->r->index)));
+    tx_set(op, REFERENCE_BYTES, value_blob(buf_str(&l->packed)));
+    l->is_writing = true;
+    store_submit(l->r->opts.store, &l->tx, on_written, l);
+}
+
+/* Asking. */
+
+static void on_again(struct timer *t)
+{
+    ask(LIST_OF(t, struct levels, timer));
+}
+
+static void wait_and_ask(struct levels *l)
+{
+    l->wait_ms = l->wait_ms ? 2 * l->wait_ms : WAIT_FIRST_MS;
+    if (l->wait_ms > WAIT_MAX_MS)
+        l->wait_ms = WAIT_MAX_MS;
+    l->timer.fire = on_again;
+    if (loop_timer_set(l->r->opts.loop, &l->timer, l->wait_ms) != OK)
+        log_warn(l->r->opts.log, "registry.no_levels",
+                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+}
+
+static void on_vectors(void *ctx, uint64_t id, enum err e,
+                       const struct embed_result *result, const struct why *why)
+{
+    struct levels *l = ctx;
+    bool is_good = !e;
+
+    (void)id, (void)why;
+    l->ask_id = 0;
+    if (e == ERR_STOPPING)
+        return;
+    vectors_learn(l->r);
+    if (timer_is_set(&l->timer))
+        return; /* it begins again, with vectors of another length */
+    if (is_good && result->stamp.dims != index_dims(l->r->index))
+        is_good = false;
+    for (size_t i = 0; is_good && i < result->n; i++)
+        is_good =
+            vectors_pack(&l->packed, result->vectors + i * result->stamp.dims,
+                         result->stamp.dims);
+    if (!is_good) {
+        l->packed.n = l->at * vec_packed_bytes(index_dims(l->r->index));
+        l->r->stats.reference_failures_total++;
+        wait_and_ask(l);
+        return;
+    }
+    l->wait_ms = 0;
+    l->at += result->n;
+    if (l->at < l->texts.n) {
+        ask(l);
+        return;
+    }
+    take_vectors(l);
+    write_row(l);
+}
+
+/* As queries: that is what they stand for. */
+static void ask(struct levels *l)
+{
+    struct registry *r = l->r;
+    size_t n =
+        l->texts.n - l->at < BATCH_TEXTS ? l->texts.n - l->at : BATCH_TEXTS;
+
+    if (r->is_stopped || vectors_obstacle(r))
+        return;
+    if (!l->at)
+        buf_clear(&l->packed);
+    if (embed_start(r->opts.embed, l->texts.list + l->at, n, EMBED_QUERY,
+                    on_vectors, l, &l->ask_id, NULL) != OK) {
+        l->ask_id = 0;
+        wait_and_ask(l);
+    }
+}
+
+/* All at once, where the model is a table. */
+static bool embed_all_now(struct levels *l)
+{
+    struct embed *embed = l->r->opts.embed;
+    uint32_t dims = index_dims(l->r->index);
+    float v[INDEX_DIMS_MAX];
+
+    if (!dims || embed_stats(embed).kind != EMBED_BUILTIN)
+        return false;
+    for (size_t i = 0; i < l->texts.n; i++)
+        if (!embed_now(embed, l->texts.list[i], EMBED_QUERY, v) ||
+            !vectors_pack(&l->packed, v, dims))
+            return false;
+    return true;
+}
+
+/* FNV-1a. */
+static uint32_t sum_of(struct strs texts)
+{
+    uint32_t h = UINT32_C(0x811c9dc5);
+
+    for (size_t i = 0; i < texts.n; i++)
+        for (size_t k = 0; k <= texts.list[i].n; k++) {
+            struct str t = texts.list[i];
+            unsigned char c = k < t.n ? (unsigned char)t.p[k] : '\n';
+
+            h = (h ^ c) * UINT32_C(0x01000193);
+        }
+    return h;
+}
+
+void levels_open(struct registry *r)
+{
+    struct levels *l = &r->vectors->levels;
+
+    l->r = r;
+    l->turn.run = on_turn;
+    l->texts = r->opts.reference;
+    if (l->texts.n > INDEX_REFERENCE_MAX)
+        l->texts.n = INDEX_REFERENCE_MAX;
+    l->sum = sum_of(l->texts);
+    buf_init(&l->packed, REFERENCE_BYTES_MAX);
+    if (embed_all_now(l))
+        take_vectors(l);
+}
+
+void levels_begin(struct registry *r)
+{
+    struct levels *l = &r->vectors->levels;
+
+    l->is_begun = true;
+    if (l->texts.n && is_whole(l))
+        loop_next_turn(r->opts.loop, &l->turn);
+    else if (l->texts.n)
+        ask(l);
+}
+
+/* The index may have vectors of another length now, and then it has no
+ * reference vectors. */
+void levels_again(struct registry *r)
+{
+    struct levels *l = &r->vectors->levels;
+
+    if (!l->texts.n || index_references(r->index))
+        return;
+    r->stats.has_levels = false;
+    if (is_whole(l)) {
+        take_vectors(l); /* a row of that length was there */
+        return;
+    }
+    if (!l->at && !l->packed.n)
+        return; /* the first answer is what told the length */
+    if (l->ask_id)
+        embed_cancel(r->opts.embed, l->ask_id); /* later texts' vectors */
+    l->ask_id = 0;
+    l->at = 0;
+    if (l->is_begun && !timer_is_set(&l->timer))
+        wait_and_ask(l);
+}
+
+void levels_stop(struct registry *r)
+{
+    struct levels *l = &r->vectors->levels;
+
+    if (l->ask_id)
+        embed_cancel(r->opts.embed, l->ask_id);
+    l->ask_id = 0;
+    loop_timer_cancel(r->opts.loop, &l->timer);
+    loop_not_at_end(&l->turn);
+}
+
+void levels_close(struct registry *r)
+{
+    struct levels *l = &r->vectors->levels;
+
+    assert(!l->is_writing); /* the store has given it back */
+    buf_fini(&l->packed);
+}

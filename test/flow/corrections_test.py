@@ -1,0 +1,293 @@
+"""Every decision can be corrected: by whatever layer it was made, a correction
+moves the same text at once and similar texts by degrees; and what an admin
+voids is as if it had never been said."""
+import json
+import unittest
+
+from classifier import Classifier, sure
+from client import USAGE, Client
+from provider import Provider
+from signalbox import Server
+
+AGENTS = [
+    {"id": "engineer", "url": "echo:", "visibility": "public",
+     "description": "Builds and repairs software, finds bugs in programs"},
+    {"id": "writer", "url": "echo:", "visibility": "public",
+     "description": "Writes articles, letters and marketing text"},
+    {"id": "gardener", "url": "echo:", "visibility": "public",
+     "description": "Plants trees and cares for lawns"},
+    {"id": "main", "url": "echo:", "visibility": "public"},
+]
+CODE = "find the bug in this program, it crashes with a segmentation fault"
+QUICK = {"learning": {"followUpMs": 0, "everyMs": 0}}
+
+
+class Verdicts(unittest.TestCase):
+    def begin(self, **config):
+        server = Server(config={**QUICK, "agents": {"list": AGENTS}, **config})
+        self.server = server.__enter__()
+        self.addCleanup(server.__exit__, None)
+        self.anna = self.server.user("anna", org="acme")
+        self.bob = self.server.user("bob", org="acme")
+        self.dan = self.server.user("dan", org="beta")
+
+    def good(self, response, status=200):
+        self.assertEqual(response.status, status, response)
+        return response.json() if response.body else None
+
+    def ask(self, text, token=None, **fields):
+        return self.good(self.server.call(
+            "POST", "/api/messages", {"text": text, **fields},
+            token=token or self.anna))
+
+    def route(self, text, token=None):
+        r = self.server.call("POST", "/api/route", {"text": text},
+                             token=token or self.anna)
+        return r.json() if r.status == 200 else r.json()["error"]
+
+    def override(self, answer, agent, token=None):
+        return self.good(self.server.call(
+            "POST", f"/api/decisions/{answer['decision']['id']}/override",
+            {"agent": agent}, token=token or self.anna))
+
+    def export(self):
+        got = self.server.call("GET", "/api/learning/export")
+        self.assertEqual(got.status, 200)
+        return got.body
+
+    def examples(self):
+        return self.good(self.server.call("GET", "/api/learning"))["examples"]
+
+    def learned(self, text, agent):
+        """What corrections of similar texts say of the agent."""
+        said = self.ask(text)
+        whole = self.good(self.server.call(
+            "GET", "/api/decisions/" + said["decision"]["id"]))
+        return next(c["learned"] for c in whole["candidates"]
+                    if c["agent"] == agent)
+
+    def check_taught(self, said, layer, text, similar):
+        """One correction to the gardener teaches the router."""
+        self.assertEqual(said["decision"]["layer"], layer)
+        before = self.examples()
+        answer = self.override(said, "gardener")
+        self.assertTrue(answer["recorded"])
+        self.assertNotIn("note", answer)
+        self.assertEqual(self.examples(), before + 1, layer)
+        got = self.route(text)
+        self.assertEqual((got["agent"], got["layer"], got["example"]),
+                         ("gardener", "semantic", True), layer)
+        self.assertEqual(got["reason"],
+                         "a correction says that this very text is for it")
+        self.assertEqual(self.route(text.upper() + "  ")["agent"], "gardener")
+        self.assertGreater(self.learned(similar, "gardener"), 0.1, layer)
+        # It is the org's, and of no other.
+        self.assertEqual(self.route(text, self.bob)["agent"], "gardener")
+        self.assertNotEqual(self.route(text, self.dan).get("agent"),
+                            "gardener")
+
+    def test_corrections_of_every_layer_teach(self):
+        with Classifier() as classifier:
+            # It is asked about one text alone.
+            classifier.answer = lambda q: sure(
+                "writer", 0.95 if "horoscope" in str(q) else 0.1)
+            self.begin(
+                agents={"list": AGENTS, "default": "main"},
+                bindings=[{"agentId": "writer",
+                           "match": {"channel": "telegram"}}],
+                routing={"threshold": 0.3, "intentClassifier": {
+                    "enabled": True, "endpoint": classifier.url,
+                    "model": "small", "timeoutMs": 30000}})
+            self.check_taught(
+                self.ask("repair the wooden fence", executor={
+                    "name": "engineer"}),
+                "explicit", "repair the wooden fence",
+                "repair the old wooden fence")
+            self.check_taught(
+                self.ask("/writer polish the silver spoons"),
+                "prefix", "polish the silver spoons", "polish the silver forks")
+            self.ask("/engineer begin", conversation_id="c-1")
+            self.check_taught(
+                self.ask("count the museum tickets", conversation_id="c-1"),
+                "sticky", "count the museum tickets",
+                "count the sold museum tickets")
+            self.check_taught(
+                self.ask("order seven paper lanterns",
+                         source={"channel": "telegram"}),
+                "binding", "order seven paper lanterns", "order some paper lanterns")
+            self.check_taught(
+                self.ask("read my horoscope aloud"), "intent",
+                "read my horoscope aloud", "read my monthly horoscope aloud")
+            self.check_taught(self.ask(CODE), "semantic", CODE,
+                              CODE.replace("find", "show me"))
+            self.check_taught(
+                self.ask("zebra quilt marmalade"), "default",
+                "zebra quilt marmalade", "zebra quilt marmalade jars")
+
+    def test_another_text_is_not_moved_and_a_later_word_counts(self):
+        """The control: by a hash that is ignored all texts would move."""
+        self.begin(routing={"threshold": 0})
+        said = self.ask(CODE)
+        self.override(said, "gardener")
+        got = self.route("write a letter to the marketing people")
+        self.assertEqual((got["agent"], got["example"]), ("writer", False))
+        again = self.ask(CODE)
+        self.assertEqual(again["agent"], "gardener")
+        self.override(again, "writer")
+        self.assertEqual(self.route(CODE)["agent"], "writer")
+
+    def test_a_taught_agent_that_is_not_seen_has_no_effect(self):
+        self.begin(routing={"threshold": 0})
+        self.good(self.server.call("POST", "/api/agents", {
+            "name": "diary", "url": "echo:", "visibility": "private",
+            "description": "Keeps a diary"}, token=self.anna), 201)
+        self.override(self.ask(CODE), "diary")
+        self.assertEqual(self.route(CODE)["agent"], "diary")
+        got = self.route(CODE, self.bob)
+        self.assertEqual((got["agent"], got["example"]), ("engineer", False))
+        self.assertNotIn("diary", json.dumps(got))
+
+    def test_a_verdict_is_recorded_where_nothing_can_be_embedded(self):
+        with Provider() as provider:
+            provider.mode = "broken"
+            self.begin(embed={"kind": "http", "http": {
+                "url": provider.url, "model": "tiny"}})
+            said = self.ask(CODE, executor={"name": "writer"})
+            answer = self.override(said, "engineer")
+            self.assertTrue(answer["recorded"])
+            self.assertIn("this very text", answer["note"])
+            self.assertEqual(self.route(CODE)["agent"], "engineer")
+
+    def test_voiding_restores_the_state_byte_for_byte(self):
+        self.begin(routing={"threshold": 0})
+        self.override(self.ask(CODE), "gardener")
+        before = self.export()
+        letter = self.ask("write a letter to the people", token=self.bob)
+        self.override(letter, "engineer", token=self.bob)
+        self.override(self.ask("plant a tree", self.bob, executor={
+            "name": "writer"}), "main", token=self.bob)
+        after = self.export()
+        self.assertNotEqual(after, before)  # the control
+        rebuilt = self.good(self.server.call("POST", "/api/learning/rebuild"))
+        self.assertEqual((self.export(), rebuilt), (after, {"outcomes": 3}))
+        got = self.good(self.server.call("POST", "/api/learning/void",
+                                         {"user": "bob"}))
+        self.assertEqual(got, {"outcomes": 1})
+        self.assertEqual(self.export(), before)
+        self.assertEqual(self.route("write a letter to the people")["agent"],
+                         "writer")
+        feed = self.good(self.server.call("GET", "/api/feed?last=50"))
+        told = [e for e in feed["items"] if e["type"] == "learning.voided"]
+        self.assertEqual([e["data"] for e in told], [{"of": "user:bob"}])
+        # It stays so, whoever folds it again.
+        self.good(self.server.call("POST", "/api/learning/rebuild"))
+        self.assertEqual(self.export(), before)
+        # What bob says from then on counts.
+        self.override(self.ask("plant a tree", self.bob, executor={
+            "name": "writer"}), "main", token=self.bob)
+        self.assertEqual(self.route("plant a tree")["agent"], "main")
+
+    def test_what_was_voided_can_be_said_again(self):
+        self.begin(routing={"threshold": 0})
+        said = self.ask("write a letter to the people")
+        self.assertTrue(self.override(said, "engineer")["recorded"])
+        self.assertFalse(self.override(said, "engineer")["recorded"])
+        self.good(self.server.call("POST", "/api/learning/void",
+                                   {"user": "anna"}))
+        self.assertEqual(self.route("write a letter to the people")["agent"],
+                         "writer")
+        self.assertTrue(self.override(said, "engineer")["recorded"])
+        self.assertEqual(self.route("write a letter to the people")["agent"],
+                         "engineer")
+
+    def test_an_owner_is_voided_with_their_puppets(self):
+        self.begin(routing={"threshold": 0})
+        eve = self.server.user("eve", org="evil")
+        self.good(self.server.call("POST", "/api/agents", {
+            "name": "evil1", "url": "echo:", "visibility": "public",
+            "description": "Everything"}, token=eve), 201)
+        before = self.export()
+        self.override(self.ask(CODE, self.dan), "evil1", token=self.dan)
+        self.assertEqual(self.route(CODE, self.dan)["agent"], "evil1")
+        self.good(self.server.call("POST", "/api/learning/void",
+                                   {"owner": "eve"}))
+        self.assertEqual(self.export(), before)
+        self.assertEqual(self.route(CODE, self.dan)["agent"], "engineer")
+
+    def test_a_strangers_card_that_says_nothing_gets_nothing(self):
+        self.begin()
+        eve = self.server.user("eve", org="evil")
+        for n in (4, 8, 104):
+            self.good(self.server.call("POST", "/api/agents", {
+                "name": f"dashes{n}", "url": "echo:", "visibility": "public",
+                "description": "-" * n}, token=eve), 201)
+        for text in ("can my landlord evict me", "hello",
+                     "who won the world cup", "what is the weather like"):
+            got = self.route(text)
+            self.assertNotIn("dashes", str(got.get("agent")), got)
+
+    def test_once_strangers_had_their_share_the_refusal_says_so(self):
+        self.begin(routing={"unsure": "ask"})
+        eve = self.server.user("eve", org="evil")
+        self.good(self.server.call("POST", "/api/agents", {
+            "name": "cobbler", "url": "echo:", "visibility": "public",
+            "description": "Mends leather shoes and boots"}, token=eve), 201)
+        self.assertEqual(self.ask("mend my leather boots")["agent"], "cobbler")
+        got = self.server.call("POST", "/api/messages", {
+            "text": "mend my leather shoes"}, token=self.anna)
+        self.assertEqual(got.status, 422, got)
+        self.assertIn("agents of other orgs had their share",
+                      got.json()["error"]["message"])
+
+    def test_voiding_is_for_admins_and_says_whose(self):
+        self.begin()
+        got = self.server.call("POST", "/api/learning/void", {"user": "bob"},
+                               token=self.anna)
+        self.assertEqual(got.status, 403, got)
+        for body in (None, {}, {"user": "a", "owner": "b"}, {"user": ""},
+                     {"user": "x" * 129}):
+            got = self.server.call("POST", "/api/learning/void", body)
+            self.assertIn(got.status, (400, 413), got)
+
+    def test_an_agent_that_people_rated_well_is_trusted(self):
+        self.begin(routing={"threshold": 0})
+        eve = self.server.user("eve", org="evil")
+        self.good(self.server.call("POST", "/api/agents", {
+            "name": "stranger", "url": "echo:", "visibility": "public",
+            "description": "Mends shoes and leather"}, token=eve), 201)
+
+        def trusted(token):
+            said = self.ask("mend my leather shoes", token)
+            whole = self.good(self.server.call(
+                "GET", "/api/decisions/" + said["decision"]["id"]))
+            return said, next(c["trusted"] for c in whole["candidates"]
+                              if c["agent"] == "stranger")
+
+        said, before = trusted(self.anna)
+        self.assertEqual((said["agent"], before), ("stranger", False))
+        self.good(self.server.call(
+            "POST", f"/api/decisions/{said['decision']['id']}/feedback",
+            {"verdict": "right"}, token=self.anna))
+        self.assertTrue(trusted(self.bob)[1])
+        self.assertFalse(trusted(self.dan)[1])
+        self.assertTrue(trusted(eve)[1])  # it is eve's own
+
+
+class Commands(Client):
+    def test_voiding_from_the_command_line(self):
+        server = self.server(agents=AGENTS, config={
+            **QUICK, "routing": {"threshold": 0}})
+        answer = server.call("POST", "/api/messages", {"text": CODE}).json()
+        self.good("decisions", "override", answer["decision"]["id"], "writer")
+        said = self.good("learning", "void", "--user", "nobody")
+        self.assertEqual(said, "The verdicts of nobody are voided. Learning is "
+                               "built from the 1 outcome that remains.\n")
+        self.assertEqual(json.loads(self.good(
+            "learning", "void", "--owner", "nobody", "--json")),
+            {"outcomes": 1})
+        self.assertIn("say whose", self.bad(USAGE, "learning", "void"))
+        self.assertIn("a correction says", self.good("route", CODE))
+
+
+if __name__ == "__main__":
+    unittest.main()

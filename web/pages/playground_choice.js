@@ -1,0 +1,94 @@
+// Who gets a message in the playground: while it is typed, once it was sent, and
+// where it was refused or is unsure, the agents that may get it instead. Fetched
+// with the first decision.
+import { Badge, Link, Problem, Text, html } from '../lib/ui.js';
+import { ApiError, can } from '../lib/api.js';
+import { money } from '../lib/format.js';
+import { Bands, Candidates, SendAnyway, Verdict } from '../lib/candidates.js';
+
+// Where the API speaks to programs, the page says what to do here.
+const HERE = {
+  no_route: 'No agent fits this message well enough, and there is no default agent. Begin with / and an agent’s '
+    + 'name to choose one yourself.',
+  agent_offline: 'The agent that it fits is not running, and nothing can wake it. Start it, or begin with / and '
+    + 'another agent’s name.',
+};
+const NO_ROUTE = {
+  unsure: 'It is not clear which agent this message is for. Choose one of the nearest, or begin with / and an '
+    + 'agent’s name.',
+  out_of_scope: 'No agent does what this message asks for. You can still send it to one of the nearest, or begin '
+    + 'with / and an agent’s name.',
+};
+function inWords(error) {
+  const { candidates, band } = error.details || {};
+  const words = (error.code === 'no_route' && candidates?.length && NO_ROUTE[band]) || HERE[error.code];
+  return words ? new ApiError(error.status, error.code, words, error.details) : error;
+}
+
+/** The candidates of a refusal, drawn as those of a decision that chose none of them. */
+function refusalOf(error) {
+  const { candidates, band, considered, threshold } = (error instanceof ApiError && error.details) || {};
+  return candidates?.length ? { layer: 'none', agent: null, candidates, band, considered, threshold } : null;
+}
+
+const NEAREST = 3; // that are offered under a message
+
+export function Refused({ turn, onSend }) {
+  const { error } = turn;
+  const near = error.details?.nearest || [];
+  const best = refusalOf(error)?.candidates.slice(0, NEAREST) || [];
+  return html`<div><${Problem} error=${inWords(error)}/>
+    ${near.length > 0
+      && html`<p class="faint">Near: ${near.map((n) => html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
+    ${best.length > 0 && html`<${Offered} turn=${turn} names=${best.map((c) => c.agent)} onSend=${onSend}
+      label="The nearest agents" word=" anyway"/>`}
+    ${error.code === 'insufficient_funds' && html`<p><${Link}
+      to="/ledger">The ledger<//> shows what there is.</p>`}</div>`;
+}
+
+/** An answer that may be the wrong agent's, and the agents that came next. */
+export function Unsure({ turn, onSend }) {
+  const names = (turn.decision.candidates || []).map((c) => c.agent).filter((name) => name !== turn.decision.agent)
+    .slice(0, NEAREST - 1);
+  return html`<div class="unsure"><p><${Badge} tone="warn">unsure<//> <${Text} text=${turn.decision.agent}
+      line=${true}/> came nearest, but the message may be for another agent.</p>
+    ${names.length > 0 && html`<${Offered} turn=${turn} names=${names} onSend=${onSend}
+      label="Other agents that came near" word=" instead"/>`}</div>`;
+}
+
+/** A button for each of these agents; once one is used, which. */
+function Offered({ turn, names, onSend, label, word }) {
+  if (turn.sentTo) return html`<p class="faint" role="status">sent to <${Text} text=${turn.sentTo} line=${true}/></p>`;
+  if (!can('send')) return null;
+  return html`<div class="choices" role="group" aria-label=${label}>${names.map((name) => html`
+    <${SendAnyway} key=${name} agent=${name} word=${word} onSend=${(to) => onSend(turn, to)}/>`)}</div>`;
+}
+
+// While it is typed.
+
+function Trial({ trial, onSend }) {
+  const { decision, error, isOld } = trial;
+  if (error) return html`<${Undecided} error=${error} onSend=${onSend}/>`;
+  if (!decision) return html`<p class="faint">Deciding…</p>`;
+  return html`<div class=${isOld ? 'is-old' : ''} aria-live="polite">
+    <${Verdict} decision=${decision} isTrial=${true}/>
+    ${decision.note && html`<p class="note"><${Text} text=${decision.note}/></p>`}
+    ${decision.price_micros > 0 && html`<p class="faint">costs ${money(decision.price_micros)}</p>`}
+    <${Candidates} decision=${decision}/></div>`;
+}
+
+function Undecided({ error, onSend }) {
+  const refused = refusalOf(error);
+  return html`<${Problem} error=${inWords(error)}/>${refused && html`<${Bands} band=${refused.band}/>
+    <${Candidates} decision=${refused} onSend=${onSend}/>`}`;
+}
+
+/** The message that is being typed, or else the last one that was sent. */
+export function Shown({ trial, text, last, onSend, onSendAgain }) {
+  if (text.trim()) return html`<${Trial} trial=${trial} onSend=${onSend}/>`;
+  if (last.decision) return html`<${Verdict} decision=${last.decision}/><${Candidates} decision=${last.decision}/>`;
+  const refused = refusalOf(last.error);
+  if (!refused) return html`<p class="faint">The last message was not sent.</p>`;
+  return html`<${Verdict} decision=${refused}/><${Candidates} decision=${refused}
+    onSend=${!last.sentTo && can('send') && ((to) => onSendAgain(last, to))}/>`;
+}
