@@ -89,6 +89,11 @@ double choose_score(const struct signal_weights *w, const struct signals *s);
 void choose_cutoffs(const struct decision_rules *r, struct candidate *list,
                     size_t n);
 
+/* Whether a message asks for no work: "hi there", "ok thanks", "???". A text of
+ * more bytes never is. (small_talk.c) */
+enum { CHOOSE_SMALL_TALK_MAX = 128 };
+bool choose_is_small_talk(struct str text);
+
 /* The band of a candidate whose cutoffs are there. */
 enum band choose_band(const struct decision_rules *r,
                       const struct candidate *c);

@@ -26,6 +26,9 @@
  * a little less than cards of a few words have; and where nothing speaks for a
  * card, it is out of scope.
  *
+ * Small talk (small_talk.c) is for a card only from SMALL_TALK_REACH on, and
+ * out of scope for it below.
+ *
  * Every card has cutoffs of its own. A card that holds the reference texts
  * raises its own level and moves no other card's, which one number for the
  * whole fleet would do.
@@ -39,13 +42,14 @@
 
 #include <math.h>
 
-#define ALPHA     0.2
-#define TAIL      0.37
-#define LEAD_MOST 0.5F
-#define LEAST     0.05  /* units: a score of nothing is out of scope */
-#define UNIT_OWN  0.10  /* of a card, with our own models, at least */
-#define UNIT_HTTP 0.01  /* and with a provider, whose scale may be narrow */
-#define N_MOST    400.0 /* cards beyond make no choice harder */
+#define ALPHA            0.2
+#define TAIL             0.37
+#define LEAD_MOST        0.5F
+#define LEAST            0.05 /* units: a score of nothing is out of scope */
+#define SMALL_TALK_REACH 2.5  /* units, whatever n */
+#define UNIT_OWN         0.10 /* of a card, with our own models, at least */
+#define UNIT_HTTP        0.01 /* and with a provider, whose scale may be narrow */
+#define N_MOST           400.0 /* cards beyond make no choice harder */
 
 /* Cutoffs of the text score, where only words could be compared. */
 static const float WORDS_FLOOR = 0.5F, WORDS_LOW = 0.05F;
@@ -87,6 +91,24 @@ static float cut_at(const struct decision_rules *r, const struct card_level *l,
     return (float)((1 - r->text_blend) * cut);
 }
 
+/* Small talk is for an agent whose card is about it, or has a keyword in it.
+ * That a card says "ok" does not make it that: words are taken off again. */
+static void only_if_very_near(const struct decision_rules *r,
+                              struct candidate *c)
+{
+    double words = r->text_blend * (double)c->signals.text;
+    float very_near =
+        c->level.high < 0
+            ? WORDS_FLOOR
+            : cut_at(r, &c->level, SMALL_TALK_REACH) + (float)words;
+
+    if (c->signals.keyword > 0)
+        return;
+    if (c->floor < very_near)
+        c->floor = very_near;
+    c->low = c->floor;
+}
+
 void choose_cutoffs(const struct decision_rules *r, struct candidate *list,
                     size_t n)
 {
@@ -116,6 +138,8 @@ void choose_cutoffs(const struct decision_rules *r, struct candidate *list,
             c->floor = cut_at(r, &c->level, reach_of(r));
             c->low = cut_at(r, &c->level, low_of(r));
         }
+        if (r->is_small_talk)
+            only_if_very_near(r, c);
     }
 }
 

@@ -114,6 +114,29 @@ TEST(a_lead_helps_and_a_better_other_hurts)
     CHECK(choose_band(&r, &c[1]) == BAND_CONFIDENT);
 }
 
+TEST(small_talk_is_for_a_very_near_card_alone)
+{
+    struct decision_rules r = rules(5);
+    struct candidate c[] = {card(.2F), card(0)};
+    float usual;
+
+    choose_cutoffs(&r, c, 2);
+    usual = c[0].floor;
+    r.is_small_talk = true;
+    choose_cutoffs(&r, c, 2);
+    CHECK(c[0].floor > usual && !(c[0].low < c[0].floor));
+    c[0].signals.semantic = usual;
+    choose_cutoffs(&r, c, 2);
+    CHECK_INT(choose_band(&r, &c[0]), BAND_OUT_OF_SCOPE);
+    c[0].signals.keyword = 1; /* the operator's own word for it */
+    choose_cutoffs(&r, c, 2);
+    CHECK_INT(choose_band(&r, &c[0]), BAND_CONFIDENT);
+    c[0].signals.keyword = 0;
+    c[0].signals.semantic = c[0].floor = 0.9F;
+    choose_cutoffs(&r, c, 2);
+    CHECK_INT(choose_band(&r, &c[0]), BAND_CONFIDENT);
+}
+
 /* One card full of reference texts raises its own floor and no other's. */
 TEST(a_cards_level_moves_its_own_cutoffs_alone)
 {

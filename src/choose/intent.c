@@ -11,8 +11,7 @@
 static bool is_open(const struct choose_view *v, const struct msg *m)
 {
     const struct candidate *c = m->choice.candidates;
-    struct decision_rules r =
-        choose_cutoff_rules(v->settings, m->choice.n_considered);
+    struct decision_rules r = choose_cutoff_rules(v->settings, m);
 
     return choose_band(&r, &c[0]) != BAND_CONFIDENT ||
            (m->choice.n_candidates > 1 &&

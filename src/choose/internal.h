@@ -48,9 +48,9 @@ bool choose_is_self(const struct choose_view *v, const struct agent *a);
  * the platform's or rated well, nor did a correction name it for this text. */
 bool choose_is_stranger(const struct candidate *c);
 
-/* The settings that decide the cutoffs of n candidates. */
+/* The rules that decide the cutoffs of m's candidates. */
 struct decision_rules choose_cutoff_rules(const struct choose_settings *s,
-                                          int64_t n);
+                                          const struct msg *m);
 
 /* The policy that applies to an unsure choice for this requester. */
 enum unsure_policy choose_unsure(const struct choose_view *v);

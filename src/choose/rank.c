@@ -33,12 +33,10 @@ enum { CROWD = 10, TRUSTED_PLACES = 8 };
 #define CROWD_STEP    0.01
 #define CROWD_TRUSTED 0.7
 
-/* How far its cosine is above its card's median, or below. */
-static float over_median(const struct candidate *c)
+/* Meaning and words as they are, but for strangers that are put behind. */
+static float nearness(const struct candidate *c)
 {
-    bool is_known = c->signals.cosine >= 0 && c->level.high >= 0;
-
-    return is_known ? c->signals.cosine - c->level.mid : -1;
+    return c->signals.discount > 0 ? -1 : c->signals.cosine + c->signals.text;
 }
 
 /* Best first. A correction of this very text goes before every score. Scores
@@ -46,14 +44,14 @@ static float over_median(const struct candidate *c)
  * three are offered to a user who is asked, then the name that sorts first. */
 static bool is_better(const struct candidate *a, const struct candidate *b)
 {
-    float over_a = over_median(a), over_b = over_median(b);
+    float near_a = nearness(a), near_b = nearness(b);
 
     if (a->is_taught != b->is_taught)
         return a->is_taught;
     if (a->score > b->score || a->score < b->score)
         return a->score > b->score;
-    if (over_a > over_b || over_a < over_b)
-        return over_a > over_b;
+    if (near_a > near_b || near_a < near_b)
+        return near_a > near_b;
     return str_cmp_nocase(a->agent, b->agent) < 0;
 }
 
@@ -231,6 +229,8 @@ enum err choose_rank(const struct choose_view *v, struct msg *m)
     strangers = trusted + DECISION_CANDIDATES_MAX;
     n_trusted = find_best(v, m, false, trusted, &n_dead);
     n_strangers = find_best(v, m, true, strangers, &n_dead);
+    if (!m->known.is_recorded)
+        m->known.is_small_talk = choose_is_small_talk(m->call.text);
     /* The record has the discounts of the time. */
     if (!m->known.is_recorded && !v->settings->is_seed) {
         thin_out(v, strangers, n_strangers);
@@ -244,7 +244,7 @@ enum err choose_rank(const struct choose_view *v, struct msg *m)
     m->choice.n_candidates = n;
     m->choice.n_considered =
         (int64_t)m->known.n_candidates - n_dead + m->known.n_unrecorded;
-    rules = choose_cutoff_rules(v->settings, m->choice.n_considered);
+    rules = choose_cutoff_rules(v->settings, m);
     choose_cutoffs(&rules, top, n);
     return OK;
 }

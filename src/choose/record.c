@@ -141,7 +141,8 @@ static void put_rules(struct buf *out, const struct decision *d)
                      (uint32_t)r->intent_is_over_bindings << 2);
     put_real(out, r->intent_threshold);
     put_u32(out, (uint32_t)r->is_auto | (uint32_t)r->is_seed << 1 |
-                     (uint32_t)r->is_centred << 2);
+                     (uint32_t)r->is_centred << 2 |
+                     (uint32_t)r->is_small_talk << 3);
     put_u32(out, r->unsure);
     put_real(out, r->alpha);
     put_u64(out, (uint64_t)r->n);
@@ -337,6 +338,7 @@ static void get_rules(struct reader *r, struct decision *d)
     rules->is_auto = flags & 1;
     rules->is_seed = flags >> 1 & 1;
     rules->is_centred = flags >> 2 & 1;
+    rules->is_small_talk = flags >> 3 & 1;
     policy = get_u32(r);
     r->is_bad |= policy > UNSURE_REFUSE;
     rules->unsure = r->is_bad ? UNSURE_AUTO : (enum unsure_policy)policy;

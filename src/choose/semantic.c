@@ -171,14 +171,15 @@ static enum err explore(const struct choose_view *v, struct msg *m,
 /* The bands. */
 
 struct decision_rules choose_cutoff_rules(const struct choose_settings *s,
-                                          int64_t n)
+                                          const struct msg *m)
 {
     return (struct decision_rules){.is_auto = s->is_auto,
                                    .threshold = s->threshold,
                                    .is_centred = s->is_centred,
                                    .alpha = s->alpha,
                                    .text_blend = s->text_blend,
-                                   .n = n};
+                                   .n = m->choice.n_considered,
+                                   .is_small_talk = m->known.is_small_talk};
 }
 
 /* To the next, or, without one, to nothing. */
@@ -328,7 +329,7 @@ enum err choose_semantic_best(const struct choose_view *v, struct msg *m)
     m->choice.threshold = v->settings->threshold;
     if (!m->choice.n_candidates)
         return ERR_NO_ROUTE;
-    r = choose_cutoff_rules(v->settings, m->choice.n_considered);
+    r = choose_cutoff_rules(v->settings, m);
     m->choice.band = judge(m, &r, &at);
     best = m->choice.candidates + at;
     if (r.is_auto)

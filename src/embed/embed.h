@@ -205,6 +205,12 @@ void speller_free(struct speller *s);
 size_t speller_correct(const struct speller *s, struct str text,
                        spell_said *said, void *ctx, struct buf *out);
 
+/* Whether a text is nothing but keys struck at random ("asdkjh qwlekj"): no
+ * word in it is known to the model or said by a card, and none looks like a
+ * word of another language. `said` may be NULL. (spell.c) */
+bool speller_is_gibberish(const struct speller *s, struct str text,
+                          spell_said *said, void *ctx);
+
 /* ---- models as things to look at and to keep: for `signalbox model` ---- */
 
 #define EMBED_MINILM_FILE "minilm.sbm" /* in DATA/models */

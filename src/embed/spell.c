@@ -31,8 +31,10 @@
 #include "embed/table.h"
 
 enum {
-    GUESSES = 6, /* of one word that the cards are asked about */
-    BASE_MIN = 4 /* letters of a word that suffixes may be added to */
+    GUESSES = 6,           /* of one word that the cards are asked about */
+    BASE_MIN = 4,          /* letters of a word that suffixes may be added to */
+    GIBBERISH_LETTERS = 4, /* a shorter word says nothing either way */
+    GIBBERISH_WORDS = 16,  /* a longer text is never taken for it */
 };
 
 /* Costs in hundredths. An edit costs ONE_EDIT; the frequency of the word adds
@@ -445,6 +447,74 @@ size_t speller_correct(const struct speller *s, struct str text,
         return 0;
     }
     return n_fixed;
+}
+
+/* ---- a text that is none ---- */
+
+/* Most of its letters lie side by side on the keyboard: "asdf", "qwerty". */
+static bool is_keyboard_run(struct str word)
+{
+    static const char *const rows[] = {"qwertyuiop", "asdfghjkl", "zxcvbnm"};
+    size_t n_beside = 0;
+
+    for (size_t i = 0; i + 1 < word.n; i++)
+        for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+            const char *at = strchr(rows[k], word.p[i]);
+
+            if (at && (at[1] == word.p[i + 1] ||
+                       (at > rows[k] && at[-1] == word.p[i + 1])))
+                n_beside++;
+        }
+    return 4 * n_beside >= 3 * (word.n - 1);
+}
+
+static size_t count_pieces(const struct vocab *v, struct str word)
+{
+    size_t n_pieces = 0;
+
+    for (size_t at = 0, n; at < word.n; at += n ? n : 1) {
+        uint32_t id;
+
+        n = wordpiece_first(v, str_sub(word, at, word.n), at > 0, &id);
+        n_pieces++;
+    }
+    return n_pieces;
+}
+
+/* The vocabulary has two or more letters of most words in one piece, in other
+ * languages too. Of random keys it has hardly more than single letters. */
+bool speller_is_gibberish(const struct speller *s, struct str text,
+                          spell_said *said, void *ctx)
+{
+    char kept[GIBBERISH_WORDS][SPELL_WORD_MAX];
+    struct str list[GIBBERISH_WORDS];
+    bool is_said[GIBBERISH_WORDS] = {false};
+    size_t n = 0, n_letters = 0, n_pieces = 0;
+    struct words w;
+
+    words_begin(&w, text);
+    while (words_next(&w)) {
+        if (word_is_punctuation(w.word) || w.word.n < GIBBERISH_LETTERS)
+            continue;
+        if (n == GIBBERISH_WORDS || w.word.n > SPELL_WORD_MAX ||
+            !is_latin(w.word) || is_known(&s->words, w.word))
+            return false;
+        if (!is_keyboard_run(w.word)) {
+            n_letters += w.word.n;
+            n_pieces += count_pieces(&s->words, w.word);
+        }
+        memcpy(kept[n], w.word.p, w.word.n);
+        list[n] = (struct str){kept[n], w.word.n};
+        n++;
+    }
+    if (!n || 100 * n_letters > 165 * n_pieces)
+        return false;
+    if (said)
+        said(ctx, list, n, is_said);
+    for (size_t i = 0; i < n; i++)
+        if (is_said[i])
+            return false;
+    return true;
 }
 
 enum err speller_new(struct speller **out, struct why *why)

@@ -209,3 +209,58 @@ TEST(without_memory_there_is_no_speller)
     CHECK(!speller && fault_fired());
     fault_arm(0);
 }
+
+static struct str gibberish_or_empty(const char *text)
+{
+    bool is = speller_is_gibberish(speller, str_of(text), NULL, NULL);
+
+    return is ? str_of(text) : STR("");
+}
+
+TEST(keys_struck_at_random_are_gibberish)
+{
+    static const char *const all[] = {
+        "asdkjh qwlekj", "asdf",           "asdfasdf",
+        "qwerty uiop",   "jjjjjjjj",       "lkjsdf oiwer xmcnv!!",
+        "zxcv zxcv",     "Ajsdhf kajshdf",
+    };
+
+    open_speller();
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        CHECK_STR(gibberish_or_empty(all[i]), all[i]);
+    speller_free(speller);
+}
+
+TEST(rare_words_and_other_languages_are_no_gibberish)
+{
+    static const char *const all[] = {
+        "kubectl",
+        "nginx btrfs",
+        "k8s",
+        "hi",
+        "???",
+        "Umsatzsteuer",
+        "hilfe",
+        "necesito ayuda",
+        "przepraszam",
+        "asdf is what I typed",
+        "12345",
+        "\xe4\xbd\xa0\xe5\xa5\xbd",
+        "my password is qwertz",
+    };
+
+    open_speller();
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        CHECK_STR(gibberish_or_empty(all[i]), "");
+    speller_free(speller);
+}
+
+TEST(a_word_that_a_card_says_is_no_gibberish)
+{
+    char card[] = " xkcd comics ";
+
+    open_speller();
+    CHECK(speller_is_gibberish(speller, STR("xkcd xqzt"), NULL, NULL));
+    CHECK(!speller_is_gibberish(speller, STR("xkcd xqzt"), card_says, card));
+    speller_free(speller);
+}

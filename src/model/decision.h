@@ -107,11 +107,12 @@ struct intent_answer {
 struct decision_rules {
     uint32_t layers_off; /* a bit for each layer, 1 << LAYER_… */
     struct str default_agent;
-    bool is_auto;     /* routing.threshold is "auto": floors decide */
-    double threshold; /* of semantic scores, where it is a number */
-    bool is_centred;  /* `semantic` counts from the card's median */
-    double alpha;     /* of floors: about the out-of-scope texts that pass */
-    int64_t n;        /* candidates that the floors were made for */
+    bool is_auto;       /* routing.threshold is "auto": floors decide */
+    double threshold;   /* of semantic scores, where it is a number */
+    bool is_centred;    /* `semantic` counts from the card's median */
+    double alpha;       /* of floors: about the out-of-scope texts that pass */
+    int64_t n;          /* candidates that the floors were made for */
+    bool is_small_talk; /* the message is, so that floors are higher */
     enum unsure_policy unsure;
     bool is_seed; /* routing.preset is "seed" */
     double text_blend, close_margin, explore;

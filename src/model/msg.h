@@ -89,6 +89,7 @@ struct msg {
         void *is_there_ctx;
         bool is_share_spent;  /* strangers have had their share of this org's
                                * messages (choose/share.c) */
+        bool is_small_talk;   /* choose/small_talk.c */
         bool is_recorded;     /* they are those of a decision that was made
                                * before: what is known of them stays */
         int64_t n_unrecorded; /* and there were so many more, none of them among

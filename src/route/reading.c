@@ -1,5 +1,6 @@
 /* The part of a message that is compared with the cards.
  *
+ *     gibberish  nothing: its vector is zero, and it is out of scope
  *     short      the text, corrected
  *     long       the whole, and the part that asks, corrected: their vectors
  *                are added up, and the words of that part are compared
@@ -82,6 +83,8 @@ enum err reading_make(struct arena *a, const struct speller *speller,
     e = correct_text(a, speller, said, ctx, whole, &out->words);
     if (!leaves_spelling)
         out->texts[0] = out->words;
+    if (speller && speller_is_gibberish(speller, whole, said, ctx))
+        out->texts[0] = STR("");
     return e;
 }
 

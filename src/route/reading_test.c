@@ -48,6 +48,17 @@ TEST(a_short_message_is_one_text_corrected)
     end();
 }
 
+TEST(gibberish_has_no_meaning)
+{
+    begin();
+    CHECK(read_text(STR("asdkjh qwlekj"), false) == OK);
+    CHECK_INT(reading.n, 1);
+    CHECK_STR(reading.texts[0], "");
+    CHECK(read_text(STR("asdkjh qwlekj"), true) == OK);
+    CHECK_STR(reading.texts[0], "");
+    end();
+}
+
 TEST(a_provider_gets_the_message_as_it_was_written)
 {
     begin();

@@ -196,6 +196,7 @@ static void put_rules(struct json_out *o, const struct decision *d)
     json_member_bool(o, "centred", r->is_centred);
     json_member_real(o, "alpha", r->alpha);
     json_member_int(o, "n", r->n);
+    json_member_bool(o, "small_talk", r->is_small_talk);
     json_member_text(o, "unsure", unsure_policy_name(r->unsure));
     json_member_bool(o, "seed", r->is_seed);
     json_member_real(o, "text_blend", r->text_blend);

@@ -127,6 +127,7 @@ static void read_rules(const struct json *v, struct decision *out)
         .is_centred = bool_in(r, STR("centred")),
         .alpha = real_in(r, STR("alpha")),
         .n = int_in(r, STR("n"), 0),
+        .is_small_talk = bool_in(r, STR("small_talk")),
         .unsure = policy_in(r),
         .is_seed = bool_in(r, STR("seed")),
         .text_blend = real_in(r, STR("text_blend")),

@@ -34,7 +34,7 @@ static inline void score_stage_init(struct score_stage *s)
     s->eyes = (struct eyes){.user = STR("cleo"), .org = STR("cine")};
     s->m = msg_new(&(struct caller){0}, 5);
     CHECK(s->m);
-    s->m->call.text = STR("hello");
+    s->m->call.text = STR("fix the login form");
     s->m->known.has_candidates = true;
     s->m->known.candidates = s->candidates;
 }

@@ -21,6 +21,9 @@ FLEETS = os.path.join(HERE, "fleets")
 sys.path.insert(0, os.path.join(SOURCE, "tools"))
 import quality_bands  # noqa: E402  it is in tools/
 
+SMALL_TALK = ("hello", "Hi there!", "thanks a lot", "ok", "good morning",
+              "how are you?", "what's up", "tell me a joke", "lol", "???",
+              "asdf", "asdkjh qwlekj", "jjjjjjjj", "Danke!", "你好")
 FIXED = {"routing": {"threshold": 0.3}}
 
 
@@ -165,6 +168,21 @@ class TheNewcomer(unittest.TestCase):
     def test_five_one_line_cards_get_their_messages(self):
         short, counts, bad = self.shortcomings()
         self.assertEqual(short, [], (counts, bad))
+
+    def test_small_talk_and_random_keys_reach_no_agent(self):
+        with Server() as server:
+            token = server.user("newcomer")
+            for card in rows("fleets", "newcomer.agents.jsonl"):
+                server.call("POST", "/api/agents", dict(card, url="echo:"),
+                            token=token)
+            for text in SMALL_TALK:
+                answer = server.call("POST", "/api/messages", {"text": text},
+                                     token=token)
+                self.assertEqual(answer.status, 422, (text, answer))
+                error = answer.json()["error"]
+                self.assertEqual(error["details"]["band"], "out_of_scope",
+                                 text)
+                self.assertTrue(error["details"]["candidates"], text)
 
     def test_a_fixed_threshold_refuses_most_of_them(self):
         short, counts, _ = self.shortcomings(FIXED)

@@ -1,0 +1,76 @@
+#include "choose/choose.h"
+
+#include "test/t.h"
+
+static struct str small_talk_or_empty(const char *text)
+{
+    return choose_is_small_talk(str_of(text)) ? str_of(text) : STR("");
+}
+
+TEST(a_message_that_asks_for_no_work_is_small_talk)
+{
+    static const char *const all[] = {
+        "hi",
+        "Hello there!",
+        "HELLO",
+        "Good morning, everyone",
+        "ok thanks",
+        "Thank you so much!!",
+        "how are you doing?",
+        "What's up, bro",
+        "what\xe2\x80\x99s up",
+        "no",
+        "lol",
+        "Oh well, never mind then",
+        "tell me a joke",
+        "Danke sch\xc3\xb6n",
+        "\xc2\xbfqu\xc3\xa9 tal?",
+        "\xd0\x9f\xd1\x80\xd0\xb8\xd0\xb2\xd0\xb5\xd1\x82!",
+        "\xe4\xbd\xa0\xe5\xa5\xbd\xef\xbc\x81",
+        "\xe3\x81\x82\xe3\x82\x8a\xe3\x81\x8c\xe3\x81\xa8\xe3\x81\x86",
+        "???",
+        "\xf0\x9f\x91\x8d",
+        "thanks \xe2\x9d\xa4\xef\xb8\x8f",
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        CHECK_STR(small_talk_or_empty(all[i]), all[i]);
+}
+
+TEST(one_other_word_makes_it_a_request)
+{
+    static const char *const all[] = {
+        "thanks, now book the flight",
+        "hello, my invoice is wrong",
+        "ok go",
+        "no invoice came",
+        "my team",
+        "and then",
+        "good restaurants",
+        "yes, deploy it",
+        "test the login form",
+        "tell me a joke about kubernetes",
+        "12345",
+        "how are you billing me",
+        "\xe4\xbd\xa0\xe5\xa5\xbd\xe7\xa5\xa8",
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        CHECK_STR(small_talk_or_empty(all[i]), "");
+}
+
+TEST(small_talk_is_short)
+{
+    char text[CHOOSE_SMALL_TALK_MAX + 2];
+    size_t n = 0;
+
+    while (n + 3 <= CHOOSE_SMALL_TALK_MAX) {
+        memcpy(text + n, "ok ", 3);
+        n += 3;
+        CHECK_INT(choose_is_small_talk((struct str){text, n}), n / 3 <= 12);
+    }
+    memset(text, ' ', sizeof(text));
+    memcpy(text, "ok", 2);
+    CHECK(choose_is_small_talk((struct str){text, CHOOSE_SMALL_TALK_MAX}));
+    CHECK(!choose_is_small_talk((struct str){text, CHOOSE_SMALL_TALK_MAX + 1}));
+}
