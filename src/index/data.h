@@ -148,9 +148,13 @@ size_t profiles_bytes(const struct index *x);
 /* What a skill counts for, from its words and those of its agent. (near.c) */
 float near_part(const struct text_doc *agent, const struct text_doc *skill);
 
-/* An agent's cosine, from that of its profile, p, and that of a skill,
- * s. Never less where s is more, also in floats. (near.c) */
-float near_lean(float p, float part, float s);
+/* An agent's cosine, from that of its profile, p, and that of a skill, s. Never
+ * less where s is more, also in floats; where p is more, but for the last bits.
+ */
+static inline float near_lean(float p, float part, float s)
+{
+    return s > p ? p + part * (s - p) : p;
+}
 
 /* ---- level: how high a card scores for messages of others ---- */
 
@@ -224,8 +228,9 @@ struct index_search {
     struct rated fused[2 * RRF_BEST];
     size_t n_fused, next_fused;
 
-    struct index_near *near; /* near.c's answer, by the agents' numbers */
-    float *near_profile;     /* the guess of each as a whole */
+    struct index_near *near;      /* near.c's answer, by the agents' numbers */
+    struct index_fine *near_fine; /* of those that are fine */
+    float *near_profile;          /* the guess of each as a whole */
     struct weights near_weights;
     bool near_is_plain; /* index_query's */
     size_t near_cap;

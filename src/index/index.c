@@ -52,6 +52,7 @@ static void search_fini(struct index_search *s)
     free(s->heap);
     free(s->near);
     free(s->near_profile);
+    free(s->near_fine);
 }
 
 void index_free(struct index *x)
@@ -454,7 +455,8 @@ static size_t own_bytes(const struct index *x)
     bytes += x->classes_cap * (sizeof(struct class *) + sizeof(uint32_t)) +
              x->by_class.cap * sizeof(*x->by_class.slots);
     bytes += profiles_bytes(x) + generic_bytes(x) +
-             s->near_cap * (sizeof(*s->near) + sizeof(*s->near_profile));
+             s->near_cap * (sizeof(*s->near) + sizeof(*s->near_fine) +
+                            sizeof(*s->near_profile));
     return bytes + s->cap / 64 * (sizeof(uint64_t) + sizeof(float)) +
            s->cap * (2 * sizeof(float) + sizeof(uint32_t) + sizeof(*s->heap)) +
            s->seen_cap * sizeof(*s->seen);

@@ -209,11 +209,13 @@ struct index_near {
     float text;     /* of its best document, 0..1 */
     float generic;  /* 0 to 0.15: how much more like everything its profile is
                      * than those of public agents are */
-
-    /* Once it is fine: */
     struct card_level level;
-    float over;        /* by how much that is above those of a third of the
-                        * public agents */
+};
+
+/* The rest, kept apart: the guesses of thousands of agents lie side by side. */
+struct index_fine {
+    float over;        /* by how much its level is above those of a third of
+                        * the public agents */
     float profile;     /* the cosine without its skills; below zero: none */
     float own_text;    /* of its own document alone, without its skills' */
     uint32_t n_skills; /* it was the best of so many */
@@ -234,7 +236,7 @@ MUST_USE enum err index_near(struct index *x, const struct index_query *q,
 MUST_USE enum err index_near_guess(struct index *x, const struct index_query *q,
                                    struct str vector,
                                    const struct index_near **out, size_t *n);
-void index_near_fine(struct index *x, uint32_t number);
+const struct index_fine *index_near_fine(struct index *x, uint32_t number);
 
 /* Levels: how high each card scores for messages that are not meant for it. */
 

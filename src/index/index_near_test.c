@@ -28,7 +28,7 @@ static int n_wrong(struct world *w, const struct index_query *q)
         bool is_seen = e && visible[e->docs[0] / 64] >> e->docs[0] % 64 & 1;
 
         CHECK(!near[i].is_fine && near[i].is_seen == is_seen);
-        index_near_fine(w->x, (uint32_t)i);
+        (void)index_near_fine(w->x, (uint32_t)i);
         wrong += near[i].cosine > guess[i].cosine ||
                  near[i].text != guess[i].text ||
                  (near[i].cosine < 0) != (guess[i].cosine < 0);

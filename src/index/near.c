@@ -35,12 +35,6 @@ float near_part(const struct text_doc *agent, const struct text_doc *skill)
     return own > 1 ? (float)own / (float)(own + 1) : 0.5F;
 }
 
-/* Where p is more, never less but for the last bits. */
-float near_lean(float p, float part, float s)
-{
-    return s > p ? p + part * (s - p) : p;
-}
-
 /* A plain query wants the larger of the two. */
 static float lean(const struct index_search *q, float p, float part, float s)
 {
@@ -65,6 +59,10 @@ static enum err near_room(struct index *x)
     if (!p)
         return ERR_NOMEM;
     s->near_profile = p;
+    p = index_grow(s->near_fine, more, sizeof(*s->near_fine));
+    if (!p)
+        return ERR_NOMEM;
+    s->near_fine = p;
     s->near_cap = more;
     return OK;
 }
@@ -184,7 +182,7 @@ enum err index_near_guess(struct index *x, const struct index_query *q,
 }
 
 static void look_finely(const struct index *x, const struct index_entry *e,
-                        struct index_near *near)
+                        struct index_near *near, struct index_fine *fine)
 {
     const struct index_search *s = &x->search;
     bool has_vector = s->by_meaning && e->has_vectors;
@@ -193,15 +191,14 @@ static void look_finely(const struct index *x, const struct index_entry *e,
 
     near->skill = INDEX_AGENT;
     near->text = 0;
-    near->over = 0;
-    if (x->profiles.common > 0 &&
-        x->profiles.level[e->slot].high > x->profiles.common)
-        near->over = x->profiles.level[e->slot].high - x->profiles.common;
     if (has_vector)
         profile = index_vecs_likeness(&x->profiles.vecs, &s->vector, e->slot);
-    near->cosine = near->profile = profile;
-    near->n_skills = (uint32_t)(e->n_docs - 1);
-    near->n_cards = n_cards > 1 ? (uint32_t)n_cards : 1;
+    near->cosine = profile;
+    *fine = (struct index_fine){.profile = profile,
+                                .n_skills = (uint32_t)(e->n_docs - 1),
+                                .n_cards = n_cards > 1 ? (uint32_t)n_cards : 1};
+    if (x->profiles.common > 0 && near->level.high > x->profiles.common)
+        fine->over = near->level.high - x->profiles.common;
     for (size_t i = 0; i < e->n_docs; i++) {
         uint32_t doc = e->docs[i];
         float text = text_score_one(x->text, &s->words, doc);
@@ -215,7 +212,7 @@ static void look_finely(const struct index *x, const struct index_entry *e,
             near->skill = x->docs[doc].skill;
         }
         if (i == 0)
-            near->own_text = text;
+            fine->own_text = text;
         if (near->text < text)
             near->text = text;
         if (i && has_vector && near->cosine < cosine)
@@ -223,14 +220,16 @@ static void look_finely(const struct index *x, const struct index_entry *e,
     }
 }
 
-void index_near_fine(struct index *x, uint32_t number)
+const struct index_fine *index_near_fine(struct index *x, uint32_t number)
 {
     struct index_near *near = &x->search.near[number];
+    struct index_fine *fine = &x->search.near_fine[number];
 
     assert(!x->search.is_open && number < x->agents_end);
     if (near->is_seen && !near->is_fine)
-        look_finely(x, x->agents[number], near);
+        look_finely(x, x->agents[number], near, fine);
     near->is_fine = true;
+    return fine;
 }
 
 enum err index_near(struct index *x, const struct index_query *q,
@@ -239,7 +238,7 @@ enum err index_near(struct index *x, const struct index_query *q,
     enum err e = index_near_guess(x, q, vector, out, n);
 
     for (uint32_t i = 0; !e && i < *n; i++)
-        index_near_fine(x, i);
+        (void)index_near_fine(x, i);
     return e;
 }
 

@@ -123,30 +123,35 @@ static double cards_off(uint32_t n_cards)
 }
 
 static void discount_stranger(struct registry_near *near,
-                              const struct index_near *x)
+                              const struct index_near *x,
+                              const struct index_fine *fine)
 {
-    double over = x->n_skills > FREE_SKILLS
-                      ? 1 - sqrt((double)FREE_SKILLS / (double)x->n_skills)
+    double over = fine->n_skills > FREE_SKILLS
+                      ? 1 - sqrt((double)FREE_SKILLS / (double)fine->n_skills)
                       : 0;
 
-    near->discount = (float)((double)x->generic + cards_off(x->n_cards));
+    near->has_discount = true;
+    near->discount = (float)((double)x->generic + cards_off(fine->n_cards));
     if (x->cosine >= 0)
-        near->cosine_over = (float)(over * (double)(x->cosine - x->profile) +
-                                    LEVEL_PART * (double)x->over);
-    near->text_over = (float)(over * (double)(x->text - x->own_text));
+        near->cosine_over = (float)(over * (double)(x->cosine - fine->profile) +
+                                    LEVEL_PART * (double)fine->over);
+    near->text_over = (float)(over * (double)(x->text - fine->own_text));
     /* A stranger's keywords could be "the", "what" and "please". */
     near->keyword = STR("");
 }
 
-static struct registry_near near_of(const struct registry *r,
-                                    const struct registry_near_query *q,
-                                    const struct entry *e,
-                                    const struct index_near *x)
+static struct registry_near fine_near(struct registry *r,
+                                      const struct registry_near_query *q,
+                                      const struct index_near *near,
+                                      uint32_t number)
 {
+    const struct index_fine *fine = index_near_fine(r->index, number);
+    const struct index_near *x = &near[number];
+    const struct entry *e = r->by_number[number];
     const struct agent *a = &e->agent;
-    struct registry_near near = {
+    struct registry_near out = {
         .agent = a,
-        .number = e->number,
+        .number = number,
         .skill = x->skill == INDEX_AGENT ? NULL : &a->skills[x->skill],
         .cosine = x->cosine,
         .text = x->text,
@@ -155,17 +160,8 @@ static struct registry_near near_of(const struct registry *r,
     };
 
     if (!q->is_seed && agent_is_outsider(a, &q->eyes))
-        discount_stranger(&near, x);
-    return near;
-}
-
-static struct registry_near fine_near(struct registry *r,
-                                      const struct registry_near_query *q,
-                                      const struct index_near *near,
-                                      uint32_t number)
-{
-    index_near_fine(r->index, number);
-    return near_of(r, q, r->by_number[number], &near[number]);
+        discount_stranger(&out, x, fine);
+    return out;
 }
 
 /* Everyone's guess; how many there are. */
@@ -173,22 +169,22 @@ static size_t guess_all(struct registry *r, const struct registry_near_query *q,
                         const struct index_near *near, size_t n,
                         const struct entry *self)
 {
+    struct registry_near guess = {.number = 0};
     size_t n_all = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         struct near_mark *mark = &r->near_marks[i];
-        struct registry_near guess = {
-            .number = i,
-            .cosine = near[i].cosine,
-            .text = near[i].text,
-            .level = near[i].level,
-            .keyword = mark->is_said ? STR("x") : STR(""),
-        };
+        bool is_said = mark->is_said;
 
         mark->is_said = false;
         mark->most = (double)-INFINITY;
         if (!near[i].is_seen || !mark->is_there || (self && i == self->number))
             continue;
+        guess.number = i;
+        guess.cosine = near[i].cosine;
+        guess.text = near[i].text;
+        guess.level = near[i].level;
+        guess.keyword = is_said ? STR("x") : STR("");
         mark->most = q->best ? q->score(q->ctx, &guess) : 0;
         n_all++;
     }

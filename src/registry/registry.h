@@ -377,12 +377,13 @@ struct registry_near {
     const struct agent *agent;
     uint32_t number;           /* one for each agent, see registry_number */
     const struct skill *skill; /* the nearest one; NULL: the agent itself */
-    float cosine;   /* of the text with what the agent is routed by, 0..1;
-                     * below zero: one of them has no vector */
-    float text;     /* of its words, 0..1, of its best document */
-    float discount; /* to be taken off unless the requester trusts it: it
-                     * is a stranger's, and like everything, or one of many
-                     * cards */
+    float cosine;      /* of the text with what the agent is routed by, 0..1;
+                        * below zero: one of them has no vector */
+    float text;        /* of its words, 0..1, of its best document */
+    bool has_discount; /* else it is zero, and so are the two below */
+    float discount;    /* to be taken off unless the requester trusts it: it
+                        * is a stranger's, and like everything, or one of many
+                        * cards */
     float cosine_over, text_over; /* likewise, of cosine and text: they are the
                                    * best of many skills */
     struct card_level level;      /* of its cosines with the reference texts */

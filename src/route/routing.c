@@ -488,10 +488,10 @@ static struct signals signals_of(const struct router *r,
         .cosine = near->cosine,
         .text = near->text,
         .discount =
-            hint->is_rated
-                ? 0
-                : choose_discount(&r->opts.settings.choose, near->cosine_over,
-                                  near->text_over, near->discount),
+            near->has_discount && !hint->is_rated
+                ? choose_discount(&r->opts.settings.choose, near->cosine_over,
+                                  near->text_over, near->discount)
+                : 0,
         .learned = hint->learned,
         .performance = hint->performance,
         .recency = hint->recency};

@@ -159,6 +159,8 @@ static inline void some_message(void)
     if (once_in(3))
         snprintf(maker.text, sizeof(maker.text), "/%.*s %*s", STR_ARG(name),
                  once_in(6) ? 1100 : 3, "hi");
+    else if (once_in(5))
+        snprintf(maker.text, sizeof(maker.text), "ok thanks");
     else
         snprintf(maker.text, sizeof(maker.text), "please do number %d",
                  (int)by_chance(1000));
