@@ -84,9 +84,10 @@ static void say_nearest(const struct choose_view *v, struct msg *m,
                 STR_ARG(best->agent), what_was_missing(m, &missing),
                 what_to_do(v));
     else
-        why_err(&m->why, ERR_NO_ROUTE,
-                "no agent does what this message asks for; the nearest is "
-                "\"%.*s\"%s; %s",
+        why_err(&m->why, ERR_NO_ROUTE, "%s; the nearest is \"%.*s\"%s; %s",
+                m->known.is_small_talk
+                    ? "this message asks for nothing that an agent does"
+                    : "no agent does what this message asks for",
                 STR_ARG(best->agent), what_was_missing(m, &missing),
                 what_to_do(v));
 }

@@ -224,8 +224,16 @@ static struct config *look_at_files(struct config *cfg,
     }
     outward_check(cfg, add_error, &l);
     programs_check(cfg, add_problem, &l);
-    if (!is_printing) /* advice is no problem of the configuration's */
+    if (!is_printing) { /* advice is no problem of the configuration's */
         look_at_cards(&l);
+        if (cfg->routing.unsure == CONFIG_UNSURE_DEFAULT &&
+            !cfg->default_agent.n)
+            add_problem(
+                &l, "routing.unsure", true,
+                "routing.unsure is \"default\", but there is no default "
+                "agent: unsure messages are refused; set "
+                "agents.default, or \"best\" or \"ask\" instead");
+    }
     look_at_rules(&l);
     *n_rules = l.n_rules;
     if (!report->n_errors)

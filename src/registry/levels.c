@@ -1,8 +1,9 @@
 /* The reference vectors, which the cards' levels are made from (index/level.c).
  *
  *     a model at hand     embedded when the registry is opened
- *     a slow one          asked for once the loop runs, some texts at a time,
- *                         and again after a pause where that fails
+ *     a slow one          asked for once the loop runs, some texts at a time
+ *                         so that cards get theirs in between, and again after
+ *                         a pause where that fails
  *     then                kept in a row under the model's stamp, and handed to
  *                         the index, which computes the levels of the cards
  *                         that are there, some a turn
@@ -19,6 +20,7 @@
 enum {
     BATCH_TEXTS = 64,
     CARDS_A_TURN = 8,
+    CARDS_FIRST_MS = 100, /* between batches while cards wait for vectors */
     WAIT_FIRST_MS = 1000,
     WAIT_MAX_MS = 5 * 60 * 1000,
     REFERENCE_BYTES_MAX = 32 * 1024 * 1024,
@@ -157,15 +159,20 @@ static void on_again(struct timer *t)
     ask(LIST_OF(t, struct levels, timer));
 }
 
+static void ask_in(struct levels *l, int64_t ms)
+{
+    l->timer.fire = on_again;
+    if (loop_timer_set(l->r->opts.loop, &l->timer, ms) != OK)
+        log_warn(l->r->opts.log, "registry.no_levels",
+                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+}
+
 static void wait_and_ask(struct levels *l)
 {
     l->wait_ms = l->wait_ms ? 2 * l->wait_ms : WAIT_FIRST_MS;
     if (l->wait_ms > WAIT_MAX_MS)
         l->wait_ms = WAIT_MAX_MS;
-    l->timer.fire = on_again;
-    if (loop_timer_set(l->r->opts.loop, &l->timer, l->wait_ms) != OK)
-        log_warn(l->r->opts.log, "registry.no_levels",
-                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+    ask_in(l, l->wait_ms);
 }
 
 static void on_vectors(void *ctx, uint64_t id, enum err e,
@@ -196,7 +203,10 @@ static void on_vectors(void *ctx, uint64_t id, enum err e,
     l->wait_ms = 0;
     l->at += result->n;
     if (l->at < l->texts.n) {
-        ask(l);
+        if (l->r->stats.unembedded)
+            ask_in(l, CARDS_FIRST_MS); /* queries go before documents */
+        else
+            ask(l);
         return;
     }
     take_vectors(l);

@@ -203,6 +203,22 @@ class CommandLine(Client):
         self.assertIn("one: the card has no skills", words)
         self.assertIn("two and three say nearly the same", words)
 
+    def test_check_warns_about_an_unsure_policy_without_its_agent(self):
+        agents = {"list": [{"id": "writer", "url": "echo:",
+                            "description": "drafts emails and blog posts for "
+                            "the team, and edits what others wrote"}]}
+        for default, warned in ((None, True), ("writer", False)):
+            if default:
+                agents["default"] = default
+            path = os.path.join(self.home, "unsure.jsonc")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump({"agents": agents,
+                           "routing": {"unsure": "default"}}, f)
+            status, out, _ = self.run_it("check", path)
+            self.assertEqual(status, 0, out)
+            self.assertEqual("there is no default agent" in
+                             " ".join(out.split()), warned, out)
+
     def test_errors_name_options_and_not_fields_of_the_api(self):
         self.server(agents=[])
         status, _, err = self.run_it("send", "hello")
