@@ -204,6 +204,7 @@ static enum err fill_candidates(struct again *g)
         m->known.n_unrecorded = d->n_considered - (int64_t)n;
     m->known.is_recorded = true;
     m->known.is_small_talk = d->rules.is_small_talk;
+    m->known.n_seen = d->rules.n;
     m->known.has_candidates = d->n_considered > 0 || had_nobody(d);
     return OK;
 }

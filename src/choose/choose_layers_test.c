@@ -321,8 +321,9 @@ TEST(no_route_says_who_came_nearest_and_what_to_do)
     stage.settings.is_off[LAYER_PREFIX] = true;
     speak_up(0);
     CHECK(stage_ask() == ERR_NO_ROUTE);
-    CHECK(stage_says("there is no agent that messages are routed to; name one "
-                     "as executor.name, or have agents.default set"));
+    CHECK(stage_says("there is no agent that messages are routed to; register "
+                     "one (POST /api/agents), or list it as agents.list in the "
+                     "configuration"));
     stage_leave();
 }
 

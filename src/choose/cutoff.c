@@ -3,8 +3,8 @@
  * A card's level says how high it scores for messages that are not meant for
  * it: the median and the 95th percentile of its cosines with the reference
  * texts (data/reference.txt). `high - mid` is its unit. A choice is confident
- * if the candidate is `reach` units above its median, and half a unit less or
- * more by its lead over the next one:
+ * if the candidate is `reach` units above its median; its lead over the next
+ * candidate lowers that by up to half a unit, and being behind raises it:
  *
  *     (semantic - mid) / unit + clamp(lead / unit, 0.5)  >=  reach(n)
  *
@@ -46,7 +46,7 @@
 #define TAIL             0.37
 #define LEAD_MOST        0.5F
 #define LEAST            0.05 /* units: a score of nothing is out of scope */
-#define SMALL_TALK_REACH 2.5  /* units, whatever n */
+#define SMALL_TALK_REACH 2.3  /* units, whatever n */
 #define UNIT_OWN         0.10 /* of a card, with our own models, at least */
 #define UNIT_HTTP        0.01 /* and with a provider, whose scale may be narrow */
 #define N_MOST           400.0 /* cards beyond make no choice harder */
@@ -54,20 +54,24 @@
 /* Cutoffs of the text score, where only words could be compared. */
 static const float WORDS_FLOOR = 0.5F, WORDS_LOW = 0.05F;
 
+static double log_n(const struct decision_rules *r)
+{
+    double n = r->n > 1 ? (double)r->n : 1;
+
+    return log(n < N_MOST ? n : N_MOST);
+}
+
 static double reach_of(const struct decision_rules *r)
 {
-    double n = r->n > 1 ? (double)r->n : 1, many = log(n < N_MOST ? n : N_MOST);
-    double few = 29 / (n * n);
+    double n = r->n > 1 ? (double)r->n : 1, few = 29 / (n * n);
 
-    return 0.5 + 0.112 * many * many + (few < 0.7 ? few : 0.7) +
+    return 0.5 + 0.112 * log_n(r) * log_n(r) + (few < 0.7 ? few : 0.7) +
            TAIL * log(ALPHA / r->alpha);
 }
 
 static double low_of(const struct decision_rules *r)
 {
-    double n = r->n > 1 ? (double)r->n : 1, many = log(n < N_MOST ? n : N_MOST);
-
-    double low = -0.45 + 0.08 * many * many;
+    double low = -0.45 + 0.08 * log_n(r) * log_n(r);
 
     return low > LEAST ? low : LEAST;
 }
@@ -91,8 +95,9 @@ static float cut_at(const struct decision_rules *r, const struct card_level *l,
     return (float)((1 - r->text_blend) * cut);
 }
 
-/* Small talk is for an agent whose card is about it, or has a keyword in it.
- * That a card says "ok" does not make it that: words are taken off again. */
+/* Small talk is for an agent whose card is very near to it by meaning, or that
+ * has a keyword in it. A word in common ("ok") is not enough: the cutoff is
+ * higher by as much as words add to the score. */
 static void only_if_very_near(const struct decision_rules *r,
                               struct candidate *c)
 {

@@ -1,5 +1,5 @@
-/* Whoever is there for everything that nobody else was chosen for; and, where
- * there is no such agent either, what to say. */
+/* The default agent, which gets what no other layer chose an agent for; and,
+ * where there is none, the words of the refusal. */
 #include "choose/internal.h"
 
 enum err choose_default(const struct choose_view *v, struct msg *m)
@@ -16,14 +16,20 @@ enum err choose_default(const struct choose_view *v, struct msg *m)
                        "default agent");
 }
 
-/* What was asked for and not there: agents.default may name an agent that this
- * sender does not see, and that is not theirs to know. */
+/* A default agent that this sender does not see is not theirs to know of. */
 static const char *what_to_do(const struct choose_view *v)
 {
+    struct str name = v->settings->default_agent;
+    bool has_default = name.n && choose_seen(v, name);
+
     if (v->settings->is_off[LAYER_PREFIX])
-        return "name one as executor.name, or have agents.default set";
-    return "name one as executor.name, begin the text with \"/NAME\", or have "
-           "agents.default set";
+        return has_default
+                   ? "name one as executor.name"
+                   : "name one as executor.name, or have agents.default set";
+    return has_default
+               ? "name one as executor.name, or begin the text with \"/NAME\""
+               : "name one as executor.name, begin the text with \"/NAME\", or "
+                 "have agents.default set";
 }
 
 /* A record has no more than the discounts: a stranger's is whole once all of
@@ -67,8 +73,12 @@ static double too_low(double score, double threshold)
 static void say_nearest(const struct choose_view *v, struct msg *m,
                         const struct candidate *best)
 {
-    struct why missing;
+    struct why missing, nearest = {""};
 
+    /* Where nothing speaks for any agent, the first one is no nearer. */
+    if (best->signals.semantic > 0 || best->signals.keyword > 0)
+        why_err(&nearest, OK, "; the nearest is \"%.*s\"",
+                STR_ARG(best->agent));
     if (!v->settings->is_auto)
         why_err(&m->why, ERR_NO_ROUTE,
                 "no agent fits this message: the best, \"%.*s\", has a score "
@@ -79,17 +89,14 @@ static void say_nearest(const struct choose_view *v, struct msg *m,
                 what_to_do(v));
     else if (m->choice.band == BAND_UNSURE)
         why_err(&m->why, ERR_NO_ROUTE,
-                "it is not clear which agent this message is for; the nearest "
-                "is \"%.*s\"%s; %s",
-                STR_ARG(best->agent), what_was_missing(m, &missing),
-                what_to_do(v));
+                "it is not clear which agent this message is for%s%s; %s",
+                nearest.text, what_was_missing(m, &missing), what_to_do(v));
     else
-        why_err(&m->why, ERR_NO_ROUTE, "%s; the nearest is \"%.*s\"%s; %s",
+        why_err(&m->why, ERR_NO_ROUTE, "%s%s%s; %s",
                 m->known.is_small_talk
                     ? "this message asks for nothing that an agent does"
                     : "no agent does what this message asks for",
-                STR_ARG(best->agent), what_was_missing(m, &missing),
-                what_to_do(v));
+                nearest.text, what_was_missing(m, &missing), what_to_do(v));
 }
 
 static void say_why(const struct choose_view *v, struct msg *m)
@@ -108,8 +115,9 @@ static void say_why(const struct choose_view *v, struct msg *m)
                 m->known.n_candidates, what_to_do(v));
     else if (m->known.has_candidates)
         why_err(&m->why, ERR_NO_ROUTE,
-                "there is no agent that messages are routed to; %s",
-                what_to_do(v));
+                "there is no agent that messages are routed to; register one "
+                "(POST /api/agents), or list it as agents.list in the "
+                "configuration");
     else
         why_err(&m->why, ERR_NO_ROUTE,
                 "the message names no agent; name one as executor.name (GET "

@@ -44,6 +44,9 @@ const struct agent *choose_seen(const struct choose_view *v, struct str name);
  * and among the candidates it is not. */
 bool choose_is_self(const struct choose_view *v, const struct agent *a);
 
+/* Whether a goes before b. (rank.c) */
+bool choose_is_better(const struct candidate *a, const struct candidate *b);
+
 /* Whether the requester has no reason to trust it: neither is it one of theirs,
  * the platform's or rated well, nor did a correction name it for this text. */
 bool choose_is_stranger(const struct candidate *c);

@@ -42,7 +42,7 @@ static float nearness(const struct candidate *c)
 /* Best first. A correction of this very text goes before every score. Scores
  * are equal where nothing speaks for either: of those the nearer one, since
  * three are offered to a user who is asked, then the name that sorts first. */
-static bool is_better(const struct candidate *a, const struct candidate *b)
+bool choose_is_better(const struct candidate *a, const struct candidate *b)
 {
     float near_a = nearness(a), near_b = nearness(b);
 
@@ -68,7 +68,7 @@ static void score(const struct choose_view *v, struct candidate *c)
 static void put_in_order(struct candidate *top, size_t at,
                          const struct candidate *c)
 {
-    for (; at > 0 && is_better(c, &top[at - 1]); at--)
+    for (; at > 0 && choose_is_better(c, &top[at - 1]); at--)
         top[at] = top[at - 1];
     top[at] = *c;
 }
@@ -101,7 +101,7 @@ static size_t find_best(const struct choose_view *v, struct msg *m,
         if (is_free)
             c->signals.discount = 0;
         score(v, c);
-        if (n == DECISION_CANDIDATES_MAX && !is_better(c, &top[n - 1]))
+        if (n == DECISION_CANDIDATES_MAX && !choose_is_better(c, &top[n - 1]))
             continue;
         if (!is_there(v, m, c)) {
             ++*n_dead;
@@ -196,10 +196,11 @@ static size_t merge(struct candidate *top, const struct candidate *trusted,
 
     n_strangers = n_strangers < most ? n_strangers : most;
     while (n < DECISION_CANDIDATES_MAX && (i < n_trusted || k < n_strangers))
-        top[n++] = k == n_strangers || (i < n_trusted &&
-                                        is_better(&trusted[i], &strangers[k]))
-                       ? trusted[i++]
-                       : strangers[k++];
+        top[n++] =
+            k == n_strangers || (i < n_trusted &&
+                                 choose_is_better(&trusted[i], &strangers[k]))
+                ? trusted[i++]
+                : strangers[k++];
     return n;
 }
 
@@ -229,8 +230,11 @@ enum err choose_rank(const struct choose_view *v, struct msg *m)
     strangers = trusted + DECISION_CANDIDATES_MAX;
     n_trusted = find_best(v, m, false, trusted, &n_dead);
     n_strangers = find_best(v, m, true, strangers, &n_dead);
-    if (!m->known.is_recorded)
+    if (!m->known.is_recorded) {
         m->known.is_small_talk = choose_is_small_talk(m->call.text);
+        m->known.n_seen =
+            (int64_t)m->known.n_candidates + m->known.n_unrecorded;
+    }
     /* The record has the discounts of the time. */
     if (!m->known.is_recorded && !v->settings->is_seed) {
         thin_out(v, strangers, n_strangers);

@@ -232,6 +232,32 @@ TEST(who_is_dead_is_not_counted)
     score_stage_fini(&s);
 }
 
+/* The only agent of a fleet gets every message; the last one that is left of a
+ * fleet during an outage does not. */
+TEST(dead_agents_still_count_for_the_cutoffs)
+{
+    for (int n_dead = 0; n_dead < 4; n_dead++) {
+        static const char *const names[] = {"00a", "01x", "02x", "03x"};
+        int n_asked = 0;
+
+        score_stage_init(&s);
+        for (int i = 0; i <= n_dead; i++) {
+            struct candidate *c = score_stage_near(&s, names[i], "cleo", .05F);
+
+            c->is_trusted = true;
+            c->level = (struct card_level){.1F, .3F};
+        }
+        s.m->known.is_there = is_not_dead;
+        s.m->known.is_there_ctx = &n_asked;
+        s.settings.is_auto = s.settings.is_centred = true;
+        CHECK_INT(score_stage_ask(&s), n_dead ? ERR_NO_ROUTE : OK);
+        CHECK_INT(s.m->choice.n_candidates, 1);
+        CHECK_INT(s.m->choice.band,
+                  n_dead ? BAND_OUT_OF_SCOPE : BAND_CONFIDENT);
+        score_stage_fini(&s);
+    }
+}
+
 TEST(what_was_taken_off_then_is_not_taken_off_again)
 {
     score_stage_init(&s);

@@ -105,7 +105,9 @@ static enum err take_best(struct msg *m, const struct agent *a,
                            "a correction says that this very text is for it");
     say_signals(best, signals, sizeof(signals));
     if (m->choice.n_candidates < 2)
-        return choose_take(m, a, "it is the only one there is, %s: %.3f",
+        return choose_take(m, a, "it is the only one %s, %s: %.3f",
+                           m->known.n_seen < 2 ? "there is"
+                                               : "that can be reached now",
                            signals, best->score);
     if (best > m->choice.candidates)
         return choose_take(m, a,
@@ -178,7 +180,7 @@ struct decision_rules choose_cutoff_rules(const struct choose_settings *s,
                                    .is_centred = s->is_centred,
                                    .alpha = s->alpha,
                                    .text_blend = s->text_blend,
-                                   .n = m->choice.n_considered,
+                                   .n = m->known.n_seen,
                                    .is_small_talk = m->known.is_small_talk};
 }
 
@@ -208,7 +210,7 @@ static enum band judge(const struct msg *m, const struct decision_rules *r,
     enum band nearest = BAND_OUT_OF_SCOPE;
 
     *at = 0;
-    if (r->is_auto && m->choice.n_considered == 1 && all->is_trusted)
+    if (r->is_auto && r->n == 1 && all->is_trusted)
         return BAND_CONFIDENT;
     for (size_t i = 0; i < m->choice.n_candidates; i++) {
         enum band b = choose_band(r, &all[i]);
@@ -242,36 +244,40 @@ static bool is_by_example(const struct choose_view *v, const struct msg *m,
                           const struct decision_rules *r,
                           const struct candidate *chosen)
 {
-    const struct candidate *best = NULL;
+    struct candidate without[DECISION_CANDIDATES_MAX];
+    size_t n = m->choice.n_candidates, best = n;
     enum band best_band = BAND_OUT_OF_SCOPE;
-    double best_score = 0;
     bool is_any = false;
 
-    if (chosen->is_taught || m->choice.n_considered == 1)
+    if (chosen->is_taught || r->n == 1)
         return chosen->is_taught;
-    for (size_t i = 0; i < m->choice.n_candidates; i++) {
-        struct candidate c = m->choice.candidates[i];
-        enum band band;
+    for (size_t i = 0; i < n; i++) {
+        struct candidate *c = &without[i];
 
-        is_any |= c.signals.learned > 0 || c.signals.learned < 0;
-        c.signals.learned = 0;
-        c.signals.semantic = choose_semantic(v->settings, &c.signals, &c.level);
-        c.score = choose_score(&v->settings->weights, &c.signals);
-        band = choose_band(r, &c);
-        if (band == BAND_OUT_OF_SCOPE ||
-            (band == BAND_UNSURE && !(m->choice.is_unsure && c.is_trusted)))
-            continue;
-        if (!best || band < best_band ||
-            (band == best_band &&
-             (c.score > best_score ||
-              (c.score >= best_score &&
-               str_cmp_nocase(c.agent, best->agent) < 0)))) {
-            best = &m->choice.candidates[i];
+        *c = m->choice.candidates[i];
+        is_any |= c->signals.learned > 0 || c->signals.learned < 0;
+        c->signals.learned = 0;
+        c->signals.semantic =
+            choose_semantic(v->settings, &c->signals, &c->level);
+        c->score = choose_score(&v->settings->weights, &c->signals);
+    }
+    if (!is_any)
+        return false;
+    choose_cutoffs(r, without, n);
+    for (size_t i = 0; i < n; i++) {
+        enum band band = choose_band(r, &without[i]);
+        bool may_get_it = band == BAND_CONFIDENT ||
+                          (band == BAND_UNSURE && m->choice.is_unsure &&
+                           without[i].is_trusted);
+
+        if (may_get_it && (best == n || band < best_band ||
+                           (band == best_band &&
+                            choose_is_better(&without[i], &without[best])))) {
+            best = i;
             best_band = band;
-            best_score = c.score;
         }
     }
-    return is_any && best != chosen;
+    return best == n || &m->choice.candidates[best] != chosen;
 }
 
 /* The best candidate that the requester has reason to trust: private

@@ -10,8 +10,9 @@
  * for it to be none: "thanks, now book the flight".
  *
  * Phrases are written as words.h normalises them: small letters, no accents and
- * no apostrophes, each Chinese character a word. Japanese loses the marks of
- * its voiced sounds that way, and Korean is taken apart, so it is not here.
+ * no apostrophes, each Chinese character a word; Japanese without the marks of
+ * its voiced sounds, Korean in single letters, Hindi without its vowel signs.
+ * Stretched letters ("hellooo", "thankssss") are tried as one.
  *
  * Tried and rejected: the nearest of the reference texts. With the built-in
  * table it finds 4 of 10 such messages, and takes 3 of 100 others for them. */
@@ -23,17 +24,17 @@ enum { WORDS_MOST = 12, BYTES_MOST = 96 };
 
 static const char *const phrases[] = {
     /* greetings */
-    "hello", "hi", "hey", "hiya", "howdy", "yo", "greetings", "good morning",
-    "good afternoon", "good evening", "good day", "good night", "morning",
-    "welcome back", "long time no see", "nice to meet you",
+    "hello", "hi", "hii", "helo", "hey", "hiya", "howdy", "yo", "greetings",
+    "good morning", "good afternoon", "good evening", "good day", "good night",
+    "morning", "welcome back", "long time no see", "nice to meet you",
     "pleased to meet you", "how are you", "how are you doing", "how are things",
     "how do you do", "how is it going", "how s it going", "hows it going",
     "how was your day", "how is your day", "how was your weekend", "what s up",
     "whats up", "what is up", "sup", "wassup", "are you there",
     "is anyone there", "is anybody there", "anyone here", "anybody here",
     /* thanks */
-    "thanks", "thank you", "thank u", "thx", "ty", "tysm", "thanks a lot",
-    "thanks a bunch", "thanks a ton", "thanks for your help",
+    "thanks", "thank you", "thank u", "thnaks", "thx", "ty", "tysm",
+    "thanks a lot", "thanks a bunch", "thanks a ton", "thanks for your help",
     "thank you for your help", "many thanks", "much appreciated", "cheers",
     "appreciate it", "i appreciate it", "you re welcome", "you are welcome",
     "no problem", "no worries", "my pleasure", "that was helpful",
@@ -52,7 +53,7 @@ static const char *const phrases[] = {
     "oops", "my bad", "excuse me", "pardon", "wrong chat", "wrong window",
     "cool story",
     /* laughter and wishes */
-    "lol", "lmao", "rofl", "haha", "hahaha", "hehe", "ha ha", "xd",
+    "lol", "lmao", "rofl", "haha", "hahaha", "hahahaha", "hehe", "ha ha", "xd",
     "that s funny", "very funny", "that made me laugh", "happy birthday",
     "merry christmas", "happy new year", "congratulations", "congrats",
     "good luck", "get well soon",
@@ -63,7 +64,7 @@ static const char *const phrases[] = {
     "have a nice weekend", "have a good weekend", "have a nice evening",
     "talk to you later", "talk to you soon", "talk soon", "ttyl", "sleep well",
     "sweet dreams", "brb", "gtg",
-    /* about whoever answers */
+    /* about the bot itself */
     "who are you", "what are you", "what is your name", "what s your name",
     "whats your name", "how old are you", "where are you from",
     "where do you live", "are you a robot", "are you a bot", "are you human",
@@ -102,19 +103,21 @@ static const char *const phrases[] = {
     "come stai", "come va", "buonanotte", "ola", "oi", "bom dia", "boa tarde",
     "boa noite", "obrigado", "obrigada", "muito obrigado", "tudo bem", "tchau",
     "ate logo",
-    /* Dutch, Polish, Russian, Turkish */
+    /* Dutch, Polish, Russian, Turkish, Nordic */
     "hoi", "goedemorgen", "goedemiddag", "goedenavond", "dank je",
     "dank je wel", "bedankt", "tot ziens", "doei", "hoe gaat het", "czesc",
     "dzien dobry", "dobry wieczor", "dziekuje", "dzieki", "do widzenia",
     "jak sie masz", "привет", "здравствуите", "доброе утро", "добрыи день",
     "добрыи вечер", "спасибо", "большое спасибо", "пока", "до свидания",
     "как дела", "да", "нет", "merhaba", "selam", "gunaydın", "iyi aksamlar",
-    "tesekkurler", "tesekkur ederim", "sag ol", "nasılsın",
-    /* Chinese, Japanese, Arabic */
+    "tesekkurler", "tesekkur ederim", "sag ol", "nasılsın", "hei", "hej",
+    "tack", "takk", "tak", "kiitos", "moi",
+    /* Chinese, Japanese, Arabic, Korean, Hindi */
     "你 好", "您 好", "你 好 吗", "早 上 好", "晚 上 好", "谢 谢", "谢 谢 你",
     "多 谢", "再 见", "好 的", "こんにちは", "おはよう", "こんはんは",
     "ありかとう", "ありかとうこさいます", "さようなら", "مرحبا", "السلام عليكم",
-    "شكرا"};
+    "شكرا", "안녕", "안녕하세요",
+    "감사합니다", "고마워요", "नमसत", "धनयवाद"};
 
 /* Words that may stand between phrases, and are nothing without one. */
 static const char *const fillers[] = {
@@ -142,17 +145,35 @@ static size_t longest(const char *const *list, size_t n, struct str rest)
     return best;
 }
 
-/* Emoji, arrows and the like: no letters, though they are words. */
+/* Emoji, arrows and the like: no letters, though they are words. Braille and
+ * rare Chinese characters lie between and behind them. */
 static bool is_picture(struct str word)
 {
     size_t n = utf8_one(word.p, word.p + word.n);
     uint32_t c = n ? utf8_decode(word.p, n) : 0;
 
-    return (c >= 0x2190 && c < 0x2c00) || c >= 0x1f000;
+    return (c >= 0x2190 && c < 0x2800) || (c >= 0x2900 && c < 0x2c00) ||
+           (c >= 0x1f000 && c < 0x20000);
+}
+
+/* Appends a word, each letter that stands there three times or more once. */
+static void add_shortened(struct str word, char *out, size_t *n)
+{
+    for (size_t i = 0; i < word.n; i++) {
+        size_t same = 1;
+
+        while (i + same < word.n && word.p[i + same] == word.p[i])
+            same++;
+        out[(*n)++] = word.p[i];
+        if (same == 2)
+            out[(*n)++] = word.p[i];
+        i += same - 1;
+    }
 }
 
 /* The words with a blank behind each; false: too many. */
-static bool join_words(struct str text, char out[BYTES_MOST], size_t *n)
+static bool join_words(struct str text, bool shortens, char out[BYTES_MOST],
+                       size_t *n)
 {
     size_t n_words = 0;
     struct words w;
@@ -164,32 +185,45 @@ static bool join_words(struct str text, char out[BYTES_MOST], size_t *n)
             continue;
         if (++n_words > WORDS_MOST || *n + w.word.n + 1 > BYTES_MOST)
             return false;
-        memcpy(out + *n, w.word.p, w.word.n);
-        *n += w.word.n;
+        if (shortens) {
+            add_shortened(w.word, out, n);
+        } else {
+            memcpy(out + *n, w.word.p, w.word.n);
+            *n += w.word.n;
+        }
         out[(*n)++] = ' ';
     }
     return true;
 }
 
+/* Each word has a blank behind it. */
+static bool is_all_phrases(struct str words)
+{
+    bool is_any = false;
+
+    while (words.n) {
+        struct str rest = {words.p, words.n - 1};
+        size_t n = longest(phrases, sizeof(phrases) / sizeof(*phrases), rest);
+
+        is_any |= n > 0;
+        if (!n)
+            n = longest(fillers, sizeof(fillers) / sizeof(*fillers), rest);
+        if (!n)
+            return false;
+        words = str_sub(words, n + 1, words.n);
+    }
+    return is_any;
+}
+
 bool choose_is_small_talk(struct str text)
 {
     char words[BYTES_MOST];
-    bool is_any = false;
-    size_t n, at = 0;
+    size_t n;
 
-    if (text.n > CHOOSE_SMALL_TALK_MAX || !join_words(text, words, &n))
+    if (text.n > CHOOSE_SMALL_TALK_MAX || !join_words(text, false, words, &n))
         return false;
-    while (at < n) {
-        struct str rest = {words + at, n - at - 1};
-        size_t found =
-            longest(phrases, sizeof(phrases) / sizeof(*phrases), rest);
-
-        is_any |= found > 0;
-        if (!found)
-            found = longest(fillers, sizeof(fillers) / sizeof(*fillers), rest);
-        if (!found)
-            return false;
-        at += found + 1;
-    }
-    return is_any || !n;
+    if (!n || is_all_phrases((struct str){words, n}))
+        return true;
+    return join_words(text, true, words, &n) &&
+           is_all_phrases((struct str){words, n});
 }

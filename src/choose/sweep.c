@@ -13,22 +13,45 @@ static bool depends(const struct decision *d)
     return d->turn <= 1 && d->layer >= LAYER_BINDING && d->n_candidates;
 }
 
-/* How many of the candidates, from the best, a threshold is compared with. */
-static size_t n_compared(const struct decision *d)
+/* The candidates' scores as a server with a number has them, best first: there
+ * `semantic` does not count from the card's median. */
+static void scores_by_number(const struct decision *d,
+                             double out[DECISION_CANDIDATES_MAX])
 {
-    const struct candidate *c = d->candidates;
+    struct choose_settings by = {.weights = d->weights,
+                                 .text_blend = d->rules.text_blend};
+
+    for (size_t i = 0; i < d->n_candidates; i++) {
+        const struct candidate *c = &d->candidates[i];
+        struct signals s = c->signals;
+        double score = c->score;
+        size_t at = i;
+
+        if (d->rules.is_centred) {
+            s.semantic = choose_semantic(&by, &s, &c->level);
+            score = choose_score(&d->weights, &s);
+        }
+        for (; at > 0 && out[at - 1] < score; at--)
+            out[at] = out[at - 1];
+        out[at] = score;
+    }
+}
+
+/* How many of the scores, from the best, a threshold is compared with. */
+static size_t n_compared(const struct decision *d, const double *scores)
+{
     size_t n = 1;
 
     if (d->rules.chance < d->rules.explore)
         while (n < d->n_candidates &&
-               c[0].score - c[n].score < d->rules.close_margin)
+               scores[0] - scores[n] < d->rules.close_margin)
             n++;
     return n;
 }
 
 static void set_threshold(void *ctx, struct choose_settings *own)
 {
-    own->is_auto = false;
+    own->is_auto = own->is_centred = false;
     own->threshold = *(double *)ctx;
 }
 
@@ -70,19 +93,23 @@ static void add_step(struct decision_step *steps, size_t *n,
 enum err choose_sweep(const struct decision *d, struct arena *a,
                       struct decision_step out[DECISION_STEPS_MAX], size_t *n)
 {
-    size_t left = depends(d) ? n_compared(d) : 0;
-    double from = -(double)INFINITY;
+    double scores[DECISION_CANDIDATES_MAX], from = -(double)INFINITY;
+    size_t left = 0;
     struct decision_step one;
     enum err e = OK;
 
     *n = 0;
+    if (depends(d)) {
+        scores_by_number(d, scores);
+        left = n_compared(d, scores);
+    }
     if (!left) {
         out[(*n)++] =
             (struct decision_step){(double)INFINITY, true, d->agent, d->layer};
         return OK;
     }
     while (!e && left) {
-        e = step_at(from, d->candidates[--left].score, d, a, &one);
+        e = step_at(from, scores[--left], d, a, &one);
         if (!e)
             add_step(out, n, &one);
         from = one.upto;

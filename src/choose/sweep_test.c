@@ -9,7 +9,7 @@
 
 static void set_threshold(void *ctx, struct choose_settings *own)
 {
-    own->is_auto = false;
+    own->is_auto = own->is_centred = false;
     own->threshold = *(double *)ctx;
 }
 

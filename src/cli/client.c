@@ -465,6 +465,8 @@ static struct str cli_own_words(struct cli *c, struct str words)
         struct str api, own;
     } names[] = {
         {STR("name one as executor.name"), STR("name one with --to NAME")},
+        {STR("register one (POST /api/agents)"),
+         STR("register one (signalbox agents register FILE)")},
         {STR("executor.name"), STR("--to")},
         {STR("GET /api/agents"), STR("signalbox agents")},
     };

@@ -31,10 +31,9 @@
 #include "embed/table.h"
 
 enum {
-    GUESSES = 6,           /* of one word that the cards are asked about */
-    BASE_MIN = 4,          /* letters of a word that suffixes may be added to */
-    GIBBERISH_LETTERS = 4, /* a shorter word says nothing either way */
-    GIBBERISH_WORDS = 16,  /* a longer text is never taken for it */
+    GUESSES = 6,          /* of one word that the cards are asked about */
+    BASE_MIN = 4,         /* letters of a word that suffixes may be added to */
+    GIBBERISH_WORDS = 64, /* a longer text is never taken for it */
 };
 
 /* Costs in hundredths. An edit costs ONE_EDIT; the frequency of the word adds
@@ -481,33 +480,51 @@ static size_t count_pieces(const struct vocab *v, struct str word)
     return n_pieces;
 }
 
-/* The vocabulary has two or more letters of most words in one piece, in other
- * languages too. Of random keys it has hardly more than single letters. */
+/* Keys struck at random. The vocabulary has two or more letters of most words
+ * in one piece, in other languages too; of random keys it has hardly more than
+ * single letters. Short words without vowels are abbreviations ("psql"). */
+static bool is_mash(const struct vocab *v, struct str word)
+{
+    size_t pieces = count_pieces(v, word), run = 0, longest = 0, n_vowels = 0;
+    bool is_one_letter = true;
+
+    for (size_t i = 0; i < word.n; i++) {
+        bool is_vowel = strchr("aeiouy", word.p[i]) != NULL;
+
+        is_one_letter &= word.p[i] == word.p[0];
+        n_vowels += is_vowel;
+        run = is_vowel ? 0 : run + 1;
+        longest = run > longest ? run : longest;
+    }
+    return is_one_letter || is_keyboard_run(word) ||
+           (word.n >= 6 && 100 * word.n <= 165 * pieces) ||
+           (word.n >= 5 && longest >= 4 && n_vowels && word.n <= 2 * pieces);
+}
+
 bool speller_is_gibberish(const struct speller *s, struct str text,
                           spell_said *said, void *ctx)
 {
     char kept[GIBBERISH_WORDS][SPELL_WORD_MAX];
     struct str list[GIBBERISH_WORDS];
     bool is_said[GIBBERISH_WORDS] = {false};
-    size_t n = 0, n_letters = 0, n_pieces = 0;
+    size_t n = 0, n_letters = 0, n_mashed = 0;
     struct words w;
 
     words_begin(&w, text);
     while (words_next(&w)) {
-        if (word_is_punctuation(w.word) || w.word.n < GIBBERISH_LETTERS)
+        if (word_is_punctuation(w.word))
             continue;
         if (n == GIBBERISH_WORDS || w.word.n > SPELL_WORD_MAX ||
-            !is_latin(w.word) || is_known(&s->words, w.word))
+            !is_latin(w.word) || w.place.n != w.word.n ||
+            (w.word.n > 1 && is_known(&s->words, w.word)))
             return false;
-        if (!is_keyboard_run(w.word)) {
-            n_letters += w.word.n;
-            n_pieces += count_pieces(&s->words, w.word);
-        }
+        n_letters += w.word.n;
+        n_mashed += w.word.n > 3 && is_mash(&s->words, w.word) ? w.word.n : 0;
         memcpy(kept[n], w.word.p, w.word.n);
         list[n] = (struct str){kept[n], w.word.n};
         n++;
     }
-    if (!n || 100 * n_letters > 165 * n_pieces)
+    if (!n_mashed || 2 * n_mashed < n_letters)
         return false;
     if (said)
         said(ctx, list, n, is_said);

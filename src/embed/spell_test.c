@@ -220,9 +220,17 @@ static struct str gibberish_or_empty(const char *text)
 TEST(keys_struck_at_random_are_gibberish)
 {
     static const char *const all[] = {
-        "asdkjh qwlekj", "asdf",           "asdfasdf",
-        "qwerty uiop",   "jjjjjjjj",       "lkjsdf oiwer xmcnv!!",
-        "zxcv zxcv",     "Ajsdhf kajshdf",
+        "asdkjh qwlekj",
+        "asdf",
+        "asdfasdf",
+        "qwerty uiop",
+        "jjjjjjjj",
+        "lkjsdf oiwer xmcnv!!",
+        "ajsdh kajshd kjashd",
+        "asdkjh qlwkej zxmcnb asdkjh qlwkej zxmcnb asdkjh qlwkej zxmcnb "
+        "asdkjh qlwkej zxmcnb asdkjh qlwkej zxmcnb asdkjh qlwkej zxmcnb",
+        "zxcv zxcv",
+        "Ajsdhf kajshdf",
     };
 
     open_speller();
@@ -237,6 +245,16 @@ TEST(rare_words_and_other_languages_are_no_gibberish)
         "kubectl",
         "nginx btrfs",
         "k8s",
+        "psql",
+        "how do I use psql",
+        "NDA for Wlkn",
+        "my pod is in crbk",
+        "ssh to the fqdn",
+        "set up fwknop",
+        "my pdf has no ocr lxml",
+        "安装 pnpm 失败",
+        "帮我把这份合同翻译成英文 xkcd",
+        "chrząszcz",
         "hi",
         "???",
         "Umsatzsteuer",
@@ -257,10 +275,24 @@ TEST(rare_words_and_other_languages_are_no_gibberish)
 
 TEST(a_word_that_a_card_says_is_no_gibberish)
 {
-    char card[] = " xkcd comics ";
+    char card[] = " xkcdqz comics ";
 
     open_speller();
-    CHECK(speller_is_gibberish(speller, STR("xkcd xqzt"), NULL, NULL));
-    CHECK(!speller_is_gibberish(speller, STR("xkcd xqzt"), card_says, card));
+    CHECK(speller_is_gibberish(speller, STR("xkcdqz xqztvk"), NULL, NULL));
+    CHECK(
+        !speller_is_gibberish(speller, STR("xkcdqz xqztvk"), card_says, card));
+    speller_free(speller);
+}
+
+TEST(gibberish_has_at_most_64_words)
+{
+    char text[65 * 5 + 1] = "";
+
+    open_speller();
+    for (int i = 0; i < 64; i++)
+        memcpy(text + (size_t)i * 5, "asdf ", 6);
+    CHECK(speller_is_gibberish(speller, str_of(text), NULL, NULL));
+    memcpy(text + (size_t)64 * 5, "asdf ", 6);
+    CHECK(!speller_is_gibberish(speller, str_of(text), NULL, NULL));
     speller_free(speller);
 }

@@ -45,16 +45,33 @@ enum layer layer_of(struct str name)
     return (enum layer)0;
 }
 
-/* The words as the search by words reads them, one after the other. */
+static bool is_sentence_mark(struct str word)
+{
+    static const struct str marks[] = {
+        STR("."), STR(","), STR("!"),  STR("?"),  STR(";"),  STR(":"), STR("…"),
+        STR("¿"), STR("¡"), STR("。"), STR("，"), STR("！"), STR("？")};
+
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+        if (str_eq(word, marks[i]))
+            return true;
+    return false;
+}
+
+/* The words as the search by words reads them, one after the other. Marks of
+ * sentences count only in a text that has nothing else. */
 uint64_t decision_text_hash(struct str text)
 {
     uint64_t seed[2] = {0, text.n > HASHED_MAX ? text.n : 0};
+    uint64_t marks[2] = {1, seed[1]};
     struct words w;
 
     words_begin(&w, str_head(text, HASHED_MAX));
-    while (words_next(&w))
-        seed[0] = hash_bytes(w.is_long ? w.place : w.word, seed);
-    return seed[0] ? seed[0] : 1;
+    while (words_next(&w)) {
+        uint64_t *of = is_sentence_mark(w.word) ? marks : seed;
+
+        of[0] = hash_bytes(w.is_long ? w.place : w.word, of);
+    }
+    return seed[0] ? seed[0] : marks[0];
 }
 
 struct str band_name(enum band b)

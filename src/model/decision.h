@@ -25,8 +25,9 @@ enum layer {
 
 enum { N_LAYERS = 9 };
 
-/* Hash of a message's text without its case, accents and white space: two texts
- * that it makes equal are the same text to a person. Never zero. */
+/* Hash of a message's text without its case, accents, white space and marks of
+ * sentences: two texts that it makes equal are the same text to a person. Never
+ * zero. */
 uint64_t decision_text_hash(struct str text);
 
 struct str layer_name(enum layer l);  /* "semantic" */

@@ -90,6 +90,8 @@ struct msg {
         bool is_share_spent;  /* strangers have had their share of this org's
                                * messages (choose/share.c) */
         bool is_small_talk;   /* choose/small_talk.c */
+        int64_t n_seen;       /* agents that the requester sees, also those that
+                               * cannot be sent anything just now */
         bool is_recorded;     /* they are those of a decision that was made
                                * before: what is known of them stays */
         int64_t n_unrecorded; /* and there were so many more, none of them among

@@ -31,7 +31,7 @@ void refusals_init(struct refusals *r, const uint64_t seed[2])
     r->hour = 0;
 }
 
-static void refusals_clear(struct refusals *r)
+void refusals_fini(struct refusals *r)
 {
     const struct map_slot *slot;
     size_t at = 0;
@@ -39,11 +39,6 @@ static void refusals_clear(struct refusals *r)
     while ((slot = map_next(&r->users, &at)))
         free(slot->value);
     map_fini(&r->users);
-}
-
-void refusals_fini(struct refusals *r)
-{
-    refusals_clear(r);
 }
 
 /* The user's count of this hour; NULL: no memory, or too many users. */
@@ -55,7 +50,7 @@ static struct refusals_of *refusals_find(struct refusals *r, struct str user,
     if (now_ms / HOUR_MS != r->hour) {
         uint64_t seed[2] = {r->users.seed[0], r->users.seed[1]};
 
-        refusals_clear(r);
+        refusals_fini(r);
         refusals_init(r, seed);
         r->hour = now_ms / HOUR_MS;
     }
@@ -129,10 +124,16 @@ bool route_record_refusal(struct router *r, struct msg *m, enum err e)
 
 void route_settle_refusal(struct router *r, struct msg *m)
 {
+    struct eyes who = eyes_of(&m->in.caller, m->in.at_ms);
+    struct refusals_of *of;
+
     if (m->tx.result == TX_COMMITTED) {
         r->stats.by_layer[LAYER_NONE]++;
         return;
     }
     r->stats.refusals_unrecorded_total++;
     m->choice.id = (struct id){""};
+    of = refusals_find(&r->refusals, who.user, m->in.at_ms);
+    if (of && of->n)
+        of->n--; /* its place is free again */
 }
