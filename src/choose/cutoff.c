@@ -46,7 +46,7 @@
 #define TAIL             0.37
 #define LEAD_MOST        0.5F
 #define LEAST            0.05 /* units: a score of nothing is out of scope */
-#define SMALL_TALK_REACH 2.3  /* units, whatever n */
+#define SMALL_TALK_REACH 2.5  /* units, whatever n */
 #define UNIT_OWN         0.10 /* of a card, with our own models, at least */
 #define UNIT_HTTP        0.01 /* and with a provider, whose scale may be narrow */
 #define N_MOST           400.0 /* cards beyond make no choice harder */
