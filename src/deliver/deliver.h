@@ -265,7 +265,8 @@ enum agent_state deliver_state(const struct deliver *d, const struct agent *a);
 void deliver_report(struct deliver *d, struct str agent, enum agent_state s);
 
 /* Why it is DEAD, in ERROR or SLOW; empty in other states. has_details: with
- * what its last error said, which is for its owner and admins. */
+ * what its last error said and why its connection went, which is for its owner
+ * and admins. */
 void deliver_state_reason(const struct deliver *d, const struct agent *a,
                           bool has_details, struct why *out);
 

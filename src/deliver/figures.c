@@ -332,7 +332,7 @@ static bool is_dead(const struct deliver *d, const struct agent *a)
         return true;
     road = road_of(&url);
     if (road->is_dead)
-        return road->is_dead(d, a, &url, NULL);
+        return road->is_dead(d, a, &url, false, NULL);
     /* Its program or model is not configured: nothing there could wake up. */
     return road->reaches && road->reaches(d, a, &url, NULL) == ERR_NOT_FOUND;
 }

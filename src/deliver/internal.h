@@ -57,9 +57,11 @@ struct road_row {
                  const struct agent_url *url);
 
     /* For its state: it is neither there nor can it be woken up (any more),
-     * and why, if `why` is not NULL. NULL: never. */
+     * and why, if `why` is not NULL; has_details is deliver_state_reason's.
+     * NULL: never. */
     bool (*is_dead)(const struct deliver *d, const struct agent *a,
-                    const struct agent_url *url, struct why *why);
+                    const struct agent_url *url, bool has_details,
+                    struct why *why);
 
     /* Begin: *out is a delivery of this road's own kind, zeroed but for what
      * the road put there. On error nothing was begun. ERR_NOMEM, ERR_BUSY,
@@ -278,7 +280,8 @@ bool wakes_have_failed(const struct deliver *d, struct str agent,
 enum { LEFT_MAX = 200 * 1000 }; /* notes; further ones are not taken */
 void left_note(struct deliver *d, struct str agent, struct str because);
 void left_forget(struct deliver *d, struct str agent);
-void left_say(const struct deliver *d, const struct agent *a, struct why *out);
+void left_say(const struct deliver *d, const struct agent *a, bool has_details,
+              struct why *out);
 void lefts_free(struct deliver *d);
 
 /* Its desk has gone: it need not be woken. */

@@ -467,14 +467,15 @@ static enum presence line_presence(const struct deliver *d,
 }
 
 static bool line_is_dead(const struct deliver *d, const struct agent *a,
-                         const struct agent_url *url, struct why *why)
+                         const struct agent_url *url, bool has_details,
+                         struct why *why)
 {
     if (line_of(d, a, url))
         return false;
     if (a->wake.url.n)
         return wakes_have_failed(d, a->name, why);
     if (why)
-        left_say(d, a, why);
+        left_say(d, a, has_details, why);
     return true;
 }
 

@@ -63,18 +63,21 @@ void lefts_free(struct deliver *d)
     map_fini(&d->left);
 }
 
-/* A note from before the agent was made is another's of its name. */
-void left_say(const struct deliver *d, const struct agent *a, struct why *out)
+/* A note from before the agent was made is another's of its name. The cause may
+ * tell about the owner's token, role or org: it is for the owner. */
+void left_say(const struct deliver *d, const struct agent *a, bool has_details,
+              struct why *out)
 {
     const struct left *l = left_find(d, a->name);
+    const char *because = l && has_details ? l->because : "";
     char at[RFC3339_BYTES];
 
     if (!l || l->at_ms < a->created_ms)
         why_err(out, OK, "it has not connected since the server started");
     else
         why_err(out, OK, "not connected since %.*s%s%s",
-                STR_ARG(rfc3339_write(l->at_ms, at)), l->because[0] ? ": " : "",
-                l->because);
+                STR_ARG(rfc3339_write(l->at_ms, at)), *because ? ": " : "",
+                because);
 }
 
 /* The address that wakes an agent is private in its card, and the words of a
@@ -91,7 +94,7 @@ static void say_dead(const struct deliver *d, const struct agent *a,
     if (road->is_dead && a->wake.url.n && !has_details)
         why_err(out, OK, "it was woken several times and did not connect");
     else if (road->is_dead)
-        (void)!road->is_dead(d, a, &url, out);
+        (void)!road->is_dead(d, a, &url, has_details, out);
     else if (road->reaches && road->reaches(d, a, &url, out) == OK)
         out->text[0] = '\0';
 }

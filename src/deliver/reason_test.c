@@ -59,6 +59,23 @@ TEST(one_that_is_not_connected_says_since_when_and_why)
     stage_close();
 }
 
+TEST(why_a_connection_went_is_told_to_its_owner_alone)
+{
+    struct agent *a;
+
+    stage_open();
+    a = stage_agent("a", "ws-agent://a");
+    st.time.wall_ms = 1794855600000;
+    turns(1);
+    leave(attach(0, a), "its token is no longer valid");
+    check_reason(a, AGENT_DEAD,
+                 "not connected since 2026-11-16T19:00:00Z: its token is no "
+                 "longer valid");
+    CHECK_STR(str_of(reason(a, false)),
+              "not connected since 2026-11-16T19:00:00Z");
+    stage_close();
+}
+
 /* Another agent of the same name, made after that. */
 TEST(when_an_agent_left_is_not_told_of_a_later_one_of_its_name)
 {
