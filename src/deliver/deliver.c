@@ -74,6 +74,7 @@ struct deliver *deliver_new(const struct deliver_opts *opts)
     list_init(&d->on_the_way);
     list_init(&d->over);
     list_init(&d->parts);
+    list_init(&d->lefts);
     if (desks_init(d) != OK) {
         free(d);
         return NULL;

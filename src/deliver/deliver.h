@@ -193,8 +193,9 @@ MUST_USE enum err deliver_answer(struct deliver *d,
 void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e);
 
 /* The agents have changed: what waits for one who is gone is forgotten (on_go
- * says no), and its desk goes; limits and addresses count as they are now. A
- * moment later, so that a thousand changes cost no more than one. */
+ * says no), and its desk goes, as does the note of when its connection went;
+ * limits and addresses count as they are now. A moment later, so that a
+ * thousand changes cost no more than one. */
 void deliver_agents_changed(struct deliver *d);
 
 /* Starting a again by what there is: its process, the restart.command of its

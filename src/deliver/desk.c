@@ -537,7 +537,8 @@ void desks_on_end_of_turn(struct loop_job *job)
 void desks_look_again(struct deliver *d)
 {
     d->n_to_look_at = d->desks.n;
-    if (!d->n_to_look_at)
+    d->n_lefts_to_look_at = d->left.n;
+    if (!d->n_to_look_at && !d->n_lefts_to_look_at)
         return;
     look_in(d, LOOK_MS);
     go_soon(d); /* the limit of all may be another */
@@ -569,7 +570,8 @@ static void on_again(struct timer *t)
         if (n)
             look_at(d, LIST_OF(n, struct desk, node));
     }
-    if (d->n_to_look_at)
+    lefts_look(d, LOOK_AT_ONCE);
+    if (d->n_to_look_at || d->n_lefts_to_look_at)
         look_in(d, LOOK_ON_MS);
 }
 

@@ -276,12 +276,16 @@ MUST_USE bool lines_recorded(struct deliver *d, uint64_t receipt, enum err e);
 bool wakes_have_failed(const struct deliver *d, struct str agent,
                        struct why *why);
 
-/* reason.c: when an agent's connection went, and why. */
+/* reason.c: when an agent's connection went, and why. Nothing is noted of an
+ * agent that is removed. */
 enum { LEFT_MAX = 200 * 1000 }; /* notes; further ones are not taken */
 void left_note(struct deliver *d, struct str agent, struct str because);
 void left_forget(struct deliver *d, struct str agent);
 void left_say(const struct deliver *d, const struct agent *a, bool has_details,
               struct why *out);
+/* Of the notes that are to be looked at, forget those of removed agents, up to
+ * `most` at a time. */
+void lefts_look(struct deliver *d, size_t most);
 void lefts_free(struct deliver *d);
 
 /* Its desk has gone: it need not be woken. */
@@ -341,6 +345,9 @@ struct deliver {
     struct ready_desks able;  /* held up by the limit of all, and no more */
     struct map patrons;       /* lower-case creator -> struct patron */
     struct map left;          /* lower-case agent name -> struct left */
+    struct list lefts;        /* the same, looked at longest ago first */
+    size_t n_lefts_to_look_at;
+    bool has_lost_left; /* a connection went, and that was not noted */
     struct loop_job go_job, reaper;
     uint64_t go_turn; /* in which were served: */
     unsigned n_gone;

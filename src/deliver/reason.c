@@ -2,8 +2,13 @@
  * went.
  *
  * Departures are kept apart from the queues: an agent that was never given
- * work has none, and a note is a tenth of one. Beyond LEFT_MAX no more are
- * taken, and the reason then has no time. A start forgets them. */
+ * work has none, and a note is a tenth of one. A note goes with its agent, so
+ * registering and removing agents does not fill the table. A start forgets all
+ * notes.
+ *
+ * Without a note the agent has not connected since the start, unless a note was
+ * lost: beyond LEFT_MAX, or without memory, none is taken. From then on an
+ * agent without a note is just not connected. */
 #include <stdlib.h>
 
 #include "base/rfc3339.h"
@@ -12,11 +17,17 @@
 enum { LEFT_WORDS = 64 };
 
 struct left {
-    int64_t at_ms; /* Unix time */
+    struct list_node node; /* in deliver.lefts */
+    int64_t at_ms;         /* Unix time */
     char because[LEFT_WORDS];
     size_t n;
     char name[]; /* lower case */
 };
+
+static struct str left_name(const struct left *l)
+{
+    return (struct str){l->name, l->n};
+}
 
 static struct left *left_find(const struct deliver *d, struct str agent)
 {
@@ -25,19 +36,36 @@ static struct left *left_find(const struct deliver *d, struct str agent)
     return map_get(&d->left, str_lowered(agent, name, AGENT_NAME_MAX));
 }
 
+static struct left *left_new(struct deliver *d, struct str agent)
+{
+    struct left *l =
+        FAULT("deliver.left") ? NULL : calloc(1, sizeof(*l) + agent.n + 1);
+
+    if (!l)
+        return NULL;
+    l->n = str_lowered(agent, l->name, AGENT_NAME_MAX).n;
+    if (map_put(&d->left, left_name(l), l) != OK) {
+        free(l);
+        return NULL;
+    }
+    list_append(&d->lefts, &l->node);
+    return l;
+}
+
+/* A connection may outlive its agent. */
 void left_note(struct deliver *d, struct str agent, struct str because)
 {
     struct left *l = left_find(d, agent);
 
+    if (!d->opts.agent_of(d->opts.ctx, agent)) {
+        left_forget(d, agent);
+        return;
+    }
+    if (!l)
+        l = left_new(d, agent);
     if (!l) {
-        l = FAULT("deliver.left") ? NULL : calloc(1, sizeof(*l) + agent.n + 1);
-        if (!l)
-            return;
-        l->n = str_lowered(agent, l->name, AGENT_NAME_MAX).n;
-        if (map_put(&d->left, (struct str){l->name, l->n}, l) != OK) {
-            free(l);
-            return;
-        }
+        d->has_lost_left = true;
+        return;
     }
     l->at_ms = loop_wall_ms(d->opts.loop);
     because = str_head(because, LEFT_WORDS - 1);
@@ -48,18 +76,35 @@ void left_note(struct deliver *d, struct str agent, struct str because)
 
 void left_forget(struct deliver *d, struct str agent)
 {
-    char name[AGENT_NAME_MAX];
+    struct left *l = left_find(d, agent);
 
-    free(map_take(&d->left, str_lowered(agent, name, AGENT_NAME_MAX)));
+    if (!l)
+        return;
+    map_take(&d->left, left_name(l));
+    list_remove(&l->node);
+    free(l);
+}
+
+void lefts_look(struct deliver *d, size_t most)
+{
+    for (; most && d->n_lefts_to_look_at; most--, d->n_lefts_to_look_at--) {
+        struct list_node *n = list_pop(&d->lefts);
+        struct left *l = n ? LIST_OF(n, struct left, node) : NULL;
+
+        if (!l)
+            continue; /* it was forgotten meanwhile */
+        list_append(&d->lefts, n);
+        if (!d->opts.agent_of(d->opts.ctx, left_name(l)))
+            left_forget(d, left_name(l));
+    }
 }
 
 void lefts_free(struct deliver *d)
 {
-    const struct map_slot *slot;
-    size_t at = 0;
+    struct list_node *n;
 
-    while ((slot = map_next(&d->left, &at)))
-        free(slot->value);
+    while ((n = list_pop(&d->lefts)))
+        free(LIST_OF(n, struct left, node));
     map_fini(&d->left);
 }
 
@@ -72,7 +117,9 @@ void left_say(const struct deliver *d, const struct agent *a, bool has_details,
     const char *because = l && has_details ? l->because : "";
     char at[RFC3339_BYTES];
 
-    if (!l || l->at_ms < a->created_ms)
+    if (!l && d->has_lost_left)
+        why_err(out, OK, "it is not connected");
+    else if (!l || l->at_ms < a->created_ms)
         why_err(out, OK, "it has not connected since the server started");
     else
         why_err(out, OK, "not connected since %.*s%s%s",

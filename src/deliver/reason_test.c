@@ -156,35 +156,95 @@ TEST(a_state_that_the_agent_reports_is_told_as_that)
     stage_close();
 }
 
-TEST(without_memory_for_a_note_the_agent_leaves_all_the_same)
+TEST(without_memory_for_a_note_the_agent_is_just_not_connected)
 {
-    struct agent *a;
+    struct agent *a, *b;
     struct peer *p;
 
     stage_open();
+    b = stage_agent("b", "ws-agent://b");
+    leave(attach(1, b), "x");
     a = stage_agent("a", "ws-agent://a");
     p = attach(0, a);
     fault_arm(1);
     leave(p, "x");
     CHECK(fault_fired());
     fault_arm(0);
-    check_reason(a, AGENT_DEAD, "has not connected since the server started");
+    check_reason(a, AGENT_DEAD, "it is not connected");
+    b->created_ms = st.time.wall_ms + 1; /* its note tells that it never was */
+    check_reason(b, AGENT_DEAD, "has not connected since the server started");
     stage_close();
 }
 
 /* At the limit: the note that finds no room is not taken, and that is all. */
-TEST(of_those_who_left_only_so_many_are_noted)
+TEST(departures_are_noted_up_to_a_limit)
 {
+    struct agent a = {.name = STR("new"), .url = STR("ws-agent://new")};
     char name[32];
 
     stage_open();
+    st.any_agent = &a;
     for (int i = 0; i < LEFT_MAX + 1; i++) {
         snprintf(name, sizeof(name), "a%d", i);
+        if (i == LEFT_MAX)
+            check_reason(&a, AGENT_DEAD, "has not connected since");
         left_note(st.d, str_of(name), STR("x"));
     }
     CHECK_INT(st.d->left.n, LEFT_MAX);
+    check_reason(&a, AGENT_DEAD, "it is not connected");
     left_forget(st.d, STR("A0"));
     left_note(st.d, str_of(name), STR("x"));
     CHECK_INT(st.d->left.n, LEFT_MAX);
+    stage_close();
+}
+
+TEST(the_note_of_a_removed_agent_is_forgotten)
+{
+    struct agent *b;
+
+    stage_open();
+    b = stage_agent("B", "ws-agent://b");
+    leave(attach(0, b), "x");
+    leave(attach(1, stage_agent("A", "ws-agent://a")), "x");
+    st.n_agents = 1; /* of the two B stays */
+    deliver_agents_changed(st.d);
+    CHECK_INT(st.d->left.n, 2);
+    later(1000);
+    CHECK_INT(st.d->left.n, 1);
+    check_reason(b, AGENT_DEAD, "not connected since");
+    stage_close();
+}
+
+/* More of them than are looked at in one go. */
+TEST(the_notes_of_many_removed_agents_are_forgotten)
+{
+    struct agent a = {.name = STR("a")};
+    char name[32];
+
+    stage_open();
+    st.any_agent = &a;
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof(name), "a%d", i);
+        left_note(st.d, str_of(name), STR("x"));
+    }
+    st.any_agent = NULL;
+    deliver_agents_changed(st.d);
+    left_forget(st.d, STR("a7"));
+    for (int i = 0; i < 10; i++)
+        later(1000);
+    CHECK_INT(st.d->left.n, 0);
+    stage_close();
+}
+
+TEST(a_connection_that_outlives_its_agent_leaves_no_note)
+{
+    struct peer *p;
+
+    stage_open();
+    p = attach(0, stage_agent("a", "ws-agent://a"));
+    st.n_agents = 0;
+    leave(p, "it closed the connection");
+    CHECK_INT(st.d->left.n, 0);
+    CHECK(!st.d->has_lost_left);
     stage_close();
 }
