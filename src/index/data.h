@@ -158,6 +158,18 @@ static inline float near_lean(float p, float part, float s)
 
 /* ---- level: how high a card scores for messages of others ---- */
 
+/* Numbers that are compared for one card at most. */
+enum { LEVEL_WORK_MAX = 8 * 1024 * INDEX_REFERENCE_MAX };
+
+/* How much of a card is compared: every block_step-th block of 64 reference
+ * texts, and every skill_step-th skill; and how many numbers that are. The
+ * reference texts are there. */
+struct level_plan {
+    size_t block_step, skill_step, work;
+};
+struct level_plan level_plan(const struct index *x,
+                             const struct index_entry *e);
+
 /* The level of e, whose vectors are in the index. */
 struct card_level level_compute(const struct index *x,
                                 const struct index_entry *e);

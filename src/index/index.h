@@ -256,6 +256,10 @@ size_t index_references(const struct index *x);
  */
 bool index_level_some(struct index *x, size_t max);
 
+/* The same for one turn of the loop: a few cards, and fewer where they are
+ * large. */
+bool index_level_turn(struct index *x);
+
 /* Both are below zero where it is not known. */
 struct card_level index_level(const struct index *x, uint32_t number);
 

@@ -7,16 +7,21 @@
  * computed when the card enters the index; and for all cards, some at a time,
  * once the reference vectors are there, which a provider may take its time for.
  *
- * A card costs its documents times the reference texts. Large cards, and long
- * vectors, are compared with every second, third … text only, so that no card
- * costs more than WORK_MAX numbers. */
+ * A card costs its documents times the reference texts times the length of a
+ * vector. Where that is more than LEVEL_WORK_MAX numbers, only every second,
+ * third … block of 64 texts is compared; and where one block is too much, only
+ * every second, third … skill too. The profile always is. So no card costs more
+ * than LEVEL_WORK_MAX, nor do the cards of a turn of the loop together. */
 #include "index/data.h"
 
 #include <stdlib.h>
 
 #include "base/fault.h"
 
-enum { WORK_MAX = 8 * 1024 * INDEX_REFERENCE_MAX };
+enum {
+    BLOCK = 64, /* texts that are compared at once */
+    TURN_CARDS = 8,
+};
 
 static const double HIGH = 0.95;
 
@@ -68,11 +73,36 @@ size_t index_references(const struct index *x)
     return x->n_reference;
 }
 
-/* The cosines of every step-th block of 64 reference texts with a document. */
+static size_t divide_up(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+
+_Static_assert(LEVEL_WORK_MAX / (BLOCK * INDEX_DIMS_MAX) >= 2,
+               "the profile and a skill can be compared");
+
+/* `most`: how many blocks may be compared, all documents together. */
+struct level_plan level_plan(const struct index *x, const struct index_entry *e)
+{
+    size_t block = BLOCK * x->reference.stride, most = LEVEL_WORK_MAX / block;
+    size_t n_blocks = divide_up(x->n_reference, BLOCK);
+    size_t n_skills = e->n_docs - 1;
+    struct level_plan p = {.block_step = n_blocks, .skill_step = 1};
+
+    if (most >= e->n_docs)
+        p.block_step = divide_up(n_blocks, most / e->n_docs);
+    else
+        p.skill_step = divide_up(n_skills, most - 1);
+    p.work = block * divide_up(n_blocks, p.block_step) *
+             (1 + divide_up(n_skills, p.skill_step));
+    return p;
+}
+
+/* The cosines of every step-th block of reference texts with a document. */
 static void compare(const struct index *x, const struct vec_packed *q,
                     size_t step, float *out)
 {
-    for (size_t i = 0; i < x->n_reference; i += 64 * step, out += 64)
+    for (size_t i = 0; i < x->n_reference; i += BLOCK * step, out += BLOCK)
         index_vecs_likeness_64(&x->reference, q, (uint32_t)i, out);
 }
 
@@ -80,22 +110,23 @@ struct card_level level_compute(const struct index *x,
                                 const struct index_entry *e)
 {
     float best[INDEX_REFERENCE_MAX], like[INDEX_REFERENCE_MAX];
-    size_t work = x->n_reference * x->vectors.dims * e->n_docs;
-    size_t step = work / WORK_MAX + 1, n = 0;
     struct vec_packed profile, skill;
+    struct level_plan plan;
+    size_t n = 0;
 
     if (!e->has_vectors || !x->n_reference)
         return (struct card_level){-1, -1};
+    plan = level_plan(x, e);
     profile = index_vecs_row(&x->profiles.vecs, e->slot);
-    compare(x, &profile, step, like);
-    for (size_t i = 0; i < x->n_reference; i += 64 * step)
-        n += x->n_reference - i < 64 ? x->n_reference - i : 64;
+    compare(x, &profile, plan.block_step, like);
+    for (size_t i = 0; i < x->n_reference; i += BLOCK * plan.block_step)
+        n += x->n_reference - i < BLOCK ? x->n_reference - i : BLOCK;
     memcpy(best, like, n * sizeof(*best));
-    for (size_t k = 1; k < e->n_docs; k++) {
+    for (size_t k = 1; k < e->n_docs; k += plan.skill_step) {
         float own[INDEX_REFERENCE_MAX];
 
         skill = index_vecs_row(&x->vectors, e->docs[k]);
-        compare(x, &skill, step, own);
+        compare(x, &skill, plan.block_step, own);
         for (size_t i = 0; i < n; i++) {
             float c = near_lean(like[i], x->docs[e->docs[k]].part, own[i]);
 
@@ -108,19 +139,32 @@ struct card_level level_compute(const struct index *x,
     };
 }
 
-bool index_level_some(struct index *x, size_t max)
+static bool level_some(struct index *x, size_t max, size_t work_max)
 {
+    size_t work = 0;
+
     for (; x->n_reference && x->next_level < x->agents_end; x->next_level++) {
         const struct index_entry *e = x->agents[x->next_level];
 
         if (!e || !e->has_vectors || x->profiles.level[e->slot].high >= 0)
             continue;
-        if (!max--)
+        work += level_plan(x, e).work;
+        if (!max-- || work > work_max)
             return true;
         x->profiles.level[e->slot] = level_compute(x, e);
         x->profiles.is_stale = true;
     }
     return false;
+}
+
+bool index_level_some(struct index *x, size_t max)
+{
+    return level_some(x, max, SIZE_MAX);
+}
+
+bool index_level_turn(struct index *x)
+{
+    return level_some(x, TURN_CARDS, LEVEL_WORK_MAX);
 }
 
 struct card_level index_level(const struct index *x, uint32_t number)

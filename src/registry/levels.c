@@ -19,7 +19,6 @@
 
 enum {
     BATCH_TEXTS = 64,
-    CARDS_A_TURN = 8,
     CARDS_FIRST_MS = 100, /* between batches while cards wait for vectors */
     WAIT_FIRST_MS = 1000,
     WAIT_MAX_MS = 5 * 60 * 1000,
@@ -50,7 +49,7 @@ static void on_turn(struct loop_job *job)
 {
     struct levels *l = LIST_OF(job, struct levels, turn);
 
-    if (index_level_some(l->r->index, CARDS_A_TURN))
+    if (index_level_turn(l->r->index))
         loop_next_turn(l->r->opts.loop, &l->turn);
     else
         l->r->stats.has_levels = index_references(l->r->index) > 0;
