@@ -82,6 +82,15 @@ struct str str_trim(struct str s)
     return s;
 }
 
+struct str str_trim_space(struct str s)
+{
+    while (s.n && str_is_space(s.p[0]))
+        s.p++, s.n--;
+    while (s.n && str_is_space(s.p[s.n - 1]))
+        s.n--;
+    return s;
+}
+
 void str_hex(char *to, const void *bytes, size_t n)
 {
     static const char digits[] = "0123456789abcdef";

@@ -74,6 +74,15 @@ struct str str_cut(struct str *rest, char sep);
 /* Without spaces and tabs at both ends. */
 struct str str_trim(struct str s);
 
+/* White space of ASCII: a space, a tab, or one that ends a line or a page. */
+static inline bool str_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Without white space at both ends. */
+struct str str_trim_space(struct str s);
+
 /* How many bytes at the beginning of s are one character that could break a
  * line, steer a terminal or show text in another order than it has: a control
  * character, those of Unicode (U+0080 to U+009F) included, or one that turns

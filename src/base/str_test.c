@@ -79,6 +79,12 @@ TEST(parts_are_clipped_to_the_string)
     CHECK(str_sub(STR("hello"), 5, 2).n == 0);
     CHECK(str_eq(str_trim(STR(" \t a b\t")), STR("a b")));
     CHECK(str_trim(STR(" \t ")).n == 0);
+    CHECK(str_eq(str_trim(STR("\n a\r")), STR("\n a\r")));
+    CHECK(str_eq(str_trim_space(STR("\r\n\v\f\t a\nb \n")), STR("a\nb")));
+    CHECK(str_trim_space(STR(" \r\n ")).n == 0);
+    CHECK(str_trim_space((struct str){NULL, 0}).n == 0);
+    CHECK(!str_is_space('\b') && !str_is_space('\016') && !str_is_space('\0'));
+    CHECK(!str_is_space('\xa0'));
     CHECK(str_find(STR("abc"), 'c', 0) == 2);
     CHECK(str_find(STR("abc"), 'a', 1) == 3);
 }

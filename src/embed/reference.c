@@ -16,12 +16,7 @@ size_t embed_reference(struct str out[EMBED_REFERENCE_MAX])
     struct str rest = whole();
     size_t n = 0;
 
-    while (rest.n && n < EMBED_REFERENCE_MAX) {
-        const char *end = memchr(rest.p, '\n', rest.n);
-        size_t line = end ? (size_t)(end - rest.p) : rest.n;
-
-        out[n++] = (struct str){rest.p, line};
-        rest = str_sub(rest, line + 1, rest.n);
-    }
+    while (rest.n && n < EMBED_REFERENCE_MAX)
+        out[n++] = str_cut(&rest, '\n');
     return n;
 }

@@ -34,7 +34,7 @@ static size_t count_words(struct str s)
     bool is_in_word = false;
 
     for (size_t i = 0; i < s.n; i++) {
-        bool is_space = s.p[i] == ' ' || (s.p[i] >= '\t' && s.p[i] <= '\r');
+        bool is_space = str_is_space(s.p[i]);
 
         n += !is_space && !is_in_word;
         is_in_word = !is_space;

@@ -20,20 +20,6 @@
 
 enum { PHRASE_BYTES = 512 }; /* of a part in small letters */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static struct str trimmed(struct str s)
-{
-    while (s.n && is_blank(s.p[0]))
-        s = str_sub(s, 1, s.n);
-    while (s.n && is_blank(s.p[s.n - 1]))
-        s.n--;
-    return s;
-}
-
 /* ---- what a request looks like ---- */
 
 /* Phrases have blanks around them, as the text has that they are looked for
@@ -244,7 +230,7 @@ static size_t sentence_end(struct str s, size_t from)
     for (size_t i = from; i < s.n; i++) {
         bool is_end = s.p[i] == '.' || s.p[i] == '?' || s.p[i] == '!';
 
-        if (is_end && (i + 1 == s.n || is_blank(s.p[i + 1])))
+        if (is_end && (i + 1 == s.n || str_is_space(s.p[i + 1])))
             return i + 1;
         if (i + 3 <= s.n &&
             (memcmp(s.p + i, "。", 3) == 0 || memcmp(s.p + i, "？", 3) == 0))
@@ -290,9 +276,10 @@ static void take_line(struct finder *f, struct str line)
             to = more;
         }
         piece = str_head(str_sub(near, 0, to), PART_BYTES);
-        line = trimmed(str_sub(line, piece.n, line.n));
-        keep_part(f, (struct part){.text = trimmed(piece),
-                                   .points = points_of(trimmed(piece)),
+        line = str_trim_space(str_sub(line, piece.n, line.n));
+        piece = str_trim_space(piece);
+        keep_part(f, (struct part){.text = piece,
+                                   .points = points_of(piece),
                                    .paragraph = f->paragraph});
     }
 }
@@ -300,7 +287,7 @@ static void take_line(struct finder *f, struct str line)
 static void take_text(struct finder *f, struct str text)
 {
     while (text.n) {
-        struct str line = trimmed(str_cut(&text, '\n'));
+        struct str line = str_trim_space(str_cut(&text, '\n'));
 
         if (!line.n) {
             f->paragraph += f->is_in_one;
