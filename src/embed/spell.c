@@ -188,19 +188,14 @@ static bool is_known(const struct vocab *v, struct str word)
 
 /* ---- words that are left alone ---- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /* The bytes around a word up to the next spaces. */
 static struct str token_around(struct str text, struct str place)
 {
     size_t from = (size_t)(place.p - text.p), to = from + place.n;
 
-    while (from > 0 && !is_space(text.p[from - 1]))
+    while (from > 0 && !str_is_space(text.p[from - 1]))
         from--;
-    while (to < text.n && !is_space(text.p[to]))
+    while (to < text.n && !str_is_space(text.p[to]))
         to++;
     return str_sub(text, from, to);
 }
@@ -223,7 +218,7 @@ static bool begins_sentence(struct str text, struct str place)
 {
     size_t at = (size_t)(place.p - text.p);
 
-    while (at > 0 && is_space(text.p[at - 1]))
+    while (at > 0 && str_is_space(text.p[at - 1]))
         if (text.p[--at] == '\n')
             return true;
     return at == 0 || strchr(".!?:", text.p[at - 1]) != NULL;
