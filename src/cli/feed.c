@@ -87,6 +87,34 @@ static void add_decision(struct cli *c, const struct json *data)
         buf_addf(&c->out, ": %.*s", STR_ARG(cli_tamed(c, reason)));
 }
 
+/* Why no agent got a message, and which came nearest. */
+static void add_refusal(struct cli *c, const struct json *data)
+{
+    struct str band = cli_field(data, STR("band"));
+    struct str nearest = cli_field(data, STR("nearest"));
+
+    add_word(c, "", cli_field(data, STR("decision_id")));
+    if (str_eq(band, STR("unsure")))
+        buf_add_str(&c->out, STR(": unsure"));
+    else if (str_eq(band, STR("out_of_scope")))
+        buf_add_str(&c->out, STR(": out of scope"));
+    else if (str_eq(cli_field(data, STR("code")), STR("agent_not_found")))
+        buf_add_str(&c->out, STR(": there is no such agent"));
+    else
+        buf_add_str(&c->out, STR(": no agent could get it"));
+    if (nearest.n)
+        buf_addf(&c->out, ", nearest %.*s", STR_ARG(cli_tamed(c, nearest)));
+}
+
+static void add_accepted(struct cli *c, const struct json *e)
+{
+    const struct json *data = json_get(e, STR("data"));
+
+    add_word(c, "from ", cli_field(e, STR("requester")));
+    if (json_bool_or(json_get(data, STR("unsure")), false))
+        buf_add_str(&c->out, STR(", unsure"));
+}
+
 /* Of a configuration: what is another now. */
 static void add_changed(struct cli *c, const struct json *data)
 {
@@ -104,7 +132,11 @@ static void add_words(struct cli *c, struct str type, const struct json *e)
     add_word(c, "", cli_field(e, STR("task_id")));
     add_word(c, "", cli_field(e, STR("agent")));
     if (str_eq(type, STR("task.accepted")))
-        add_word(c, "from ", cli_field(e, STR("requester")));
+        add_accepted(c, e);
+    if (str_eq(type, STR("message.refused")))
+        add_refusal(c, data);
+    if (str_eq(type, STR("learning.voided")))
+        add_word(c, "", cli_field(data, STR("of")));
     add_word(c, "", cli_field(data, STR("user")));
     add_word(c, "", cli_field(data, STR("token_id")));
     add_word(c, "", cli_field(data, STR("error_code")));

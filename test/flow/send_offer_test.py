@@ -282,6 +282,35 @@ class Offer(Client):
             seen[made["unsure"]] = data
         self.assertEqual(set(seen), {True, False}, seen)
 
+    def test_the_lines_of_the_feed_say_what_was_unsure_or_refused(self):
+        def entry(seq, kind, **data):
+            return {"seq": seq, "at_ms": 1, "type": kind, "task_id": None,
+                    "conversation_id": None, "agent": None,
+                    "requester": "anna", "root_user": "anna", "data": data}
+
+        def refusal(seq, code, band, nearest):
+            return entry(seq, "message.refused", decision_id=ID, code=code,
+                         band=band, nearest=nearest)
+
+        self.canned(feed={"next_after": 6, "items": [
+            refusal(1, "no_route", "unsure", "frontend"),
+            refusal(2, "no_route", "out_of_scope", None),
+            refusal(3, "no_route", None, None),
+            refusal(4, "agent_not_found", None, "frontend"),
+            entry(5, "learning.voided", of="user:bob"),
+            dict(entry(6, "task.accepted", unsure=True), agent="devops")]})
+        lines = self.good("feed").splitlines()
+        self.assertEqual(len(lines), 6)
+        for line, words in zip(lines, [
+                f"message.refused +{ID}: unsure, nearest frontend",
+                f"message.refused +{ID}: out of scope",
+                f"message.refused +{ID}: no agent could get it",
+                f"message.refused +{ID}: there is no such agent, nearest "
+                "frontend",
+                "learning.voided +user:bob",
+                "task.accepted +devops from anna, unsure"]):
+            self.assertRegex(line, f" {words}$")
+
     # Decisions.
 
     def test_the_list_marks_the_unsure_and_what_reached_no_agent(self):
