@@ -317,12 +317,12 @@ static enum exit_status give_up(struct sending *s)
     if (cli_flush(s->c, EXIT_DONE))
         return EXIT_FAILED;
     if (!is_open) {
+        const struct json *details =
+            json_get(json_get(r->json, STR("error")), STR("details"));
+
         if (r->err == ERR_NO_ROUTE)
-            sending_offer(s,
-                          json_get(json_get(json_get(r->json, STR("error")),
-                                            STR("details")),
-                                   STR("candidates")),
-                          STR(""));
+            sending_offer(s, cli_field(details, STR("decision_id")),
+                          json_get(details, STR("candidates")), STR(""));
         return client_fail_to(s->cl);
     }
     if (s->task_id[0])
@@ -466,6 +466,8 @@ enum exit_status cli_send(struct cli *c)
         if (sending_choose(&s)) {
             begin_again(&s);
             status = send_once(&s);
+            if (status == EXIT_DONE)
+                sending_say_how_to_teach(&s);
         }
     }
     client_free(s.cl);

@@ -22,11 +22,14 @@ static bool may_ask(const struct sending *s)
            !args_has(&s->c->args, "no-wait");
 }
 
-void sending_offer(struct sending *s, const struct json *candidates,
-                   struct str except)
+void sending_offer(struct sending *s, struct str decision_id,
+                   const struct json *candidates, struct str except)
 {
     if (!may_ask(s) || !candidates || candidates->type != JSON_ARR)
         return;
+    if (id_is_valid(decision_id, "dec"))
+        snprintf(s->decision_id, sizeof(s->decision_id), "%.*s",
+                 STR_ARG(decision_id));
     JSON_EACH(kid, candidates)
     {
         struct str name = cli_field(kid, STR("agent"));
@@ -101,4 +104,16 @@ bool sending_choose(struct sending *s)
                 s->n_offered);
     }
     return false;
+}
+
+void sending_say_how_to_teach(struct sending *s)
+{
+    struct str name = cli_tamed(s->c, s->to);
+
+    if (!s->decision_id[0] || cli_flush(s->c, EXIT_DONE))
+        return;
+    fprintf(stderr,
+            "\nTo have it go there from now on: signalbox decisions override "
+            "%s %.*s\n",
+            s->decision_id, STR_ARG(name));
 }

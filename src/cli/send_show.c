@@ -55,22 +55,42 @@ static void say_who(struct sending *s, const struct json *answer)
             why.n ? ": " : "", STR_ARG(why));
 }
 
-/* That it may be the wrong agent's answer, how to correct it, and the agents
- * that came next. */
-static void say_unsure(struct sending *s, const struct json *answer)
+static bool is_unsure(const struct sending *s, const struct json *answer)
 {
     const struct json *d = json_get(answer, STR("decision"));
-    struct str id = cli_field(d, STR("id"));
 
-    if (!json_bool_or(json_get(d, STR("unsure")), false) || s->to.n ||
-        s->task.n || !s->c->notices || s->c->json)
+    return json_bool_or(json_get(d, STR("unsure")), false) && !s->to.n &&
+           !s->task.n;
+}
+
+/* That it may be the wrong agent's answer, and how to correct it. A script gets
+ * one line, since logs are read by lines, with the agent's name, which a
+ * terminal has shown already. */
+static void say_unsure(struct sending *s, const struct json *answer)
+{
+    bool is_script = !s->c->notices;
+    struct str agent =
+        is_script ? cli_tamed(s->c, cli_field(answer, STR("agent"))) : STR("");
+    struct str id = cli_tamed(
+        s->c, cli_field(json_get(answer, STR("decision")), STR("id")));
+
+    if (!is_unsure(s, answer))
         return;
     fprintf(stderr,
-            "signalbox send: unsure: the message may be for another agent. To "
-            "correct it:\n  signalbox decisions override %.*s AGENT\n",
-            STR_ARG(cli_tamed(s->c, id)));
-    if (!args_has(&s->c->args, "key"))
-        sending_offer(s, json_get(d, STR("candidates")),
+            "signalbox send: unsure: the message may be for another agent%s"
+            "%.*s. To correct it:%ssignalbox decisions override %.*s AGENT\n",
+            agent.n ? " than " : "", STR_ARG(agent), is_script ? " " : "\n  ",
+            STR_ARG(id));
+}
+
+/* The agents that came next. A key that the caller gave is used up. */
+static void offer_others(struct sending *s, const struct json *answer)
+{
+    const struct json *d = json_get(answer, STR("decision"));
+
+    if (is_unsure(s, answer) && !args_has(&s->c->args, "key"))
+        sending_offer(s, cli_field(d, STR("id")),
+                      json_get(d, STR("candidates")),
                       cli_field(answer, STR("agent")));
 }
 
@@ -92,16 +112,20 @@ enum exit_status sending_finish(struct sending *s, const struct json *answer)
     }
     if (args_has(&s->c->args, "no-wait")) {
         buf_addf(&s->c->out, "%.*s\n", STR_ARG(id));
+        say_unsure(s, answer);
         return EXIT_DONE;
     }
-    if (!task_is_over(status))
+    if (!task_is_over(status)) {
+        say_unsure(s, answer);
         return cli_error(s->c, ERR_TIMEOUT,
                          "no answer yet: %.*s is %.*s and goes on; signalbox "
                          "tasks %.*s shows how it stands",
                          STR_ARG(id), STR_ARG(state), STR_ARG(id));
+    }
     show_answer(s, cli_field(answer, STR("text")));
     say_who(s, answer);
     say_unsure(s, answer);
+    offer_others(s, answer);
     if (status == TASK_COMPLETED)
         return EXIT_DONE;
     if (cli_flush(s->c, EXIT_DONE))

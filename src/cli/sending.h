@@ -32,6 +32,7 @@ struct sending {
     /* Agents that the sender may choose from instead. */
     char offered[SENDING_OFFERED][AGENT_NAME_MAX + 1];
     int n_offered;
+    char decision_id[ID_BYTES]; /* the decision that a choice corrects */
 
     struct buf body; /* of the request */
     unsigned n_tries;
@@ -68,13 +69,17 @@ void sending_end_line(struct sending *s);
 void sending_let_all(struct sending *s);
 void sending_voices_fini(struct sending *s);
 
-/* send_offer.c: keep the best of these candidates, less one agent, for a
- * question to the sender; none where there is no one to ask. */
-void sending_offer(struct sending *s, const struct json *candidates,
-                   struct str except);
+/* send_offer.c: keep the best candidates of a decision, less one agent, for a
+ * question to the sender; none where there is no one to ask. decision_id is
+ * empty where the server has not recorded the decision. */
+void sending_offer(struct sending *s, struct str decision_id,
+                   const struct json *candidates, struct str except);
 /* Ask which of them gets the message. False: none, or nothing was offered;
  * else s->to is that agent. */
 MUST_USE bool sending_choose(struct sending *s);
+/* Name the command that teaches the router what was chosen: to send a message
+ * somewhere teaches nothing. */
+void sending_say_how_to_teach(struct sending *s);
 
 /* send_envelope.c: an envelope instead of a message. What is wrong with the
  * options beside it; NULL: nothing. */

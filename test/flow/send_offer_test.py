@@ -160,6 +160,12 @@ class Offer(Client):
         [task] = box.call("GET", "/api/tasks").json()["items"]
         self.assertEqual((task["agent"], task["text"]), (second, TEXT))
         self.assertIn(TEXT, t.got.split("> ")[1])
+        # The command that is named there teaches it.
+        [made] = box.call("GET", "/api/decisions?layer=none").json()["items"]
+        command = ["decisions", "override", made["id"], second]
+        self.assertIn("\nTo have it go there from now on: signalbox "
+                      + " ".join(command) + "\n", t.got)
+        self.assertIn("should have gone to " + second, self.good(*command))
 
     def test_enter_sends_it_to_none(self):
         box = self.fleet(**REFUSES)
@@ -231,7 +237,8 @@ class Offer(Client):
                       t.got)
         t.type("1\n")
         self.assertEqual(t.end(), OK)
-        self.assertIn("said by backend", t.got)
+        self.assertIn("said by backend\n\nTo have it go there from now on: "
+                      f"signalbox decisions override {ID} backend\n", t.got)
         first, second = box.bodies
         self.assertEqual((first.get("executor"), second["executor"]),
                          (None, {"name": "backend"}))
@@ -239,6 +246,34 @@ class Offer(Client):
         # With the same key the server would give the first answer again.
         self.assertNotEqual(first["idempotency_key"],
                             second["idempotency_key"])
+
+    def test_without_a_recorded_decision_there_is_nothing_to_teach(self):
+        refusal = {"error": {"code": "no_route", "message": "no agent",
+                             "details": {"candidates": NEAR}}}
+        self.canned(messages=[(422, refusal), SURE])
+        t = Terminal(self, "send", TEXT, "--wait", "1000")
+        t.until("Enter: none\n> ")
+        t.type("2\n")
+        self.assertEqual(t.end(), OK)
+        self.assertIn("said by backend", t.got)
+        self.assertNotIn("from now on", t.got)
+
+    def test_a_script_is_told_on_one_line_that_it_is_unsure(self):
+        line = ("signalbox send: unsure: the message may be for another agent "
+                "than devops. To correct it: signalbox decisions override "
+                f"{ID} AGENT\n")
+        self.canned(messages=answer("devops"))
+        self.assertEqual(self.run_it("send", TEXT),
+                         (OK, "said by devops\n", line))
+        self.assertEqual(self.run_it("send", TEXT, "--no-wait"),
+                         (OK, answer("devops")["task_id"] + "\n", line))
+        self.assertEqual(self.lines("send", TEXT), [answer("devops")])
+        self.canned(messages=dict(answer("devops"), status="held"))
+        status, out, err = self.run_it("send", TEXT)
+        self.assertTrue(err.startswith(line + "signalbox send: no answer yet"),
+                        err)
+        self.canned(messages=SURE)
+        self.assertEqual(self.good("send", TEXT), "said by backend\n")
 
     def test_an_answer_that_is_sure_asks_nothing(self):
         self.canned(messages=SURE)
