@@ -71,15 +71,21 @@ static void say_band(struct cli *c, const struct json *d)
         cli_named(c, "nearest", cli_field(chosen_or_nearest(d), STR("agent")));
 }
 
-/* How near the next agent is counts too: where that decided, it is said. */
-static const char *what_lead_did(const struct json *d, double semantic,
-                                 double floor)
+/* Why the band is another than the semantic signal alone would make it. */
+static const char *what_decided(const struct json *d, const struct json *best,
+                                int64_t n, double floor)
 {
     struct str band = cli_field(d, STR("band"));
+    bool is_below = floor < 0 || real(best, STR("semantic")) < floor;
 
-    if (str_eq(band, STR("confident")) && semantic < floor && is_by_score(d))
-        return "; its lead over the next agent makes up for the rest";
-    if (str_eq(band, STR("unsure")) && semantic >= floor)
+    if (is_by_score(d) && json_bool_or(json_get(d, STR("example")), false))
+        return json_bool_or(json_get(best, STR("taught")), false)
+                   ? "; a correction of this very text decided"
+                   : "; corrections of similar texts decided";
+    if (str_eq(band, STR("confident")) && is_below && is_by_score(d))
+        return n == 1 ? "; the only agent gets every message"
+                      : "; its lead over the next agent makes up for the rest";
+    if (str_eq(band, STR("unsure")) && !is_below)
         return "; but the next agent is too near";
     return "";
 }
@@ -91,22 +97,22 @@ static void say_floor(struct cli *c, const struct json *d)
     int64_t n = json_int_or(json_get(json_get(d, STR("rules")), STR("n")),
                             json_int_or(json_get(d, STR("considered")), 0));
     double floor = json_real_or(json_get(best, STR("floor")), -1);
+    const char *decided = what_decided(d, best, n, floor);
     char words[160], agents[48] = "";
 
     if (!best)
         return;
-    if (n == 1)
+    if (n == 1 && !*decided)
         snprintf(agents, sizeof(agents), " (the only agent)");
     else if (n > 1)
         snprintf(agents, sizeof(agents), " (one of %lld agents)", (long long)n);
     if (floor < 0)
         snprintf(words, sizeof(words),
-                 "%.3f; what is sure for this agent is not known yet",
-                 real(best, STR("semantic")));
+                 "%.3f; what is sure for this agent is not known yet%s",
+                 real(best, STR("semantic")), decided);
     else
         snprintf(words, sizeof(words), "%.3f, and %.3f is sure%s%s",
-                 real(best, STR("semantic")), floor, agents,
-                 what_lead_did(d, real(best, STR("semantic")), floor));
+                 real(best, STR("semantic")), floor, agents, decided);
     cli_named(c, "semantic", str_of(words));
 }
 

@@ -61,6 +61,20 @@ class Route(Client):
         self.server(agents=[CODE])
         self.assertIn("is sure (the only agent)\n",
                       self.good("route", "why does my program crash?"))
+        out = self.good("route", "what is the capital of France?")
+        self.assertIn("is sure; the only agent gets every message\n", out)
+        self.assertNotIn("lead over the next", out)
+
+    def test_a_correction_that_decided_is_named(self):
+        self.fleet()
+        text = "what is the capital of France?"
+        [sent] = self.lines("send", text, "--to", "code")
+        self.good("decisions", "override", sent["decision"]["id"], "writer")
+        out = self.good("route", text)
+        self.assertTrue(out.startswith("writer\n"), out)
+        self.assertIn("; a correction of this very text decided\n",
+                      out.replace("\n                ", " "))
+        self.assertNotIn("lead over the next", out)
 
     def test_where_it_came_from_decides(self):
         self.fleet()

@@ -366,6 +366,24 @@ class Offer(Client):
                      "  decided in    43 us\n"):
             self.assertIn("\n" + line, out)
 
+    def test_a_confident_decision_below_its_floor_says_what_decided(self):
+        taught = [dict(NEAR[0], taught=True)] + NEAR[1:]
+        for words, more in [
+                ("(one of 4 agents); its lead over the next agent", {}),
+                ("; a correction of this very text decided",
+                 {"example": True, "candidates": taught}),
+                ("; corrections of similar texts decided", {"example": True}),
+                ("is sure; the only agent gets every message",
+                 {"considered": 1, "candidates": NEAR[:1],
+                  "rules": {"auto": True, "alpha": 0.2, "n": 1}})]:
+            with self.subTest(words):
+                self.canned(**{f"decisions/{ID}": decision(
+                    band="confident", unsure=False, **more)})
+                out = " ".join(self.good("decisions", "show", ID).split())
+                self.assertIn("0.310, and 0.360 is sure", out)
+                self.assertIn(words, out)
+                self.assertEqual("its lead over" in out, not more, out)
+
     def test_a_decision_for_no_agent_is_shown_with_the_nearest(self):
         self.canned(**{f"decisions/{ID}": NONE})
         out = self.good("decisions", "show", ID)
