@@ -457,9 +457,7 @@ static enum err err_of_status(int status)
     return status < 500 ? ERR_BAD_REQUEST : ERR_INTERNAL;
 }
 
-/* The names of the API in a server's message are replaced by those of the
- * command line here. */
-static struct str cli_own_words(struct cli *c, struct str words)
+struct str client_own_words(struct cli *c, struct str words)
 {
     static const struct {
         struct str api, own;
@@ -508,7 +506,7 @@ static enum err refused(struct client *cl, const struct json *error)
 
     if (!e)
         e = err_of_status(cl->reply.status);
-    words = cli_own_words(cl->c, str_head(words, 400));
+    words = client_own_words(cl->c, str_head(words, 400));
     if (name.n && !memmem(words.p, words.n, name.p, name.n))
         return why_err(&cl->reply.why, e, "%.*s; did you mean %.*s?",
                        STR_ARG(words), STR_ARG(str_head(name, 80)));

@@ -91,6 +91,10 @@ enum exit_status client_fail(struct client *cl);
  * its agent tell of that. */
 enum exit_status client_fail_to(struct client *cl);
 
+/* A server's message with the names of the API replaced by those of the command
+ * line. Allocated in c->arena. */
+struct str client_own_words(struct cli *c, struct str words);
+
 /* The id of the last event that was heard; empty before the first. */
 struct str client_last_id(const struct client *cl);
 

@@ -169,6 +169,16 @@ static void say_decide_time(struct cli *c, const struct json *d)
     cli_named(c, "decided in", str_of(words));
 }
 
+/* A refusal's reason tells how to name an agent. */
+static void say_reason(struct cli *c, const struct json *d)
+{
+    struct str reason = cli_field(d, STR("reason"));
+
+    if (str_eq(cli_field(d, STR("layer")), STR("none")))
+        reason = client_own_words(c, reason);
+    cli_named(c, "reason", reason);
+}
+
 static void say_chosen(struct cli *c, const struct json *d)
 {
     struct str layer = cli_field(d, STR("layer"));
@@ -179,7 +189,7 @@ static void say_chosen(struct cli *c, const struct json *d)
     cli_named(c, "layer", words ? str_of(words) : layer);
     cli_named(c, "skill", cli_field(d, STR("skill")));
     say_score(c, d);
-    cli_named(c, "reason", cli_field(d, STR("reason")));
+    say_reason(c, d);
     say_decide_time(c, d);
     if (price > 0)
         cli_named(c, "price", str_of(price_write(price).text));

@@ -518,6 +518,23 @@ static enum exit_status show(struct cli *c, struct client *cl,
     return status;
 }
 
+/* False: it has been said what is wrong with --at. */
+static bool at_is_good(struct cli *c, const struct stats *s,
+                       enum exit_status *status)
+{
+    bool is_needed = s && strcmp(s->what, "changes") == 0;
+    double at;
+
+    if (is_needed && !args_get(&c->args, "at").n)
+        *status = cli_error(c, ERR_USAGE,
+                            "name the threshold with --at, like --at 0.35");
+    else if (!is_needed && args_has(&c->args, "at"))
+        *status = cli_error(c, ERR_USAGE, "--at is for stats changes alone");
+    else
+        return cli_real(c, "at", 0, 1, 0, &at, status);
+    return false;
+}
+
 enum exit_status cli_decisions_stats(struct cli *c, struct str what)
 {
     bool is_summary = c->args.n_operands < 2 || str_eq(what, STR("summary"));
@@ -533,8 +550,7 @@ enum exit_status cli_decisions_stats(struct cli *c, struct str what)
                          STR_ARG(str_head(what, 64)));
     if (c->json && args_has(&c->args, "csv"))
         return cli_error(c, ERR_USAGE, "give --json or --csv, not both");
-    cl = client_new(c, &status);
-    if (!cl)
+    if (!at_is_good(c, s, &status) || !(cl = client_new(c, &status)))
         return status;
     status = show(c, cl, s);
     client_free(cl);

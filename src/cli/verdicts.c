@@ -85,7 +85,13 @@ static enum exit_status say(struct cli *c, struct str id, const char *what,
 
 enum exit_status cli_override(struct cli *c, struct str id)
 {
-    return say(c, id, "override", c->args.operands[2], STR(""));
+    struct str agent = c->args.operands[2];
+
+    if (!agent.n)
+        return cli_error(c, ERR_USAGE,
+                         "name the agent that should have got it: "
+                         "signalbox decisions override ID AGENT");
+    return say(c, id, "override", agent, STR(""));
 }
 
 enum exit_status cli_feedback(struct cli *c, struct str id)

@@ -802,6 +802,14 @@ class Commands(Client):
             "It went to writer and should have gone to engineer.\n")
         self.assertIn("is with it from now on", self.good(
             "decisions", "override", self.made["code"]["id"], "writer"))
+        self.assertIn("signalbox decisions override ID AGENT", self.bad(
+            USAGE, "decisions", "override", letter, ""))
+
+    def test_the_help_names_every_table_of_stats(self):
+        said = self.good("decisions", "--help")
+        for what in TABLES[1:] + ("hours", "days", "thresholds", "alphas",
+                                  "changes"):
+            self.assertRegex(said, rf"\b{what}\b")
 
     def test_stats(self):
         self.story()
@@ -847,6 +855,10 @@ class Commands(Client):
             "decisions", "stats", "changes", "--at", "0.3"))
         self.assertIn("0 to 1", self.bad(USAGE, "decisions", "stats",
                                          "changes", "--at", "7"))
+        self.assertIn("--at 0.35", self.bad(USAGE, "decisions", "stats",
+                                            "changes"))
+        self.assertIn("--at is for stats changes alone", self.bad(
+            USAGE, "decisions", "stats", "gaps", "--at", "0.3"))
         # The same as replaying them with that setting.
         for at in ("0", "0.37", "0.5", "1"):
             [got] = self.lines("decisions", "stats", "thresholds")

@@ -394,6 +394,15 @@ class Offer(Client):
             self.assertIn("\n" + line, out)
         self.assertNotIn("score  ", out.split("AGENT")[0])
 
+    def test_a_refusal_is_shown_in_the_words_of_the_command_line(self):
+        self.fleet(**REFUSES)
+        self.bad(REFUSED, "send", TEXT)
+        [made] = self.lines("decisions")
+        self.assertIn("executor.name", made["reason"])
+        out = self.good("decisions", made["id"])
+        self.assertIn("name one with --to NAME", " ".join(out.split()))
+        self.assertNotIn("executor.name", out)
+
     def test_an_unknown_floor_is_called_that(self):
         near = [dict(c, floor=None) for c in NEAR]
         self.canned(**{f"decisions/{ID}": decision(candidates=near,
