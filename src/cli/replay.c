@@ -73,6 +73,8 @@ static const struct {
     size_t at, n;
 } laid[] = {
     FIELD("routing.threshold", threshold),
+    FIELD("routing.preset", is_seed),
+    FIELD("routing.unsure", unsure),
     FIELD("routing.textBlend", text_blend),
     FIELD("routing.explore", explore),
     FIELD("routing.closeMargin", close_margin),
@@ -88,7 +90,7 @@ static const struct {
     FIELD("agents.default", default_agent),
 };
 
-enum { N_LAID = sizeof(laid) / sizeof(laid[0]), THRESHOLD_ROW = 0 };
+enum { N_LAID = sizeof(laid) / sizeof(laid[0]), THRESHOLD_ROW = 0, PRESET_ROW };
 
 static bool sets_read(struct cli *c, const struct config_source *src,
                       struct replay_sets *out, enum exit_status *status)
@@ -113,16 +115,44 @@ static bool sets_read(struct cli *c, const struct config_source *src,
     return true;
 }
 
+static bool sets_row(const struct replay_sets *sets, size_t row)
+{
+    return sets->which >> row & 1;
+}
+
+/* A preset replaces defaults only. Where a record has another number than the
+ * preset's, the number was set, and stays. */
+static void lay_preset(const struct choose_settings *from,
+                       struct choose_settings *own)
+{
+    bool is_number = own->threshold < choose_defaults().threshold ||
+                     own->threshold > choose_defaults().threshold;
+
+    if (own->is_seed == from->is_seed)
+        return;
+    own->text_blend = from->text_blend;
+    if (own->is_auto || !is_number) {
+        own->is_auto = from->is_auto;
+        own->threshold = from->threshold;
+    }
+}
+
+/* Scores count from the card's median at "auto" alone, as in a server. */
 static void lay(void *ctx, struct choose_settings *own)
 {
     const struct replay_sets *sets = ctx;
+    bool was_auto = own->is_auto;
 
+    if (sets_row(sets, PRESET_ROW))
+        lay_preset(&sets->from, own);
     for (size_t k = 0; k < N_LAID; k++)
-        if (sets->which >> k & 1)
+        if (sets_row(sets, k))
             memcpy((char *)own + laid[k].at, (char *)&sets->from + laid[k].at,
                    laid[k].n);
-    if (sets->which & 1U << THRESHOLD_ROW) /* a number ends "auto" */
+    if (sets_row(sets, THRESHOLD_ROW)) /* a number ends "auto" */
         own->is_auto = sets->from.is_auto;
+    if (own->is_auto != was_auto)
+        own->is_centred = own->is_auto && sets->from.is_centred;
 }
 
 static bool is_by_others(const struct replay *r)

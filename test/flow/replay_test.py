@@ -225,6 +225,47 @@ class Replay(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn("--config", done.stderr)
 
+    def test_a_number_scores_a_record_of_auto_as_a_server_would(self):
+        text, scores = "debug my code", []
+        for routing in ({"threshold": 0}, {}):
+            with Server(config={"agents": CONFIG["agents"],
+                                "routing": routing}) as server:
+                made = server.call("POST", "/api/messages",
+                                   {"text": text}).json()["decision"]
+                self.assertEqual(made["agent"], "coder")
+                scores.append(made["score"])
+                if routing:
+                    continue
+                # Whatever is below the score by number goes to the same.
+                self.assertLess(scores[1], scores[0])
+                for at, to in ((scores[0] - 0.001, []),
+                               (scores[0] + 0.001, ["main"])):
+                    changes, _ = self.sums(server, "--set",
+                                           f"routing.threshold={at}")
+                    self.assertEqual([c["to"] for c in changes], to)
+
+    def test_a_preset_and_the_policy_for_unsure_messages_can_be_tried(self):
+        with Server(config={**CONFIG, "routing": {}}) as server:
+            self.send_all(server)
+            unsure = set()
+            for text in ("which of these forms is for the new chairs",
+                         "who won the cup final", "is it going to rain",
+                         "what shall we eat tonight", "my laptop is slow"):
+                made = server.call("POST", "/api/messages",
+                                   {"text": text}).json()["decision"]
+                if made["band"] == "unsure":
+                    unsure.add(text)
+            self.assertTrue(unsure)
+            changes, _ = self.sums(server, "--set", "routing.unsure=refuse")
+            self.assertEqual({(c["text"], c["to"]) for c in changes},
+                             {(text, None) for text in unsure})
+            seed = self.sums(server, "--set", "routing.preset=seed")
+            self.assertEqual(seed, self.sums(
+                server, "--set", "routing.threshold=0.3",
+                "--set", "routing.textBlend=0"))
+            changes, _ = self.sums(server, "--set", "routing.preset=none")
+            self.assertEqual(changes, [])
+
     def test_they_can_be_narrowed_and_are_ones_own(self):
         with Server(config=CONFIG) as server:
             self.send_all(server)
