@@ -136,6 +136,11 @@ struct traces_settings settings_traces(const struct config *c)
                                     .timeout_ms = c->traces.timeout_ms};
 }
 
+static bool has_seed_preset(const struct config *c)
+{
+    return c->routing.preset == CONFIG_PRESET_SEED;
+}
+
 /* Words are blended in for the models that we ship; of other models the cosine
  * alone is what their maker measured. */
 static double text_blend_of(const struct config *c)
@@ -143,25 +148,31 @@ static double text_blend_of(const struct config *c)
     if (c->routing.text_blend >= 0)
         return c->routing.text_blend;
     return c->embed.kind == CONFIG_EMBED_HTTP ||
-                   c->routing.preset == CONFIG_PRESET_SEED
+                   (has_seed_preset(c) && !c->routing.text_blend_is_set)
                ? 0
                : choose_defaults().text_blend;
 }
 
+/* The preset "seed" has a number instead, unless "auto" is asked for. */
+static bool threshold_is_auto(const struct config *c)
+{
+    return c->routing.threshold < 0 &&
+           (!has_seed_preset(c) || c->routing.threshold_is_set);
+}
+
 struct route_settings settings_route(const struct config *c)
 {
-    bool is_seed = c->routing.preset == CONFIG_PRESET_SEED;
     struct route_settings out = {
         .choose = {.weights = c->routing.weights,
-                   .is_auto = c->routing.threshold < 0 && !is_seed,
+                   .is_auto = threshold_is_auto(c),
                    .threshold = c->routing.threshold < 0
                                     ? choose_defaults().threshold
                                     : c->routing.threshold,
-                   .is_centred = c->routing.threshold < 0 && !is_seed &&
+                   .is_centred = threshold_is_auto(c) &&
                                  c->embed.kind != CONFIG_EMBED_HTTP,
                    .alpha = choose_defaults().alpha,
                    .unsure = (enum unsure_policy)c->routing.unsure,
-                   .is_seed = is_seed,
+                   .is_seed = has_seed_preset(c),
                    .text_blend = text_blend_of(c),
                    .recency_ms = c->routing.recency_ms,
                    .explore = c->routing.explore,
@@ -198,7 +209,7 @@ struct lessons_settings settings_lessons(const struct config *c)
                   .type_likeness = c->learning.type_likeness,
                   .examples_per_agent = (size_t)c->learning.examples_per_agent,
                   .max_examples = (size_t)c->learning.max_examples,
-                  .is_plain = c->routing.preset == CONFIG_PRESET_SEED,
+                  .is_plain = has_seed_preset(c),
                   .max_agents = (size_t)c->registry.max_agents},
         .every_ms = c->learning.every_ms,
         .follow_up_ms = c->learning.follow_up_ms,

@@ -24,6 +24,34 @@ TEST(without_a_file_agents_are_chosen_as_choose_has_it)
     config_free(c);
 }
 
+static struct choose_settings chosen_by(const char *text)
+{
+    struct config *c = load_text(text);
+    struct choose_settings s;
+
+    CHECK(c);
+    s = settings_route(c).choose;
+    config_free(c);
+    return s;
+}
+
+TEST(what_is_set_beside_a_preset_counts)
+{
+    struct choose_settings s =
+        chosen_by("{\"routing\": {\"preset\": \"seed\"}}");
+
+    CHECK(s.is_seed && !s.is_auto && !s.is_centred && s.threshold == 0.30);
+    CHECK(s.text_blend == 0);
+    s = chosen_by("{\"routing\": {\"preset\": \"seed\", \"threshold\": "
+                  "\"auto\", \"textBlend\": \"auto\"}}");
+    CHECK(s.is_seed && s.is_auto && s.is_centred);
+    CHECK(s.text_blend == choose_defaults().text_blend);
+    s = chosen_by("{\"routing\": {\"preset\": \"seed\", \"threshold\": "
+                  "0.4, \"textBlend\": 0.1}}");
+    CHECK(s.is_seed && !s.is_auto && s.threshold == 0.4);
+    CHECK(s.text_blend == 0.1);
+}
+
 TEST(every_setting_of_delegation_arrives)
 {
     struct config *c = load_text(

@@ -11,6 +11,7 @@
 #include "cli/tlsfiles.h"
 #include "outward.h"
 #include "rulebook.h"
+#include "settings.h"
 
 const struct arg_option cli_check_options[] = {
     CLI_SOURCE_OPTIONS,
@@ -205,6 +206,27 @@ static void look_at_cards(struct looking *l)
     }
 }
 
+/* Policies for unsure messages that are never asked, or that have no agent to
+ * give the messages to. */
+static void look_at_unsure(struct looking *l)
+{
+    const struct config *cfg = l->config;
+
+    if (cfg->routing.unsure == CONFIG_UNSURE_AUTO)
+        return;
+    if (!settings_route(cfg).choose.is_auto)
+        add_problem(l, "routing.unsure", true,
+                    "routing.unsure is set, but with a number as the threshold "
+                    "no message is ever unsure; set routing.threshold to "
+                    "\"auto\", or leave routing.unsure out");
+    else if (cfg->routing.unsure == CONFIG_UNSURE_DEFAULT &&
+             !cfg->default_agent.n)
+        add_problem(l, "routing.unsure", true,
+                    "routing.unsure is \"default\", but there is no default "
+                    "agent: unsure messages are refused; set "
+                    "agents.default, or \"best\" or \"ask\" instead");
+}
+
 /* Files that are named and of no use are problems like others. A server starts
  * without those that it would trust, so they are only warned of. */
 static struct config *look_at_files(struct config *cfg,
@@ -226,13 +248,7 @@ static struct config *look_at_files(struct config *cfg,
     programs_check(cfg, add_problem, &l);
     if (!is_printing) { /* advice is no problem of the configuration's */
         look_at_cards(&l);
-        if (cfg->routing.unsure == CONFIG_UNSURE_DEFAULT &&
-            !cfg->default_agent.n)
-            add_problem(
-                &l, "routing.unsure", true,
-                "routing.unsure is \"default\", but there is no default "
-                "agent: unsure messages are refused; set "
-                "agents.default, or \"best\" or \"ask\" instead");
+        look_at_unsure(&l);
     }
     look_at_rules(&l);
     *n_rules = l.n_rules;

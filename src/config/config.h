@@ -263,8 +263,10 @@ struct config {
     struct {
         bool
             layer_is_off[N_LAYERS]; /* routing.layers lists those that are on */
-        struct signal_weights weights; /* routing.weights.* */
-        double threshold, text_blend;  /* below zero: "auto" */
+        struct signal_weights weights;            /* routing.weights.* */
+        double threshold, text_blend;             /* below zero: "auto" */
+        bool threshold_is_set, text_blend_is_set; /* else they are defaults,
+                                                   * which a preset replaces */
         double explore, close_margin;
         int64_t unsure, preset; /* enum config_unsure, config_preset */
         int64_t recency_ms, vector_timeout_ms;

@@ -269,8 +269,15 @@ static void check_learning(struct load *l)
             (long long)c->learning.substantial_chars);
 }
 
+static bool is_set(const struct load *l, const char *path)
+{
+    return load_where(l, path).from != FROM_DEFAULT;
+}
+
 void load_routing(struct load *l)
 {
+    l->c->routing.threshold_is_set = is_set(l, "routing.threshold");
+    l->c->routing.text_blend_is_set = is_set(l, "routing.textBlend");
     check_scores(l);
     check_layers(l);
     check_intent(l);

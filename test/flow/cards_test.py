@@ -219,6 +219,24 @@ class CommandLine(Client):
             self.assertEqual("there is no default agent" in
                              " ".join(out.split()), warned, out)
 
+    def test_check_warns_about_an_unsure_policy_beside_a_number(self):
+        path = os.path.join(self.home, "number.jsonc")
+        for routing, warned in (
+                ({"unsure": "ask", "threshold": 0.4}, True),
+                ({"unsure": "default", "threshold": 0.4}, True),
+                ({"unsure": "ask", "preset": "seed"}, True),
+                ({"unsure": "ask", "preset": "seed", "threshold": "auto"},
+                 False),
+                ({"unsure": "ask"}, False), ({"threshold": 0.4}, False)):
+            with self.subTest(routing):
+                with open(path, "w", encoding="utf-8") as f:
+                    json.dump({"routing": routing}, f)
+                status, out, _ = self.run_it("check", path)
+                self.assertEqual(status, 0, out)
+                self.assertEqual("no message is ever unsure" in
+                                 " ".join(out.split()), warned, out)
+                self.assertNotIn("no default agent", out)
+
     def test_errors_name_options_and_not_fields_of_the_api(self):
         self.server(agents=[])
         status, _, err = self.run_it("send", "hello")
