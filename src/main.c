@@ -493,8 +493,12 @@ static const struct command commands[] = {
      "server that you may see, and find what stands in the way of choosing the "
      "right one: keywords that are said to everybody or that several have, "
      "agents whose profiles are near twins, agents that nobody can reach or "
-     "that do not even get their own examples, and bindings that never count. "
-     "Nothing learnt counts here. Exits with 1 if there is anything to mend. "
+     "that do not even get their own examples, bindings that never count, and "
+     "cards that will not work: with too few words, with a model that is not "
+     "configured, or with a private address that outgoing.allow does not list. "
+     "With --server the server's own warnings about cards are shown, and why "
+     "an agent is DEAD. Nothing learnt counts here. Exits with 1 if there is "
+     "anything to mend. "
      "With --json a line for each. " CLI_CLIENT_ABOUT,
      cli_lint_options, lint_examples, cli_lint, NULL},
     {"doctor", "look over this machine", "", 0,

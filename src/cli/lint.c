@@ -175,20 +175,46 @@ static bool on_card(void *ctx, const struct json *card)
     return lint_house_take(ctx, card);
 }
 
+/* The server's warnings are in the card of one agent, not in lists of them. An
+ * agent that was removed meanwhile has none. */
+static enum err fetch_warnings(struct client *cl, struct lint_house *h,
+                               size_t i)
+{
+    struct buf path;
+    enum err e;
+
+    buf_init(&path, 4096);
+    buf_add_str(&path, STR("/api/agents/"));
+    client_add_part(&path, h->agents[i].name);
+    e = client_call(cl, &(struct client_request){.method = "GET",
+                                                 .path = buf_str(&path),
+                                                 .notice = "Reading cards"});
+    buf_fini(&path);
+    if (!e && !lint_house_warn(
+                  h, i, json_get(client_reply(cl)->json, STR("warnings"))))
+        e = ERR_NOMEM;
+    return e == ERR_AGENT_NOT_FOUND || e == ERR_NOT_FOUND ? OK : e;
+}
+
 static bool fetch_agents(struct cli *c, struct lint_house *h,
                          enum exit_status *status)
 {
     struct client *cl = client_new(c, status);
-    bool more, is_good;
+    enum err e;
+    bool more;
 
     if (!cl)
         return false;
-    is_good = client_list(cl, STR("/api/agents"), LINT_AGENTS_MAX + 1, on_card,
-                          h, &more) == OK;
-    if (!is_good)
-        *status = client_fail(cl);
+    e = client_list(cl, STR("/api/agents"), LINT_AGENTS_MAX + 1, on_card, h,
+                    &more);
+    for (size_t i = 0; !e && i < h->n; i++)
+        if (lint_house_needs_server(h, i))
+            e = fetch_warnings(cl, h, i);
+    if (e)
+        *status =
+            e == ERR_NOMEM ? cli_error(c, e, "out of memory") : client_fail(cl);
     client_free(cl);
-    return is_good;
+    return !e;
 }
 
 static enum exit_status lint_with(struct cli *c, const struct config *cfg)

@@ -3,6 +3,7 @@
  * it. */
 #include "cli/lint_fleet.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -47,7 +48,7 @@ void lint_house_fini(struct lint_house *h)
     eval_model_close(&h->model);
     index_free(h->fleet.index);
     free(h->agents);
-    free(h->states);
+    free(h->known);
     free(h->tries);
     free(h->vectors);
     free(h->try_rows);
@@ -67,10 +68,10 @@ static bool has_room(struct lint_house *h)
     if (!p)
         return false;
     h->agents = p;
-    p = realloc(h->states, cap * sizeof(*h->states));
+    p = realloc(h->known, cap * sizeof(*h->known));
     if (!p)
         return false;
-    h->states = p;
+    h->known = p;
     h->cap = cap;
     return true;
 }
@@ -80,7 +81,7 @@ bool lint_house_take_configured(struct lint_house *h)
     for (size_t i = 0; i < h->config->agents.n; i++) {
         if (!has_room(h))
             return false;
-        h->states[h->n] = AGENT_IDLE;
+        h->known[h->n] = (struct lint_known){.state = AGENT_IDLE};
         h->agents[h->n++] = h->config->agents.list[i];
     }
     h->fleet.is_configured = true;
@@ -106,6 +107,7 @@ bool lint_house_take(struct lint_house *h, const struct json *card)
     const struct card_opts opts = {.dialect = CARD_WIRE,
                                    .rights = CARD_MAY_ALL};
     struct card_problems problems;
+    struct lint_known *known;
     enum err e;
 
     if (h->n == LINT_AGENTS_MAX)
@@ -117,7 +119,48 @@ bool lint_house_take(struct lint_house *h, const struct json *card)
         return false;
     if (e)
         return leave_out(h, card);
-    h->states[h->n++] = agent_state_of(cli_field(card, STR("state")));
+    known = &h->known[h->n++];
+    *known = (struct lint_known){
+        .state = agent_state_of(cli_field(card, STR("state")))};
+    return arena_keep(&h->arena, cli_field(card, STR("state_reason")),
+                      &known->reason);
+}
+
+bool lint_house_needs_server(const struct lint_house *h, size_t i)
+{
+    const struct agent *a = &h->agents[i];
+    struct agent_url url;
+
+    return a->wake.url.n || (agent_url_read(a->url, &url, NULL) == OK &&
+                             (url.road == ROAD_MODEL || url.road == ROAD_HTTP));
+}
+
+bool lint_house_warn(struct lint_house *h, size_t i,
+                     const struct json *warnings)
+{
+    struct advice *advice;
+
+    if (!warnings || warnings->type != JSON_ARR)
+        return true;
+    advice = arena_array(&h->arena, 1, sizeof(*advice));
+    if (!advice)
+        return false;
+    advice->n = 0;
+    JSON_EACH(kid, warnings)
+    {
+        struct advice_warning *w = &advice->list[advice->n];
+
+        if (advice->n == ADVICE_MAX)
+            break;
+        w->field = "";
+        w->code = arena_strdup(&h->arena, cli_field(kid, STR("code")));
+        if (!w->code)
+            return false;
+        snprintf(w->message, sizeof(w->message), "%.*s",
+                 STR_ARG(cli_field(kid, STR("message"))));
+        advice->n++;
+    }
+    h->known[i].advice = advice;
     return true;
 }
 
@@ -340,7 +383,7 @@ enum err lint_house_close(struct lint_house *h, struct why *why)
     if (!e)
         embed_reference_texts(h);
     h->fleet.agents = h->agents;
-    h->fleet.states = h->fleet.is_configured ? NULL : h->states;
+    h->fleet.known = h->fleet.is_configured ? NULL : h->known;
     h->fleet.n = h->n;
     h->fleet.vectors = h->vectors;
     h->fleet.tries = h->tries;

@@ -18,7 +18,7 @@ struct lint_house {
     struct choose_settings settings;
     struct arena arena; /* cards, texts */
     struct agent *agents;
-    enum agent_state *states;
+    struct lint_known *known;
     size_t n, cap;
     size_t n_left_out; /* beyond LINT_AGENTS_MAX, or not to be read */
     struct str left_out[LINT_LEFT_OUT_SHOWN]; /* the first of them */
@@ -38,6 +38,14 @@ void lint_house_fini(struct lint_house *h);
  * False: memory is gone. */
 bool lint_house_take_configured(struct lint_house *h);
 bool lint_house_take(struct lint_house *h, const struct json *card);
+
+/* Whether only the server can check some of the agent's card: its model, or
+ * the addresses that it names. */
+bool lint_house_needs_server(const struct lint_house *h, size_t i);
+/* Keep the warnings of that server about an agent: the list of its card, or
+ * NULL. False: memory is gone. */
+bool lint_house_warn(struct lint_house *h, size_t i,
+                     const struct json *warnings);
 
 /* Make h->fleet of them. Errors have words. */
 MUST_USE enum err lint_house_close(struct lint_house *h, struct why *why);

@@ -114,7 +114,32 @@ static bool no_layer_has_it(const struct lint_fleet *f, const struct agent *a)
 
 static bool is_dead(const struct lint_fleet *f, size_t i)
 {
-    return f->states && f->states[i] == AGENT_DEAD;
+    return f->known && f->known[i].state == AGENT_DEAD;
+}
+
+/* An agent that connects by itself only has to be started. Another one is DEAD
+ * for a reason that a start does not mend. */
+static bool is_to_connect(const struct agent *a)
+{
+    struct agent_url url;
+
+    return agent_url_read(a->url, &url, NULL) != OK || url.road == ROAD_HUB;
+}
+
+static void say_dead(const struct lint_fleet *f, size_t i, lint_fn *each,
+                     void *ctx)
+{
+    struct str reason = f->known[i].reason;
+    bool is_told = reason.n > 0;
+    char words[LINT_TEXT_MAX];
+
+    if (!is_told)
+        reason = STR("it is not connected and cannot be woken");
+    snprintf(words, sizeof(words), "is DEAD: %.*s", STR_ARG(reason));
+    say(each, ctx, "dead", f->agents[i].name, words,
+        !is_told || is_to_connect(&f->agents[i])
+            ? "start it, or remove it"
+            : "mend its card or the server's configuration, or remove it");
 }
 
 static void check_one(const struct lint_fleet *f, size_t i, lint_fn *each,
@@ -127,9 +152,7 @@ static void check_one(const struct lint_fleet *f, size_t i, lint_fn *each,
         say(each, ctx, "hidden", a->name, why,
             "make it public, or give it an org");
     if (is_dead(f, i))
-        say(each, ctx, "dead", a->name,
-            "is DEAD: it is not connected and cannot be woken",
-            "start it, or remove it");
+        say_dead(f, i, each, ctx);
     if (no_layer_has_it(f, a))
         say(each, ctx, "layers", a->name,
             "cannot be chosen by any layer that is on",
@@ -475,23 +498,39 @@ static void say_card(const struct agent *a, const struct advice_warning *w,
     each(ctx, &f);
 }
 
-/* lint_reach reports agents that say nothing at all, of close ones
- * lint_twins. */
+/* lint_reach reports agents that say nothing at all, lint_twins close ones. */
+static bool is_found_elsewhere(const struct agent *a,
+                               const struct advice_warning *w)
+{
+    return (!a->description.n && strcmp(w->code, "thin_card") == 0) ||
+           strcmp(w->code, "close_card") == 0;
+}
+
+/* The warnings of the agent's server where there are any: it knows its models
+ * and which addresses it may connect to. */
+static void advice_for(const struct lint_fleet *f, size_t i, struct advice *out)
+{
+    struct agent a = f->agents[i];
+
+    a.is_configured |= f->is_configured;
+    if (f->known && f->known[i].advice)
+        *out = *f->known[i].advice;
+    else if (f->against)
+        advice_of(&a, f->against, out);
+    else
+        advice_of_card(&a, out);
+}
+
 enum err lint_cards(const struct lint_fleet *fleet, lint_fn *each, void *ctx)
 {
     for (size_t i = 0; i < fleet->n; i++) {
-        struct agent a = fleet->agents[i];
+        const struct agent *a = &fleet->agents[i];
         struct advice advice;
 
-        a.is_configured |= fleet->is_configured;
-        if (fleet->against)
-            advice_of(&a, fleet->against, &advice);
-        else
-            advice_of_card(&a, &advice);
+        advice_for(fleet, i, &advice);
         for (size_t k = 0; k < advice.n; k++)
-            if (a.description.n ||
-                strcmp(advice.list[k].code, "thin_card") != 0)
-                say_card(&a, &advice.list[k], each, ctx);
+            if (!is_found_elsewhere(a, &advice.list[k]))
+                say_card(a, &advice.list[k], each, ctx);
     }
     return OK;
 }

@@ -34,10 +34,17 @@ struct lint_try {
     struct str vector; /* packed; empty: none */
 };
 
+/* The state of an agent as its server reports it. */
+struct lint_known {
+    enum agent_state state;
+    struct str reason;           /* for that state; empty: none */
+    const struct advice *advice; /* its warnings; NULL: it told none */
+};
+
 struct lint_fleet {
     const struct agent *agents;
     size_t n;
-    const enum agent_state *states; /* NULL: nobody's is known */
+    const struct lint_known *known; /* NULL: the agents are not a server's */
     const float *vectors; /* of what each is routed by, `dims` each, one long;
                            * all zero: it has none. NULL: nobody has */
     uint32_t dims;

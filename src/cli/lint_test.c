@@ -230,11 +230,13 @@ TEST(who_is_in_no_layer_that_is_on_cannot_be_chosen)
 TEST(the_dead_are_named_and_a_missing_default_is_noted)
 {
     struct agent a[] = {{.name = STR("a"), .description = STR("d")}};
-    enum agent_state states[] = {AGENT_DEAD};
+    struct lint_known known[] = {{.state = AGENT_DEAD}};
     struct lint_fleet f = fleet_of(a, 1);
 
-    f.states = states;
-    SAYS(lint_reach, &f, "reach.dead: a is DEAD");
+    f.known = known;
+    SAYS(lint_reach, &f, "reach.dead: a is DEAD: it is not connected");
+    known[0].reason = STR("the model \"gpt\" is not configured");
+    SAYS(lint_reach, &f, "reach.dead: a is DEAD: the model \"gpt\" is not");
     f = fleet_of(a, 1);
     settings.default_agent = STR("");
     SAYS(lint_reach, &f, "reach.default (note): there is no default");
@@ -401,4 +403,20 @@ TEST(a_card_that_will_not_work_is_told_with_what_to_do)
     a[0].description = a[2].description;
     a[2].url = STR("echo:");
     SILENT(lint_cards, &f);
+}
+
+TEST(the_warnings_of_a_server_are_told_and_close_cards_left_to_twins)
+{
+    struct agent a[] = {{.name = STR("a"), .description = STR("writes code")}};
+    struct advice advice = {
+        .list = {{.code = "closed_address", .message = "10.0.0.1 is closed; x"},
+                 {.code = "close_card", .message = "as that of b"}},
+        .n = 2};
+    struct lint_known known[] = {{.state = AGENT_IDLE, .advice = &advice}};
+    struct lint_fleet f = fleet_of(a, 1);
+
+    f.is_configured = false;
+    f.known = known;
+    SAYS(lint_cards, &f, "cards.closed_address: a: 10.0.0.1 is closed\n");
+    CHECK_INT(n_heard, 1);
 }

@@ -166,6 +166,32 @@ class Lint(Client):
         self.server(agents=[CODE, WRITER])
         self.assertIn("2 agents looked at", self.good("lint", "--server"))
 
+    def test_the_warnings_and_reasons_of_a_server_are_told(self):
+        box = self.server(agents=[CODE, WRITER])
+        for name, url in (("lost", "model:gpt-9"),
+                          ("private", "http://10.1.2.3/agent"),
+                          ("away", "ws-agent://away")):
+            made = box.call("POST", "/api/agents", {
+                "name": name, "url": url, "description":
+                f"{name} knows the names of all birds, fish and flowers that "
+                f"live in the {name} garden behind the old house"})
+            self.assertEqual(made.status, 201, made)
+        status, out, err = self.run_it("lint", "--server", "--json")
+        self.assertEqual((status, err), (FAILED, ""))
+        found = {(f["rule"], f["agents"][0]): f
+                 for f in map(json.loads, out.splitlines())}
+        for rule, name, words, advice in (
+                ("unknown_model", "lost", 'the model "gpt-9" is not', "models"),
+                ("closed_address", "private", "10.1.2.3", "outgoing.allow"),
+                ("dead", "lost", '"gpt-9"', "mend its card or the server's"),
+                ("dead", "away", "not connected since", "start it")):
+            with self.subTest(rule, name=name):
+                f = found[rule, name]
+                self.assertIn(words, f["message"])
+                self.assertIn(advice, f["advice"])
+        self.assertNotIn("cannot be woken", out)
+        self.assertIn("outgoing.allow", self.good("lint", "--help"))
+
     def test_wrong_use(self):
         self.assertIn("no agents to look at", self.bad(USAGE, "lint"))
         path = self.write([{"id": "a", "ur": 1}])
