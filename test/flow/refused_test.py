@@ -318,6 +318,17 @@ class Ask(Shared):
         self.assertGreater(n_unsure, 0)
 
 
+class WithoutDefault(Shared):
+    config = {**STRICT, "routing": {"threshold": "auto", "unsure": "default"}}
+
+    def test_the_policy_default_refuses_where_no_agent_is_the_default(self):
+        said = [self.refuse(text)
+                for text in ("hello there", "how are you today",
+                             "what time is it", "who won the match")]
+        self.assertEqual({d["unsure"] for d in said if d["band"] == "unsure"},
+                         {"default"})
+
+
 class Flood(Shared):
     def test_one_user_leaves_so_many_an_hour_and_others_theirs(self):
         with Server(agents=AGENTS, config=STRICT) as server:
