@@ -294,13 +294,15 @@ static void give_conversation(struct open *o)
               str_of(w->agent));
 }
 
-/* Whether it was said before, word for word. What was said before a void may be
- * voided, so it may be said again. */
+/* Whether it was said before, word for word. A verdict that was given before
+ * the last void may be voided, so it can be given again. */
 static bool is_known(const struct open *o)
 {
     const struct call_word *w = o->word;
+    int64_t said_ms = w->d.overridden_ms > w->d.verdict_ms ? w->d.overridden_ms
+                                                           : w->d.verdict_ms;
 
-    if (w->d.at_ms <= lessons_voided_ms(o->calls->lessons))
+    if (said_ms <= lessons_voided_ms(o->calls->lessons))
         return false;
     if (w->verdict == VERDICT_NEGATIVE && w->agent[0])
         return str_eq_nocase(w->d.overridden_to, str_of(w->agent));

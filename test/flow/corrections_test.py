@@ -199,6 +199,22 @@ class Verdicts(unittest.TestCase):
         self.assertTrue(self.override(said, "engineer")["recorded"])
         self.assertEqual(self.route("write a letter to the people")["agent"],
                          "engineer")
+        # Once again it is known.
+        self.assertFalse(self.override(said, "engineer")["recorded"])
+
+    def test_feedback_after_a_void_is_recorded_once(self):
+        self.begin(routing={"threshold": 0})
+        said = self.ask("write a letter to the people")
+
+        def right():
+            return self.good(self.server.call(
+                "POST", f"/api/decisions/{said['decision']['id']}/feedback",
+                {"verdict": "right"}, token=self.anna))["recorded"]
+
+        self.assertEqual((right(), right()), (True, False))
+        self.good(self.server.call("POST", "/api/learning/void",
+                                   {"user": "anna"}))
+        self.assertEqual((right(), right()), (True, False))
 
     def test_an_owner_is_voided_with_their_puppets(self):
         self.begin(routing={"threshold": 0})
