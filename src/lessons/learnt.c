@@ -48,14 +48,18 @@ static void is_back(struct learnt *l)
         fold_on(&l->rebuilding);
 }
 
+/* A call that is answered may begin to wait again, in the place of another. */
 static void tell_rebuilt(struct learnt *l, enum err e)
 {
+    struct learnt_waiting waiting[LEARNT_WAITING_MAX];
     size_t n = l->n_waiting;
+    int64_t outcomes = l->rebuilding.n;
 
+    memcpy(waiting, l->waiting, n * sizeof(*waiting));
     l->is_rebuilding = false;
     l->n_waiting = 0;
     for (size_t i = 0; i < n; i++)
-        l->waiting[i].done(l->waiting[i].ctx, e, l->rebuilding.n);
+        waiting[i].done(waiting[i].ctx, e, outcomes);
 }
 
 static void not_written(struct learnt *l, enum err e)
@@ -399,8 +403,7 @@ static enum err wait_rebuilt(struct learnt *l, learnt_rebuilt *done, void *ctx)
 {
     if (l->n_waiting == LEARNT_WAITING_MAX)
         return ERR_OVERLOADED;
-    l->waiting[l->n_waiting].done = done;
-    l->waiting[l->n_waiting++].ctx = ctx;
+    l->waiting[l->n_waiting++] = (struct learnt_waiting){done, ctx};
     return OK;
 }
 
@@ -564,12 +567,30 @@ static enum err load_outcomes(struct learnt *l)
     return e;
 }
 
+/* The rows may be newer than the last void, and then it is not read. */
+static enum err find_last_void(struct learnt *l)
+{
+    struct query q;
+    enum err e;
+
+    query_init(&q, &outcome_table, 1);
+    query_if(&q, OUTCOME_KIND, IS, value_int(OUTCOME_VOID));
+    query_order(&q, OUTCOME_SEQ, true);
+    e = store_look(l->store, &q);
+    if (!e && q.rows)
+        l->voided_ms = row_int(q.rows, OUTCOME_AT_MS);
+    query_fini(&q);
+    return e;
+}
+
 enum err learnt_load(struct learnt *l, struct why *why)
 {
     enum err e = load_rows(l);
 
     if (e == ERR_SYNTAX)
         e = begin_anew(l, "a record of what was learnt is not ours");
+    if (!e)
+        e = find_last_void(l);
     if (!e)
         e = heed_voids(l);
     if (!e)

@@ -33,6 +33,11 @@ enum { LEARNT_WAITING_MAX = 16 };
 
 typedef void learnt_rebuilt(void *ctx, enum err e, int64_t n);
 
+struct learnt_waiting {
+    learnt_rebuilt *done;
+    void *ctx;
+};
+
 /* Reads the outcomes after the last that a state has, page by page. */
 struct learnt_fold {
     struct learnt *learnt;
@@ -81,10 +86,7 @@ struct learnt {
     bool is_overtaken; /* a void was committed since the voids were read */
     bool must_rebuild; /* a void has not taken effect yet: no row is written */
     struct timer void_timer;
-    struct {
-        learnt_rebuilt *done;
-        void *ctx;
-    } waiting[LEARNT_WAITING_MAX];
+    struct learnt_waiting waiting[LEARNT_WAITING_MAX];
     size_t n_waiting;
     bool is_stopping;
 };

@@ -1,6 +1,8 @@
 /* What is learnt is what the outcomes come to, whatever happens. */
 #include "test/lib/lessons_stage.h"
 
+#include "lessons/learnt.h"
+
 enum { ROUNDS = 30 };
 
 /* A few that were corrected, and one that was judged. */
@@ -338,6 +340,106 @@ TEST(only_so_many_can_be_voided)
     CHECK(void_of("user:u7").err == OK);
     CHECK(void_of("user:one-more").err == ERR_LIMIT);
     check_learnt();
+    stage_close();
+}
+
+TEST(the_time_of_the_last_void_is_known_after_a_restart)
+{
+    int64_t voided_ms;
+
+    stage_open();
+    CHECK_INT(lessons_voided_ms(stage.lessons), 0);
+    correct_as("bob", 2);
+    CHECK(void_of("user:bob").err == OK);
+    voided_ms = lessons_voided_ms(stage.lessons);
+    CHECK(voided_ms > 0);
+    correct_as("bob", 2);
+    pass_ms(1000);
+    stage_restart(true);
+    CHECK_INT(lessons_voided_ms(stage.lessons), voided_ms);
+    stage_close();
+}
+
+/* Waiting for a rebuild. */
+
+/* A second one beside the stage's, on the same store. */
+static struct learnt *learnt_beside(void)
+{
+    struct learnt *l = calloc(1, sizeof(*l));
+    struct why why;
+
+    CHECK(l);
+    *l = (struct learnt){.loop = &stage.loop,
+                         .log = &stage.log,
+                         .store = stage.store,
+                         .settings = stage.settings.learn,
+                         .model_hash = STR("model"),
+                         .seed = {1, 2}};
+    CHECK(learnt_init(l) == OK && learnt_load(l, &why) == OK);
+    return l;
+}
+
+static void learnt_end(struct learnt *l)
+{
+    learnt_stop(l);
+    pass_ms(1);
+    learnt_fini(l);
+    free(l);
+}
+
+TEST(only_so_many_wait_for_a_rebuild)
+{
+    struct heard told[LEARNT_WAITING_MAX + 1] = {0};
+    struct learnt *l;
+
+    stage_open();
+    learn_some(3);
+    pass_ms(1000);
+    l = learnt_beside();
+    CHECK(learnt_rebuild(l, on_heard, &told[0]) == OK);
+    for (int i = 1; i < LEARNT_WAITING_MAX; i++)
+        CHECK(learnt_await(l, on_heard, &told[i]) == OK);
+    CHECK(learnt_await(l, on_heard, &told[LEARNT_WAITING_MAX]) ==
+          ERR_OVERLOADED);
+    for (int i = 0; i < 1000 && !told[0].n; i++)
+        pass_ms(1);
+    for (int i = 0; i < LEARNT_WAITING_MAX; i++)
+        CHECK(told[i].n == 1 && told[i].err == OK && told[i].judged == 3);
+    CHECK_INT(told[LEARNT_WAITING_MAX].n, 0);
+    learnt_end(l);
+    stage_close();
+}
+
+static struct learnt *rebuilt_again;
+static struct heard again[3];
+
+static void on_rebuild_again(void *ctx, enum err e, int64_t n)
+{
+    on_heard(ctx, e, n);
+    CHECK(learnt_rebuild(rebuilt_again, on_heard, &again[0]) == OK);
+    CHECK(learnt_await(rebuilt_again, on_heard, &again[1]) == OK);
+    CHECK(learnt_await(rebuilt_again, on_heard, &again[2]) == OK);
+}
+
+TEST(a_call_that_waits_again_takes_the_place_of_no_other)
+{
+    struct heard told[3] = {0};
+    struct learnt *l;
+
+    stage_open();
+    learn_some(3);
+    pass_ms(1000);
+    l = rebuilt_again = learnt_beside();
+    CHECK(learnt_rebuild(l, on_rebuild_again, &told[0]) == OK);
+    CHECK(learnt_await(l, on_heard, &told[1]) == OK);
+    CHECK(learnt_await(l, on_heard, &told[2]) == OK);
+    for (int i = 0; i < 1000 && !again[0].n; i++)
+        pass_ms(1);
+    for (int i = 0; i < 3; i++) {
+        CHECK(told[i].n == 1 && told[i].err == OK && told[i].judged == 3);
+        CHECK(again[i].n == 1 && again[i].err == OK && again[i].judged == 3);
+    }
+    learnt_end(l);
     stage_close();
 }
 
