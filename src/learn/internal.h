@@ -287,6 +287,7 @@ void rating_link(struct rating *r, struct who *w, struct group *g);
 /* The weight of the scope's next verdict about agents of that owner. */
 double scope_weight(const struct scope_owners *s, const struct view *v,
                     struct str owner);
+/* The owner is not empty. */
 void scope_meets(struct scope_owners *s, struct str owner);
 
 uint64_t voter_of(const struct outcome *o);

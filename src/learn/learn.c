@@ -248,20 +248,29 @@ static enum err plan_pair(struct plan *p)
     return p->pair ? OK : ERR_NOMEM;
 }
 
-/* The scope's own view of the pair, and whose agents it has judged. */
+/* The owners whose agents the scope has judged. The platform is none of them.
+ */
+static enum err plan_scope(struct learn *l, struct plan *p)
+{
+    struct str scope = p->o->scope;
+
+    if (!p->o->owner.n)
+        return OK;
+    p->scope = (struct scope_owners *)thing_live(l, THING_SCOPE, scope);
+    if (p->scope)
+        return OK;
+    p->scope = thing_new(THING_SCOPE, scope);
+    p->is_scope_new = p->scope != NULL;
+    return p->scope ? OK : ERR_NOMEM;
+}
+
+/* The scope's own view of the pair. */
 static enum err plan_view(struct learn *l, struct plan *p)
 {
     struct str scope = p->o->scope;
     char key[VIEW_KEY_MAX];
     struct str id;
 
-    if (!scope.n || scope.n > SCOPE_MAX)
-        return OK;
-    p->scope = (struct scope_owners *)thing_live(l, THING_SCOPE, scope);
-    if (!p->scope) {
-        p->scope = thing_new(THING_SCOPE, scope);
-        p->is_scope_new = p->scope != NULL;
-    }
     id = view_key(p->type->id, p->agent->name, scope, key);
     p->view = (struct view *)thing_live(l, THING_VIEW, id);
     if (!p->view) {
@@ -269,7 +278,7 @@ static enum err plan_view(struct learn *l, struct plan *p)
         p->view = p->views ? thing_new(THING_VIEW, id) : NULL;
         p->is_view_new = p->view != NULL;
     }
-    return p->scope && p->view ? OK : ERR_NOMEM;
+    return p->view ? OK : ERR_NOMEM;
 }
 
 static enum err plan_vote(struct learn *l, struct plan *p, struct plan_vote *to,
@@ -358,8 +367,11 @@ static enum err plan_all(struct learn *l, struct plan *p)
         e = plan_type(l, p);
     if (!e && p->type && p->is_judged)
         e = plan_pair(p);
-    if (!e && p->pair)
-        e = plan_view(l, p);
+    if (!e && p->pair && o->scope.n && o->scope.n <= SCOPE_MAX) {
+        e = plan_scope(l, p);
+        if (!e)
+            e = plan_view(l, p);
+    }
     if (!e)
         e = plan_votes(l, p);
     if (!e && (p->has_vector || o->text_hash) && teaches(o))
@@ -421,7 +433,7 @@ void pair_link(struct pair *p, struct who *w, struct type *t)
 }
 
 /* How much the verdict weighs for others than the scope that gave it. */
-static double weigh(struct learn *l, struct plan *p)
+static double verdict_weight(struct learn *l, struct plan *p)
 {
     double weight = scope_weight(p->scope, p->view, p->o->owner);
 
@@ -465,7 +477,7 @@ static void judge_pair(struct learn *l, struct plan *p)
 {
     struct pair *pair = p->pair;
     bool is_good = p->o->verdict == VERDICT_POSITIVE;
-    double weight = weigh(l, p);
+    double weight = verdict_weight(l, p);
 
     if (p->is_pair_new) {
         pair->rate = pair->outside_rate = pair->plain_rate = 0.5;

@@ -29,7 +29,8 @@
  * agent and type has a weight of 2^-k, so all verdicts of one scope together
  * weigh less than two; and a scope that has judged agents of few owners weighs
  * less: d / (d + 1) with d owners other than the one judged. The agents of the
- * platform have no owner, and verdicts about them have no such factor.
+ * platform have no owner: verdicts about them have no such factor and add
+ * nothing to d.
  *
  * Pure: no clock, no socket. Owns: its state, and its tables in the store.
  * Threads: one at a time. */

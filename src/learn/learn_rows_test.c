@@ -11,6 +11,7 @@ static void teach(struct stage *s)
             judged(s, i % 3 ? "ann" : "Bob", i, VERDICT_POSITIVE);
 
         o.text = i % 2 ? STR("please mend my bicycle") : STR("sing me a song");
+        o.owner = i % 3 ? STR("olga") : STR("");
         apply(s, &o);
         correct(s, "ann", "cy", i % 2 ? "org:acme" : "user:ann", 100 * i);
     }
@@ -160,6 +161,7 @@ TEST(a_state_that_takes_the_place_of_another_leaves_none_of_its_rows)
 {
     struct stage *s = stage_new();
     struct kept *k = calloc(1, sizeof(*k));
+    struct outcome o = judged(s, "dan", 1, VERDICT_POSITIVE);
     bool is_last;
 
     CHECK(k);
@@ -169,7 +171,8 @@ TEST(a_state_that_takes_the_place_of_another_leaves_none_of_its_rows)
     s->l = learn_new(&s->settings, STR("model"), stage_seed);
     s->seq = 0;
     CHECK(s->l);
-    judge(s, "dan", 1, VERDICT_POSITIVE);
+    o.owner = STR("olga");
+    apply(s, &o);
     learn_rewrite(s->l);
     CHECK(write_some(s->l, k, 100, true, &is_last) && is_last);
     /* The number, the agent, the type, the pair, the scope and its view. */
@@ -342,7 +345,7 @@ TEST(rows_of_the_form_before_are_read)
     CHECK_INT(learn_version(l), 2);
     CHECK(ask(s, "org:acme", 1, "ann").performance > 0.5F);
     CHECK(ask(s, "org:acme", 2, "bob").learned == 1);
-    /* What is taught from then on has all of it. */
+    /* A new example has a hash of its text and a number. */
     correct(s, "ann", "bob", "org:acme", 2);
     CHECK(learn_check(s->l));
     kept_clear(k);

@@ -5,7 +5,9 @@
  * of a scope about a pair weighs 2^-k, and a scope that has judged agents of
  * one owner only weighs nothing: it has compared that owner with no other.
  * Accounts that exist to praise one owner's agents then change no other scope's
- * figures. Within its own scope every verdict counts in full.
+ * figures. To have judged agents of the platform, which have no owner, compares
+ * nothing: one verdict about such an agent would be enough to be heard. Within
+ * its own scope every verdict counts in full.
  *
  * Tried and rejected: 1 / (1 + k), whose sum has no bound, and to remember a
  * fixed number of scopes of each pair, which the first comers would fill. */

@@ -1,5 +1,5 @@
-/* What people say of decisions: texts that were corrected, ratings, how much a
- * scope's verdicts weigh for others, and voids. */
+/* Verdicts of people: texts that were corrected, ratings, how much a scope's
+ * verdicts weigh for others, and voids. */
 #include "test/t.h"
 
 #include "test/lib/learn_stage.h"
@@ -297,11 +297,29 @@ TEST(accounts_that_judge_one_owner_alone_move_no_other_scope)
     CHECK(seen_by(s, "org:other", "evil") == 0.5F);
     CHECK(ask(s, "org:other", 1, "evil").recency == 0);
     CHECK(seen_by(s, "user:p7", "evil") > 0.5F);
-    /* Who has met others too is heard, the more of them the better. */
+    /* A scope that has judged agents of several owners is heard. */
     praise(s, "cook", "", "user:x", 1);
+    praise(s, "smith", "olga", "user:x", 1);
     praise(s, "honest", "hanna", "user:x", 1);
     CHECK(seen_by(s, "org:other", "honest") > 0.5F);
     CHECK(seen_by(s, "org:other", "honest") < seen_by(s, "org:other", "cook"));
+    stage_free(s);
+}
+
+TEST(a_verdict_about_the_platform_makes_no_account_independent)
+{
+    struct stage *s = stage_new();
+
+    praise(s, "cook", "", "user:puppet", 1);
+    CHECK_INT(learn_stats(s->l).scopes, 0);
+    praise(s, "evil", "mallory", "user:puppet", 5);
+    CHECK(seen_by(s, "org:other", "evil") == 0.5F);
+    praise(s, "cook", "", "user:puppet", 1);
+    praise(s, "evil", "mallory", "user:puppet", 1);
+    CHECK(seen_by(s, "org:other", "evil") == 0.5F);
+    CHECK(seen_by(s, "org:other", "cook") > 0.5F);
+    CHECK_INT(learn_stats(s->l).scopes, 1);
+    CHECK(learn_check(s->l));
     stage_free(s);
 }
 

@@ -192,7 +192,7 @@ static inline double plain_weight(struct plain *p, const struct outcome *o,
         others += !str_eq(p->owners[scope][i], o->owner);
         is_met |= str_eq(p->owners[scope][i], o->owner);
     }
-    if (!is_met && *n < LEARN_SCOPE_OWNERS)
+    if (o->owner.n && !is_met && *n < LEARN_SCOPE_OWNERS)
         p->owners[scope][(*n)++] = o->owner;
     return o->owner.n ? weight * (double)others / (double)(others + 1) : weight;
 }
