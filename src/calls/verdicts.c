@@ -1,6 +1,7 @@
-/* What people say of decisions: that it should have been another agent, whether
- * it was right. The decision is read, what is said goes into a tx that is good
- * only for what was read, and where somebody else was first it is read again.
+/* Verdicts of people on decisions: that it should have been another agent,
+ * whether it was right. The decision is read, and the verdict goes into a tx
+ * that is good only for what was read; where another call was first, the
+ * decision is read again.
  *
  * Where the decision has no vector of the model in use (an agent was named, a
  * rule or habit chose it) its text is embedded now, or similar texts would

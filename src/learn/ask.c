@@ -180,8 +180,8 @@ struct weighed {
     double sum, n;
 };
 
-static struct weighed weigh(double own_rate, int64_t own_n, double rate,
-                            double others)
+static struct weighed own_and_others(double own_rate, int64_t own_n,
+                                     double rate, double others)
 {
     struct weighed w = {(double)own_n * own_rate, (double)own_n};
 
@@ -228,10 +228,10 @@ static void look_at_pair(const struct learn *l, const struct who *w,
     const struct view *own = w->viewed == l->asked ? w->view : &nothing;
     const struct pair *p = w->pair;
     struct weighed all =
-        weigh(own->rate, own->n, p->rate, p->weight - own->weight);
+        own_and_others(own->rate, own->n, p->rate, p->weight - own->weight);
     struct weighed outside =
-        weigh(own->outside_rate, own->outside_n, p->outside_rate,
-              p->outside_weight - own->outside_weight);
+        own_and_others(own->outside_rate, own->outside_n, p->outside_rate,
+                       p->outside_weight - own->outside_weight);
 
     out->performance = (float)performance(l, all);
     out->recency = (float)recency(l, w->known->good_ms, all);

@@ -126,8 +126,8 @@ static bool is_verdict(const struct outcome *o)
     return o->verdict == VERDICT_POSITIVE || o->verdict == VERDICT_NEGATIVE;
 }
 
-/* The verdict that counted goes: the next on its decision is to. At the limit
- * the next stays one that does not count. */
+/* The next verdict on that decision counts instead. At the limit it stays one
+ * that does not count. */
 static enum err remember(struct learn_voids *v, const struct outcome *o,
                          int64_t upto)
 {

@@ -179,7 +179,7 @@ class Verdicts(unittest.TestCase):
         feed = self.good(self.server.call("GET", "/api/feed?last=50"))
         told = [e for e in feed["items"] if e["type"] == "learning.voided"]
         self.assertEqual([e["data"] for e in told], [{"of": "user:bob"}])
-        # It stays so, whoever folds it again.
+        # It stays so after every fold.
         self.good(self.server.call("POST", "/api/learning/rebuild"))
         self.assertEqual(self.export(), before)
         # What bob says from then on counts.
