@@ -73,8 +73,13 @@ void learn_free(struct learn *l)
     free(l);
 }
 
-/* What joined a type must be more like it than not, or its mean could become
- * nothing. */
+static size_t limit_of(size_t n, size_t otherwise)
+{
+    return n ? n : otherwise;
+}
+
+/* A vector that joined a type must be more like it than not, or the mean could
+ * become nothing. */
 void learn_set(struct learn *l, const struct learn_settings *s)
 {
     l->settings = *s;
@@ -82,6 +87,10 @@ void learn_set(struct learn *l, const struct learn_settings *s)
         l->settings.type_likeness = 0.01;
     if (!(l->settings.agent_lean >= 0))
         l->settings.agent_lean = 0;
+    l->settings.max_pairs = limit_of(s->max_pairs, LEARN_PAIRS_MAX);
+    l->settings.max_views = limit_of(s->max_views, LEARN_VIEWS_MAX);
+    l->settings.max_ratings = limit_of(s->max_ratings, LEARN_RATINGS_MAX);
+    l->settings.max_scopes = limit_of(s->max_scopes, LEARN_SCOPES_MAX);
 }
 
 int64_t learn_version(const struct learn *l)
@@ -579,26 +588,20 @@ static void keep_example(struct learn *l, struct plan *p)
     p->shelf = NULL;
 }
 
+static void bound_kind(struct learn *l, enum thing_kind kind, size_t max)
+{
+    while (l->heaps[kind].n > max)
+        drop_any(l, things_oldest(l, kind));
+}
+
 static void bound(struct learn *l)
 {
-    struct thing *t;
-
     types_bound(l);
-    while (l->heaps[THING_AGENT].n > l->settings.max_agents &&
-           (t = things_oldest(l, THING_AGENT)))
-        drop_any(l, t);
-    while (l->heaps[THING_PAIR].n > LEARN_PAIRS_MAX &&
-           (t = things_oldest(l, THING_PAIR)))
-        drop_any(l, t);
-    while (l->heaps[THING_VIEW].n > LEARN_VIEWS_MAX &&
-           (t = things_oldest(l, THING_VIEW)))
-        drop_any(l, t);
-    while (l->heaps[THING_RATING].n > LEARN_RATINGS_MAX &&
-           (t = things_oldest(l, THING_RATING)))
-        drop_any(l, t);
-    while (l->heaps[THING_SCOPE].n > LEARN_SCOPES_MAX &&
-           (t = things_oldest(l, THING_SCOPE)))
-        drop_any(l, t);
+    bound_kind(l, THING_AGENT, l->settings.max_agents);
+    bound_kind(l, THING_PAIR, l->settings.max_pairs);
+    bound_kind(l, THING_VIEW, l->settings.max_views);
+    bound_kind(l, THING_RATING, l->settings.max_ratings);
+    bound_kind(l, THING_SCOPE, l->settings.max_scopes);
 }
 
 static void thank_example(struct learn *l, const struct plan *p)

@@ -55,6 +55,8 @@ struct learn_settings {
     size_t max_examples;       /* learning.maxExamples, of all */
     size_t max_agents;         /* of whom something is known; beyond, those
                                 * longest not heard of go */
+    /* The same for the other kinds; zero: LEARN_PAIRS_MAX and so on. */
+    size_t max_pairs, max_views, max_ratings, max_scopes;
     bool is_plain; /* routing.preset "seed": the type's moving average leans on
                     * the agent's, recency is that of the agent, and all
                     * verdicts weigh the same */
@@ -62,7 +64,8 @@ struct learn_settings {
 
 struct learn_settings learn_defaults(void);
 
-/* Limits of each kind; beyond them, those longest not heard of go. */
+/* Limits of each kind, unless the settings say otherwise; beyond them, those
+ * longest not heard of go. */
 enum {
     LEARN_PAIRS_MAX = 100 * 1000,   /* agents with a type */
     LEARN_VIEWS_MAX = 100 * 1000,   /* what one scope saw of a pair */

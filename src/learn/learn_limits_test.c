@@ -331,22 +331,118 @@ TEST(of_a_text_48_words_are_heard_and_of_a_type_32_kept)
     stage_free(s);
 }
 
+/* Each limit at its third, and one more. */
+
 TEST(agents_with_a_type_longest_not_heard_of_go)
 {
-    struct learn_settings many = learn_defaults();
+    struct learn_settings tight = learn_defaults();
     struct stage *s;
-    char name[16];
 
-    many.max_agents = LEARN_PAIRS_MAX;
-    s = stage_new_with(many);
-    for (int i = 0; i < LEARN_PAIRS_MAX + 2; i++) {
-        snprintf(name, sizeof(name), "a%d", i / 2);
-        judge(s, name, 1 + i % 2, VERDICT_POSITIVE);
-    }
-    CHECK_INT(learn_stats(s->l).agent_types, LEARN_PAIRS_MAX);
+    tight.max_pairs = 3;
+    s = stage_new_with(tight);
+    judge(s, "ann", 1, VERDICT_POSITIVE);
+    judge(s, "ann", 2, VERDICT_POSITIVE);
+    judge(s, "bob", 1, VERDICT_POSITIVE);
+    CHECK_INT(learn_stats(s->l).agent_types, 3);
+    judge(s, "ann", 1, VERDICT_POSITIVE);
+    judge(s, "bob", 2, VERDICT_POSITIVE);
+    CHECK_INT(learn_stats(s->l).agent_types, 3);
     CHECK_INT(learn_stats(s->l).types, 2);
-    CHECK(ask(s, "org:acme", 1, "a0").performance == 0.5F);
-    CHECK(ask(s, "org:acme", 2, "a0").performance == 0.5F);
-    CHECK(ask(s, "org:acme", 1, "a1").performance > 0.5F);
+    CHECK(ask(s, "org:acme", 2, "ann").performance == 0.5F);
+    CHECK(ask(s, "org:acme", 1, "ann").performance > 0.5F);
+    CHECK(ask(s, "org:acme", 2, "bob").performance > 0.5F);
+    CHECK(learn_check(s->l));
+    stage_free(s);
+}
+
+/* A verdict about an agent of one owner: it counts in full in its own scope,
+ * and for other scopes not at all. */
+static void judge_in(struct stage *s, const char *scope, const char *agent)
+{
+    struct outcome o = judged(s, agent, 1, VERDICT_POSITIVE);
+
+    o.scope = str_of(scope);
+    o.owner = STR("olga");
+    apply(s, &o);
+}
+
+TEST(views_longest_not_heard_of_go)
+{
+    struct learn_settings tight = learn_defaults();
+    struct stage *s;
+
+    tight.max_views = 3;
+    s = stage_new_with(tight);
+    judge_in(s, "org:a", "ann");
+    judge_in(s, "org:b", "ann");
+    judge_in(s, "org:c", "ann");
+    CHECK_INT(learn_stats(s->l).views, 3);
+    judge_in(s, "org:a", "ann");
+    judge_in(s, "org:d", "ann");
+    CHECK_INT(learn_stats(s->l).views, 3);
+    CHECK(ask(s, "org:a", 1, "ann").performance > 0.5F);
+    CHECK(ask(s, "org:b", 1, "ann").performance == 0.5F);
+    CHECK(ask(s, "org:c", 1, "ann").performance > 0.5F);
+    CHECK(ask(s, "org:d", 1, "ann").performance > 0.5F);
+    CHECK(learn_check(s->l));
+    stage_free(s);
+}
+
+static bool is_rated(struct stage *s, const char *scope, const char *agent)
+{
+    return ask_text(s, scope, -1, 0, agent).is_rated;
+}
+
+TEST(ratings_longest_not_heard_of_go)
+{
+    static const char *const said[] = {"org:a", "org:b", "org:c", "org:a",
+                                       "org:d"};
+    struct learn_settings tight = learn_defaults();
+    struct stage *s;
+
+    tight.max_ratings = 3;
+    s = stage_new_with(tight);
+    for (int i = 0; i < 5; i++) {
+        struct outcome o = judged(s, "ann", 1, VERDICT_POSITIVE);
+
+        o.kind = OUTCOME_FEEDBACK;
+        o.by = STR("cy");
+        o.scope = str_of(said[i]);
+        apply(s, &o);
+        CHECK_INT(learn_stats(s->l).ratings, i < 3 ? i + 1 : 3);
+    }
+    CHECK(is_rated(s, "org:a", "ann") && !is_rated(s, "org:b", "ann"));
+    CHECK(is_rated(s, "org:c", "ann") && is_rated(s, "org:d", "ann"));
+    CHECK(learn_check(s->l));
+    stage_free(s);
+}
+
+TEST(scopes_longest_not_heard_of_go)
+{
+    struct learn_settings tight = learn_defaults();
+    struct outcome o;
+    struct stage *s;
+
+    tight.max_scopes = 3;
+    s = stage_new_with(tight);
+    judge_in(s, "org:a", "ann");
+    judge_in(s, "org:b", "ann");
+    judge_in(s, "org:c", "ann");
+    CHECK_INT(learn_stats(s->l).scopes, 3);
+    judge_in(s, "org:a", "ann");
+    judge_in(s, "org:d", "ann");
+    CHECK_INT(learn_stats(s->l).scopes, 3);
+    /* The second owner that it has met, as far as it is known. */
+    o = judged(s, "bob", 1, VERDICT_POSITIVE);
+    o.owner = STR("mallory");
+    o.scope = STR("org:b");
+    apply(s, &o);
+    CHECK(ask(s, "org:x", 1, "bob").performance == 0.5F);
+    o = judged(s, "bob", 1, VERDICT_POSITIVE);
+    o.owner = STR("mallory");
+    o.scope = STR("org:a");
+    apply(s, &o);
+    CHECK(ask(s, "org:x", 1, "bob").performance > 0.5F);
+    CHECK(learn_check(s->l));
     stage_free(s);
 }

@@ -549,3 +549,40 @@ TEST(a_void_alone_changes_nothing_but_the_number)
     free(before);
     stage_free(s);
 }
+
+/* The verdict of bob on the decision of that number; it counted, or ann's on
+ * the same one, which did not. */
+static struct outcome counted(int number, const char *who)
+{
+    struct outcome o = {.seq = number,
+                        .kind = OUTCOME_FEEDBACK,
+                        .verdict = VERDICT_POSITIVE,
+                        .by = str_of(who)};
+
+    if (!str_eq(o.by, STR("bob")))
+        o.counts = COUNTS_NOT;
+    snprintf(o.decision_id.text, sizeof(o.decision_id.text), "dec_%026d",
+             number);
+    return o;
+}
+
+TEST(beyond_the_limit_of_voided_decisions_the_next_verdict_does_not_count)
+{
+    struct learn_voids *v = learn_voids_new(stage_seed);
+    struct outcome o = voids("user:bob"), within, beyond;
+    bool is_void;
+
+    o.seq = 2 * LEARN_VOIDED_MAX;
+    CHECK(learn_voids_add(v, &o) == OK);
+    for (int i = 1; i <= LEARN_VOIDED_MAX + 1; i++) {
+        o = counted(i, "bob");
+        CHECK(learn_voids_judge(v, &o, &is_void) == OK && is_void);
+    }
+    within = counted(LEARN_VOIDED_MAX, "ann");
+    CHECK(learn_voids_judge(v, &within, &is_void) == OK && !is_void);
+    CHECK_INT(within.counts, COUNTS_FOR_ALL);
+    beyond = counted(LEARN_VOIDED_MAX + 1, "ann");
+    CHECK(learn_voids_judge(v, &beyond, &is_void) == OK && !is_void);
+    CHECK_INT(beyond.counts, COUNTS_NOT);
+    learn_voids_free(v);
+}
