@@ -4,9 +4,9 @@
  * decision is read again.
  *
  * Where the decision has no vector of the model in use (an agent was named, a
- * rule or habit chose it) its text is embedded now, or similar texts would
- * learn nothing from it. Without a vector the verdict counts for this very text
- * alone, and the answer says so.
+ * rule or habit chose it) its text is embedded now, read as routing reads a
+ * message, or similar texts would learn nothing from it. Without a vector the
+ * verdict counts for this very text alone, and the answer says so.
  *
  * An override also gives the conversation to the agent that is named, if it is
  * still with the one that this decision is about. A delivered message is
@@ -29,6 +29,7 @@
 #include "base/vec.h"
 #include "choose/choose.h"
 #include "lessons/lessons.h"
+#include "route/route.h"
 
 enum {
     TRIES = 4,
@@ -47,14 +48,15 @@ struct call_word {
     char agent[AGENT_NAME_MAX + 1];
     char comment[SPEAK_COMMENT_MAX + 1];
     unsigned tries_left;
-    bool sends;          /* the message, to `agent` */
-    bool is_recorded;    /* the word is new */
-    struct id task_id;   /* that the message became */
-    bool is_sent_before; /* perhaps to another agent */
-    bool gives;          /* the conversation, to `agent` */
-    bool is_embedded;    /* as far as it can be */
-    uint64_t embedding;  /* on its way; zero: none is */
-    uint8_t *vector;     /* packed; owned; NULL: none */
+    bool sends;             /* the message, to `agent` */
+    bool is_recorded;       /* the word is new */
+    struct id task_id;      /* that the message became */
+    bool is_sent_before;    /* perhaps to another agent */
+    bool gives;             /* the conversation, to `agent` */
+    bool is_embedded;       /* as far as it can be */
+    struct reading reading; /* of the text; borrows from arena and o->query */
+    uint64_t embedding;     /* on its way; zero: none is */
+    uint8_t *vector;        /* packed; owned; NULL: none */
     size_t vector_bytes;
     struct why no_vector;          /* why there is none; else empty */
     char from[AGENT_NAME_MAX + 1]; /* who had it */
@@ -373,11 +375,13 @@ static void go_on_without(struct open *o, const char *because)
     go_on(o);
 }
 
-static void take_vector(struct open *o, const float *v, uint32_t dims)
+/* The vectors of the reading, one behind the other. */
+static void take_vectors(struct open *o, float *v, uint32_t dims)
 {
     struct call_word *w = o->word;
     size_t n = vec_packed_bytes(dims);
 
+    reading_add_up(&w->reading, v, dims);
     w->vector = FAULT("calls.vector") || !dims ? NULL : malloc(n);
     if (w->vector && vec_pack(v, dims, w->vector)) {
         w->vector_bytes = n;
@@ -387,6 +391,14 @@ static void take_vector(struct open *o, const float *v, uint32_t dims)
     free(w->vector);
     w->vector = NULL;
     go_on_without(o, "there is nothing in this text that the model knows");
+}
+
+static void take_result(struct open *o, const struct embed_result *r)
+{
+    float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
+
+    memcpy(v, r->vectors, r->n * r->stamp.dims * sizeof(*v));
+    take_vectors(o, v, r->stamp.dims);
 }
 
 static void on_vector(void *ctx, uint64_t id, enum err e,
@@ -403,7 +415,7 @@ static void on_vector(void *ctx, uint64_t id, enum err e,
     else if (e)
         go_on_without(o, err_row(e)->wording);
     else
-        take_vector(o, result->vectors, result->stamp.dims);
+        take_result(o, result);
 }
 
 static void on_late_vector(struct timer *t)
@@ -414,12 +426,12 @@ static void on_late_vector(struct timer *t)
     go_on_without(o, "the model took too long");
 }
 
-static void wait_for_vector(struct open *o, struct embed *embed,
-                            struct str text)
+static void wait_for_vector(struct open *o, struct embed *embed)
 {
     struct calls *c = o->calls;
+    const struct reading *r = &o->word->reading;
     int64_t most_ms = c->settings.vector_timeout_ms;
-    enum err e = embed_start(embed, &text, 1, EMBED_QUERY, on_vector, o,
+    enum err e = embed_start(embed, r->texts, r->n, EMBED_QUERY, on_vector, o,
                              &o->word->embedding, NULL);
 
     if (e) {
@@ -434,6 +446,52 @@ static void wait_for_vector(struct open *o, struct embed *embed,
     }
 }
 
+/* The requester of the decision, who may not be the caller. False: there is no
+ * such user any more. */
+static bool find_requester(const struct open *o, struct caller *out)
+{
+    struct access_user u;
+
+    *out = o->caller;
+    if (str_eq(caller_name(out), o->word->d.requester))
+        return true;
+    if (!access_user_find(o->calls->access, o->word->d.requester, &u))
+        return false;
+    *out = (struct caller){.role = u.role, .scopes = role_scopes(u.role)};
+    memcpy(out->principal, u.name, sizeof(out->principal));
+    memcpy(out->org, u.org, sizeof(out->org));
+    memcpy(out->owner, u.owner, sizeof(out->owner));
+    return true;
+}
+
+/* As the next message of the requester with this text will be read. */
+static enum err read_text(struct open *o, struct str text)
+{
+    const struct calls *c = o->calls;
+    struct call_word *w = o->word;
+    struct caller requester;
+    struct eyes eyes;
+
+    (void)find_requester(o, &requester); /* else as the caller's */
+    eyes = eyes_of(&requester, loop_wall_ms(c->loop));
+    return route_read_text(walk_router(c->walk), &w->arena, &eyes, text,
+                           &w->reading);
+}
+
+static void embed_reading(struct open *o, struct embed *embed)
+{
+    const struct reading *r = &o->word->reading;
+    float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
+    uint32_t dims = embed_stamp(embed).dims;
+
+    for (size_t i = 0; i < r->n; i++)
+        if (!embed_now(embed, r->texts[i], EMBED_QUERY, v + i * dims)) {
+            wait_for_vector(o, embed);
+            return;
+        }
+    take_vectors(o, v, dims);
+}
+
 /* The decision's vector may be from a model that is no longer in use. */
 static void embed_text(struct open *o)
 {
@@ -441,7 +499,6 @@ static void embed_text(struct open *o)
     struct embed *embed = o->calls->n_embeds ? o->calls->embeds[0] : NULL;
     struct str text = lessons_text(&w->d);
     struct embed_stamp stamp = {.dims = 0};
-    float v[EMBED_DIMS_MAX];
 
     if (embed)
         stamp = embed_stamp(embed);
@@ -450,32 +507,24 @@ static void embed_text(struct open *o)
         go_on(o);
     else if (!embed)
         go_on_without(o, "there is no model that could do it");
-    else if (embed_now(embed, text, EMBED_QUERY, v))
-        take_vector(o, v, embed_stamp(embed).dims);
+    else if (read_text(o, text) != OK)
+        go_on_without(o, err_row(ERR_NOMEM)->wording);
     else
-        wait_for_vector(o, embed, text);
+        embed_reading(o, embed);
 }
 
 /* Reading. */
 
-/* Whether the conversation's owner sees the agent: it is they who will be
- * answered by it. */
+/* Whether the conversation's owner sees the agent, which will answer them. */
 static bool owner_sees(struct open *o, struct str name)
 {
     struct calls *c = o->calls;
-    struct caller who = o->caller;
-    struct access_user u;
+    struct caller owner;
     struct eyes eyes;
 
-    if (!str_eq(caller_name(&who), o->word->d.requester)) {
-        if (!access_user_find(c->access, o->word->d.requester, &u))
-            return false;
-        who = (struct caller){.role = u.role, .scopes = role_scopes(u.role)};
-        memcpy(who.principal, u.name, sizeof(who.principal));
-        memcpy(who.org, u.org, sizeof(who.org));
-        memcpy(who.owner, u.owner, sizeof(who.owner));
-    }
-    eyes = eyes_of(&who, loop_wall_ms(c->loop));
+    if (!find_requester(o, &owner))
+        return false;
+    eyes = eyes_of(&owner, loop_wall_ms(c->loop));
     return registry_find(c->registry, name, &eyes) != NULL;
 }
 

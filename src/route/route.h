@@ -119,6 +119,13 @@ void route_message(struct router *r, struct msg *m,
 void route_look(struct router *r, struct msg *m,
                 void (*done)(struct msg *m, enum err e, void *ctx), void *ctx);
 
+/* Read a text as route_message reads a message of a requester with these eyes:
+ * with the router's speller, and for its model. The texts are borrowed from
+ * text and arena. ERR_NOMEM. */
+MUST_USE enum err route_read_text(const struct router *r, struct arena *a,
+                                  const struct eyes *eyes, struct str text,
+                                  struct reading *out);
+
 /* The same for a further turn of a task, which stays with its agent: at once.
  * ERR_AGENT_NOT_FOUND, ERR_NOMEM. Borrows the task. */
 MUST_USE enum err route_turn(struct router *r, struct msg *m,

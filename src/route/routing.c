@@ -328,27 +328,41 @@ static enum err wait_for_vector(struct routing *g)
     return e;
 }
 
+struct seen_cards {
+    struct registry *registry;
+    struct eyes eyes;
+};
+
 /* Says which words the cards have that the requester sees. */
 static void cards_say(void *ctx, const struct str *words, size_t n,
                       bool *is_said)
 {
-    struct routing *g = ctx;
-    struct eyes eyes = eyes_of(&g->m->in.caller, g->m->in.at_ms);
+    const struct seen_cards *seen = ctx;
 
-    if (registry_says(g->router->opts.registry, &eyes, words, n, is_said))
+    if (registry_says(seen->registry, &seen->eyes, words, n, is_said))
         memset(is_said, 0, n * sizeof(*is_said));
 }
 
-static enum err read_message(struct routing *g)
+enum err route_read_text(const struct router *r, struct arena *a,
+                         const struct eyes *eyes, struct str text,
+                         struct reading *out)
 {
-    struct router *r = g->router;
-
+    struct seen_cards seen = {r->opts.registry, *eyes};
     bool leaves_spelling =
         r->opts.embed &&
         reading_leaves_spelling(embed_stats(r->opts.embed).kind);
 
-    return reading_make(&g->m->arena, r->speller, cards_say, g, g->m->call.text,
-                        leaves_spelling, &g->reading);
+    return reading_make(a, r->speller, cards_say, &seen, text, leaves_spelling,
+                        out);
+}
+
+static enum err read_message(struct routing *g)
+{
+    struct msg *m = g->m;
+    struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
+
+    return route_read_text(g->router, &m->arena, &eyes, m->call.text,
+                           &g->reading);
 }
 
 static enum err fetch_vector(struct routing *g)

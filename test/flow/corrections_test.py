@@ -124,6 +124,19 @@ class Verdicts(unittest.TestCase):
                 self.ask("zebra quilt marmalade"), "default",
                 "zebra quilt marmalade", "zebra quilt marmalade jars")
 
+    def test_a_text_is_read_for_a_verdict_as_it_is_for_routing(self):
+        """The example lies where the next such message will: spelling is
+        corrected, and the part of a paste that asks counts besides it."""
+        self.begin(routing={"threshold": 0})
+        paste = "\n".join(f"{n:02} GET /index.html 200 {n * 37} bytes"
+                          for n in range(20))
+        for text in ("repiar the sofware and find bgus in the porgram",
+                     f"{paste}\n\nCan you plant a tree in the yard, please?"):
+            with self.subTest(text=text):
+                said = self.ask(text, executor={"name": "writer"})
+                self.assertNotIn("note", self.override(said, "main"))
+                self.assertGreater(self.learned(text, "main"), 0.99)
+
     def test_another_text_is_not_moved_and_a_later_word_counts(self):
         """The control: by a hash that is ignored all texts would move."""
         self.begin(routing={"threshold": 0})
