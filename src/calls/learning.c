@@ -147,6 +147,25 @@ void call_learning_reset(struct call *c)
                    o);
 }
 
+static void answer_voided(void *ctx, enum err e, int64_t n, int64_t n_voided)
+{
+    struct open *o = ctx;
+    struct json_out out = json_out(&o->calls->body);
+
+    if (!open_back(o))
+        return;
+    if (e) {
+        open_refuse(o, e, STR(""), STR(""));
+        return;
+    }
+    json_open(&out, '{');
+    json_member_int(&out, "voided", n_voided);
+    json_member_int(&out, "outcomes", n);
+    json_close(&out, '}');
+    buf_add_char(&o->calls->body, '\n');
+    open_answer(o, 200);
+}
+
 /* A user need not be there any more to be voided. */
 void call_learning_void(struct call *c)
 {
@@ -158,6 +177,11 @@ void call_learning_void(struct call *c)
     struct open *o;
     int n;
 
+    if (!e && !principal_name_is_valid(said.name))
+        e = why_err(&why, ERR_BAD_REQUEST,
+                    "\"%s\" is not the name of a user: letters, digits and "
+                    ". _ @ -, and a letter or digit first",
+                    said.is_owner ? "owner" : "user");
     if (e) {
         call_refuse(c, e, str_of(why.text));
         return;
@@ -170,5 +194,5 @@ void call_learning_void(struct call *c)
     assert(n > 0 && (size_t)n < sizeof(target));
     open_out(o);
     lessons_void(c->calls->lessons, (struct str){target, (size_t)n},
-                 caller_name(&c->caller), on_rebuilt, o);
+                 caller_name(&c->caller), answer_voided, o);
 }

@@ -162,6 +162,25 @@ static enum exit_status reset(struct cli *c, struct str agent)
     return status;
 }
 
+static void show_voided(struct cli *c, struct str name, bool is_owner,
+                        int64_t n)
+{
+    struct str shown = cli_tamed(c, name);
+
+    if (n)
+        buf_addf(&c->out,
+                 "%lld verdict%s of %.*s%s %s voided, and learning is built "
+                 "without %s.\n",
+                 (long long)n, n == 1 ? "" : "s", STR_ARG(shown),
+                 is_owner ? " or about the agents of that owner" : "",
+                 n == 1 ? "is" : "are", n == 1 ? "it" : "them");
+    else
+        buf_addf(&c->out, "%.*s gave no verdicts%s. Nothing has changed.\n",
+                 STR_ARG(shown),
+                 is_owner ? ", and there are none about agents of that owner"
+                          : "");
+}
+
 static enum exit_status void_verdicts(struct cli *c, struct str operand)
 {
     struct str user = args_get(&c->args, "user");
@@ -184,14 +203,9 @@ static enum exit_status void_verdicts(struct cli *c, struct str operand)
     json_close(&o, '}');
     status = body.over ? cli_error(c, ERR_USAGE, "the name is too long")
                        : post(c, STR("/api/learning/void"), buf_str(&body),
-                              STR("outcomes"), &n);
+                              STR("voided"), &n);
     if (!status && !c->json)
-        buf_addf(&c->out,
-                 "The verdicts of %.*s%s are voided. Learning is built from "
-                 "the %lld outcome%s that remain%s.\n",
-                 STR_ARG(cli_tamed(c, user.n ? user : owner)),
-                 owner.n ? ", and those about the agents of that owner," : "",
-                 (long long)n, n == 1 ? "" : "s", n == 1 ? "s" : "");
+        show_voided(c, user.n ? user : owner, owner.n > 0, n);
     buf_fini(&body);
     return status;
 }

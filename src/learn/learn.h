@@ -152,6 +152,9 @@ void learn_voids_free(struct learn_voids *v);
 MUST_USE enum err learn_voids_add(struct learn_voids *v,
                                   const struct outcome *o);
 
+/* Whether one of the voids covers the outcome. */
+bool learn_voids_cover(const struct learn_voids *v, const struct outcome *o);
+
 /* The next outcome of a fold, in order. *is_void: it is to be skipped. A
  * decision counts once, by its first verdict: where that one is voided,
  * o->counts of the next verdict that was given before the void is what the

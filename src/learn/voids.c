@@ -121,6 +121,11 @@ static int64_t voided_upto(const struct learn_voids *v, const struct outcome *o)
     return most;
 }
 
+bool learn_voids_cover(const struct learn_voids *v, const struct outcome *o)
+{
+    return voided_upto(v, o) > 0;
+}
+
 static bool is_verdict(const struct outcome *o)
 {
     return o->verdict == VERDICT_POSITIVE || o->verdict == VERDICT_NEGATIVE;

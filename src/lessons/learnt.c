@@ -185,10 +185,10 @@ void learnt_take(struct learnt *l, const struct outcome *o)
 
 /* Folding what is in the store. */
 
-static void ask_outcomes(struct query *q, const struct learn *l)
+void learnt_ask_outcomes(struct query *q, int64_t after)
 {
     query_init(q, &outcome_table, PAGE);
-    query_if(q, OUTCOME_SEQ, IS_MORE, value_int(learn_version(l)));
+    query_if(q, OUTCOME_SEQ, IS_MORE, value_int(after));
     query_order(q, OUTCOME_SEQ, false);
 }
 
@@ -313,7 +313,7 @@ static void fold_on(struct learnt_fold *f)
         return;
     if (f == &l->rebuilding)
         l->is_ready = false;
-    ask_outcomes(&f->query, f->into);
+    learnt_ask_outcomes(&f->query, learn_version(f->into));
     f->upto = l->newest;
     f->is_reading = true;
     store_read(l->store, &f->query, on_page, f);
@@ -433,7 +433,7 @@ enum err learnt_await(struct learnt *l, learnt_rebuilt *done, void *ctx)
         return wait_rebuilt(l, done, ctx);
     if (l->must_rebuild)
         return ERR_NOMEM;
-    done(ctx, OK, l->rebuilding.n);
+    done(ctx, OK, learn_stats(l->learn).applied_total);
     return OK;
 }
 
@@ -558,7 +558,7 @@ static enum err load_outcomes(struct learnt *l)
     do {
         struct learnt_fold f = {.into = l->learn, .voids = l->voids};
 
-        ask_outcomes(&f.query, l->learn);
+        learnt_ask_outcomes(&f.query, learn_version(l->learn));
         f.query.err = store_look(l->store, &f.query);
         e = apply_page(l, &f);
         has_more = f.query.has_more;

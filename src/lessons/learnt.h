@@ -125,7 +125,8 @@ MUST_USE enum err learnt_rebuild(struct learnt *l, learnt_rebuilt *done,
 MUST_USE enum err learnt_await(struct learnt *l, learnt_rebuilt *done,
                                void *ctx);
 
-/* A page of the voids there are behind that number. */
+/* A page of the outcomes, or of the voids, there are behind that number. */
+void learnt_ask_outcomes(struct query *q, int64_t after);
 void learnt_ask_voids(struct query *q, int64_t after);
 
 #endif

@@ -221,7 +221,7 @@ TEST(what_is_voided_was_never_said)
     export_now(&before);
     correct_as("bob", 7);
     h = void_of("user:bob");
-    CHECK(h.err == OK && h.judged == 5);
+    CHECK(h.err == OK && h.judged == 5 && h.voided == 7);
     export_now(&after);
     CHECK(str_eq(buf_str(&before), buf_str(&after)));
     check_learnt();
@@ -239,6 +239,9 @@ TEST(what_is_voided_was_never_said)
     correct_as("bob", 3);
     check_learnt();
     check_after(false);
+    /* The first seven are not voided a second time. */
+    h = void_of("owner:Bob");
+    CHECK(h.err == OK && h.judged == 5 && h.voided == 3);
     buf_fini(&before);
     buf_fini(&after);
     buf_fini(&ignored);
@@ -257,7 +260,7 @@ TEST(a_void_that_is_cut_off_takes_effect_at_the_next_start)
         CHECK(cut < 200);
         correct_as("bob", 3);
         pass_ms(1000);
-        lessons_void(stage.lessons, STR("user:bob"), STR("admin"), on_heard,
+        lessons_void(stage.lessons, STR("user:bob"), STR("admin"), on_voided,
                      &h);
         for (int i = 0; i < cut; i++)
             loop_turn(&stage.loop);
@@ -280,9 +283,10 @@ TEST(voids_and_verdicts_that_come_meanwhile_count)
     correct_as("bob", 3);
     correct_as("cy", 3);
     lessons_rebuild(stage.lessons, on_heard, &first);
-    lessons_void(stage.lessons, STR("user:bob"), STR("admin"), on_heard,
+    lessons_void(stage.lessons, STR("user:bob"), STR("admin"), on_voided,
                  &second);
-    lessons_void(stage.lessons, STR("user:cy"), STR("admin"), on_heard, &third);
+    lessons_void(stage.lessons, STR("user:cy"), STR("admin"), on_voided,
+                 &third);
     CHECK(third.n == 1 && third.err == ERR_BUSY);
     correct_as("ann", 2);
     for (int i = 0; i < 1000 && !(first.n && second.n); i++)
@@ -336,9 +340,29 @@ TEST(only_so_many_can_be_voided)
         }
     }
     CHECK(!tx);
+    correct_as("u7", 1);
+    correct_as("one-more", 1);
     pass_ms(1000);
-    CHECK(void_of("user:u7").err == OK);
+    CHECK_INT(void_of("user:u7").voided, 1);
     CHECK(void_of("user:one-more").err == ERR_LIMIT);
+    /* A name that covers nothing takes no place. */
+    CHECK(void_of("user:typo").err == OK);
+    check_learnt();
+    stage_close();
+}
+
+TEST(a_void_that_covers_nothing_leaves_no_trace)
+{
+    struct heard h;
+
+    stage_open();
+    correct_as("bob", 2);
+    for (int i = 0; i < 3; i++) {
+        h = void_of("user:bop");
+        CHECK(h.err == OK && h.judged == 2 && h.voided == 0);
+    }
+    CHECK_INT(count_rows(&outcome_table), 2);
+    CHECK_INT(lessons_voided_ms(stage.lessons), 0);
     check_learnt();
     stage_close();
 }
@@ -554,7 +578,7 @@ static void go_through_it(const struct id *corrected)
     lessons_forget(stage.lessons, STR("tester"), STR("admin"), on_forgot, &f);
     pass_ms(1000);
     CHECK_INT(f.n, 1);
-    lessons_void(stage.lessons, STR("user:bob"), STR("admin"), on_heard, &v);
+    lessons_void(stage.lessons, STR("user:bob"), STR("admin"), on_voided, &v);
     pass_ms(1000);
     pass_ms(1000);
     CHECK(v.n == 1 || stage.n_fatal);
@@ -600,7 +624,9 @@ TEST(lessons_survive_every_fault)
 
         stage_open();
         for (int i = 0; i < N_ASKED; i++)
-            ids[i] = ask((struct asked){.about = i, .chars = 300 * (i % 2)});
+            ids[i] = ask((struct asked){.about = i,
+                                        .chars = 300 * (i % 2),
+                                        .by = i == 1 ? "bob" : "ann"});
         pass_ms(WINDOW_MS);
         fault_arm(nth += step);
         go_through_it(&ids[0]);

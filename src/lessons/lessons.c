@@ -309,51 +309,73 @@ void lessons_rebuild(struct lessons *l,
         done(ctx, e, 0);
 }
 
-/* Voiding: first whether there is room for one more. */
+/* Voiding. A name that covers nothing is most likely misspelt, and must not
+ * take one of the places there are: so the verdicts are counted before the void
+ * is written.
+ *
+ *     read the voids -> read the outcomes, and count -> (commit) -> await the
+ *     fold without them */
 
 struct voiding {
     struct lessons *lessons;
-    struct learn_voids *voids;
+    struct learn_voids *before; /* that there are */
+    struct learn_voids *own;    /* this one alone */
     struct query query;
     struct tx tx;
     char target[PRINCIPAL_NAME_MAX + 8], by[PRINCIPAL_NAME_MAX + 1];
-    void (*done)(void *ctx, enum err e, int64_t n);
+    int64_t n_voided;
+    lessons_voided *done;
     void *ctx;
 };
 
-/* `done` is left to the caller. */
 static void voiding_free(struct voiding *v)
 {
     if (!v)
         return;
-    v->lessons->voiding = NULL;
-    learn_voids_free(v->voids);
+    learn_voids_free(v->before);
+    learn_voids_free(v->own);
     free(v);
 }
 
-static void void_fails(struct voiding *v, enum err e)
+static void void_is_over(struct voiding *v, enum err e, int64_t n)
 {
-    void (*done)(void *ctx, enum err e, int64_t n) = v->done;
+    lessons_voided *done = v->done;
+    int64_t n_voided = e ? 0 : v->n_voided;
     void *ctx = v->ctx;
 
+    if (v->lessons->voiding == v)
+        v->lessons->voiding = NULL;
     voiding_free(v);
-    done(ctx, e, 0);
+    done(ctx, e, n, n_voided);
+}
+
+static void on_refolded(void *ctx, enum err e, int64_t n)
+{
+    void_is_over(ctx, e, n);
+}
+
+/* The next void can begin while this one waits. */
+static void await_fold(struct voiding *v)
+{
+    enum err e;
+
+    v->lessons->voiding = NULL;
+    e = learnt_await(&v->lessons->learnt, on_refolded, v);
+    if (e)
+        void_is_over(v, e, 0);
 }
 
 /* The fold without them began with the commit. */
 static void on_voided(struct tx *tx, void *ctx)
 {
     struct voiding *v = ctx;
-    struct lessons *l = v->lessons;
     enum err e = tx->result == TX_COMMITTED ? OK : tx->err;
 
     tx_fini(tx);
-    if (!e)
-        e = learnt_await(&l->learnt, v->done, v->ctx);
     if (e)
-        void_fails(v, e);
+        void_is_over(v, e, 0);
     else
-        voiding_free(v);
+        await_fold(v);
 }
 
 static void submit_void(struct voiding *v)
@@ -364,12 +386,12 @@ static void submit_void(struct voiding *v)
                         .at_ms = now_ms,
                         .scope = str_of(v->target),
                         .by = str_of(v->by)};
-    enum err e = learn_voids_add(v->voids, &o);
+    enum err e = learn_voids_add(v->before, &o);
     struct buf data;
     struct json_out out;
 
     if (e) {
-        void_fails(v, e);
+        void_is_over(v, e, 0);
         return;
     }
     tx_init(&v->tx);
@@ -387,6 +409,37 @@ static void submit_void(struct voiding *v)
     store_submit(l->opts.store, &v->tx, on_voided, v);
 }
 
+static void on_outcomes(struct query *q, void *ctx)
+{
+    struct voiding *v = ctx;
+    struct lessons *l = v->lessons;
+    bool has_more = q->has_more;
+    enum err e = q->err;
+    int64_t last = 0;
+
+    for (const struct row *r = q->rows; r && !e; r = r->next) {
+        struct outcome o;
+
+        outcome_from_row(r, &o);
+        last = o.seq;
+        v->n_voided +=
+            learn_voids_cover(v->own, &o) && !learn_voids_cover(v->before, &o);
+    }
+    query_fini(q);
+    if (!e && l->is_stopping)
+        e = ERR_STOPPING;
+    if (e) {
+        void_is_over(v, e, 0);
+    } else if (has_more) {
+        learnt_ask_outcomes(q, last);
+        store_read(l->opts.store, q, on_outcomes, v);
+    } else if (v->n_voided) {
+        submit_void(v);
+    } else {
+        await_fold(v); /* of an earlier void, if one is going on */
+    }
+}
+
 static void on_voids(struct query *q, void *ctx)
 {
     struct voiding *v = ctx;
@@ -400,18 +453,19 @@ static void on_voids(struct query *q, void *ctx)
 
         outcome_from_row(r, &o);
         last = o.seq;
-        e = learn_voids_add(v->voids, &o);
+        e = learn_voids_add(v->before, &o);
     }
     query_fini(q);
     if (!e && l->is_stopping)
         e = ERR_STOPPING;
     if (e) {
-        void_fails(v, e);
+        void_is_over(v, e, 0);
     } else if (has_more) {
         learnt_ask_voids(q, last);
         store_read(l->opts.store, q, on_voids, v);
     } else {
-        submit_void(v);
+        learnt_ask_outcomes(q, 0);
+        store_read(l->opts.store, q, on_outcomes, v);
     }
 }
 
@@ -420,33 +474,47 @@ int64_t lessons_voided_ms(const struct lessons *l)
     return l->learnt.voided_ms;
 }
 
-void lessons_void(struct lessons *l, struct str target, struct str by,
-                  void (*done)(void *ctx, enum err e, int64_t n), void *ctx)
+/* The target is "user:NAME" or "owner:NAME". NULL: memory is gone. */
+static struct voiding *voiding_new(struct lessons *l, struct str target,
+                                   struct str by)
 {
-    struct voiding *v = NULL;
+    struct voiding *v = FAULT("lessons.void") ? NULL : calloc(1, sizeof(*v));
+    struct outcome o = {.kind = OUTCOME_VOID, .seq = INT64_MAX};
 
-    if (!l->is_stopping && !l->voiding && !FAULT("lessons.void"))
-        v = calloc(1, sizeof(*v));
-    if (v)
-        v->voids = learn_voids_new(l->opts.seed);
-    if (!v || !v->voids || target.n >= sizeof(v->target) ||
-        by.n >= sizeof(v->by)) {
-        enum err e = l->is_stopping                  ? ERR_STOPPING
-                     : l->voiding                    ? ERR_BUSY
-                     : target.n >= sizeof(v->target) ? ERR_LIMIT
-                                                     : ERR_NOMEM;
-
-        if (v)
-            learn_voids_free(v->voids);
-        free(v);
-        done(ctx, e, 0);
-        return;
-    }
+    if (!v)
+        return NULL;
     v->lessons = l;
-    v->done = done;
-    v->ctx = ctx;
     memcpy(v->target, target.p, target.n);
     memcpy(v->by, by.p, by.n);
+    o.scope = str_of(v->target);
+    v->before = learn_voids_new(l->opts.seed);
+    v->own = learn_voids_new(l->opts.seed);
+    if (v->before && v->own && learn_voids_add(v->own, &o) == OK)
+        return v;
+    voiding_free(v);
+    return NULL;
+}
+
+void lessons_void(struct lessons *l, struct str target, struct str by,
+                  lessons_voided *done, void *ctx)
+{
+    struct voiding *v = NULL;
+    enum err e = OK;
+
+    if (l->is_stopping)
+        e = ERR_STOPPING;
+    else if (l->voiding)
+        e = ERR_BUSY;
+    else if (target.n >= sizeof(v->target) || by.n >= sizeof(v->by))
+        e = ERR_LIMIT;
+    else if (!(v = voiding_new(l, target, by)))
+        e = ERR_NOMEM;
+    if (e) {
+        done(ctx, e, 0, 0);
+        return;
+    }
+    v->done = done;
+    v->ctx = ctx;
     l->voiding = v;
     learnt_ask_voids(&v->query, 0);
     store_read(l->opts.store, &v->query, on_voids, v);

@@ -135,11 +135,14 @@ void lessons_rebuild(struct lessons *l,
  * messages they came of ("user:NAME"); or of an owner, the same and all about
  * the owner's agents ("owner:NAME"). The outcomes stay in the store, and what
  * is learnt is folded again without them, from all that are kept. done: once
- * that has effect and is written; n as above. ERR_BUSY: another void is on its
- * way; ERR_LIMIT: LEARN_VOIDS_MAX users and owners have been voided. An error
- * after the void was committed leaves the fold to be tried again. */
+ * that has effect and is written; n: the outcomes that are left, n_voided:
+ * those that are voided and were not before. Where there are none, nothing is
+ * written. ERR_BUSY: another void is on its way; ERR_LIMIT: LEARN_VOIDS_MAX
+ * users and owners have been voided. An error after the void was committed
+ * leaves the fold to be tried again. */
+typedef void lessons_voided(void *ctx, enum err e, int64_t n, int64_t n_voided);
 void lessons_void(struct lessons *l, struct str target, struct str by,
-                  void (*done)(void *ctx, enum err e, int64_t n), void *ctx);
+                  lessons_voided *done, void *ctx);
 
 /* When verdicts were voided last, Unix time; zero: never. */
 int64_t lessons_voided_ms(const struct lessons *l);

@@ -185,7 +185,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((self.export(), rebuilt), (after, {"outcomes": 3}))
         got = self.good(self.server.call("POST", "/api/learning/void",
                                          {"user": "bob"}))
-        self.assertEqual(got, {"outcomes": 1})
+        self.assertEqual(got, {"voided": 2, "outcomes": 1})
         self.assertEqual(self.export(), before)
         self.assertEqual(self.route("write a letter to the people")["agent"],
                          "writer")
@@ -277,6 +277,31 @@ class Verdicts(unittest.TestCase):
                      {"user": "x" * 129}):
             got = self.server.call("POST", "/api/learning/void", body)
             self.assertIn(got.status, (400, 413), got)
+        for body in ({"user": "not a user name!!"}, {"owner": "-bob"}):
+            got = self.server.call("POST", "/api/learning/void", body)
+            self.assertEqual(got.status, 400, got)
+            error = got.json()["error"]
+            self.assertEqual(error["code"], "bad_request")
+            self.assertIn("is not the name of a user", error["message"])
+
+    def test_a_void_says_how_many_verdicts_it_covers(self):
+        self.begin(routing={"threshold": 0})
+        self.override(self.ask(CODE), "gardener")
+
+        def void(**whose):
+            return self.good(self.server.call("POST", "/api/learning/void",
+                                              whose))
+
+        def told():
+            feed = self.good(self.server.call("GET", "/api/feed?last=50"))
+            return sum(e["type"] == "learning.voided" for e in feed["items"])
+
+        # A misspelt name is noticed, and changes nothing.
+        self.assertEqual(void(user="anma"), {"voided": 0, "outcomes": 1})
+        self.assertEqual((self.examples(), told()), (1, 0))
+        self.assertEqual(void(user="Anna"), {"voided": 1, "outcomes": 0})
+        self.assertEqual((self.examples(), told()), (0, 1))
+        self.assertEqual(void(user="anna"), {"voided": 0, "outcomes": 0})
 
     def test_an_agent_that_people_rated_well_is_trusted(self):
         self.begin(routing={"threshold": 0})
@@ -308,14 +333,21 @@ class Commands(Client):
             **QUICK, "routing": {"threshold": 0}})
         answer = server.call("POST", "/api/messages", {"text": CODE}).json()
         self.good("decisions", "override", answer["decision"]["id"], "writer")
-        said = self.good("learning", "void", "--user", "nobody")
-        self.assertEqual(said, "The verdicts of nobody are voided. Learning is "
-                               "built from the 1 outcome that remains.\n")
+        self.assertEqual(
+            self.good("learning", "void", "--user", "nobody"),
+            "nobody gave no verdicts. Nothing has changed.\n")
         self.assertEqual(json.loads(self.good(
             "learning", "void", "--owner", "nobody", "--json")),
-            {"outcomes": 1})
+            {"voided": 0, "outcomes": 1})
+        self.assertIn("is not the name of a user",
+                      self.bad(USAGE, "learning", "void", "--user", "no!"))
         self.assertIn("say whose", self.bad(USAGE, "learning", "void"))
         self.assertIn("a correction says", self.good("route", CODE))
+        self.assertEqual(
+            self.good("learning", "void", "--user", "admin"),
+            "1 verdict of admin is voided, and learning is built without "
+            "it.\n")
+        self.assertNotIn("a correction says", self.good("route", CODE))
 
 
 if __name__ == "__main__":

@@ -419,7 +419,7 @@ static inline void check_learnt(void)
 struct heard {
     int n;
     enum err err;
-    int64_t judged;
+    int64_t judged, voided;
 };
 
 static void on_heard(void *ctx, enum err e, int64_t n)
@@ -434,6 +434,12 @@ static void on_heard(void *ctx, enum err e, int64_t n)
 static void on_forgot(void *ctx, enum err e)
 {
     on_heard(ctx, e, 0);
+}
+
+static void on_voided(void *ctx, enum err e, int64_t n, int64_t n_voided)
+{
+    on_heard(ctx, e, n);
+    ((struct heard *)ctx)->voided = n_voided;
 }
 
 static inline struct heard run_job(void)
@@ -473,7 +479,7 @@ static inline struct heard void_of(const char *target)
 {
     struct heard h = {0};
 
-    lessons_void(stage.lessons, str_of(target), STR("admin"), on_heard, &h);
+    lessons_void(stage.lessons, str_of(target), STR("admin"), on_voided, &h);
     for (int i = 0; i < 20000 && !h.n; i++)
         pass_ms(1);
     CHECK_INT(h.n, 1);
