@@ -115,7 +115,7 @@ static void answer(struct open *o)
     json_member_str(&out, "agent", w->d.agent);
     json_member_text(&out, "verdict", verdict_name(w->verdict));
     json_member_str(&out, "overridden_to", to);
-    json_member_text(&out, "conversation_id", w->d.conversation_id);
+    json_member_str(&out, "conversation_id", w->d.conversation_id);
     json_member_bool(&out, "switched", w->gives);
     json_member_bool(&out, "recorded", w->is_recorded);
     if (w->is_recorded && w->no_vector.text[0])

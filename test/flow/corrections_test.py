@@ -171,6 +171,23 @@ class Verdicts(unittest.TestCase):
             self.assertIn("this very text", answer["note"])
             self.assertEqual(self.route(CODE)["agent"], "engineer")
 
+    def test_a_refused_text_without_a_vector_is_recorded_with_a_note(self):
+        self.begin()
+        text = "asdkjhqwe zxcmnb qpwoei"
+        got = self.server.call("POST", "/api/messages", {"text": text},
+                               token=self.anna)
+        self.assertEqual(got.status, 422, got)
+        answer = self.override({"decision": {
+            "id": got.json()["error"]["details"]["decision_id"]}}, "writer")
+        self.assertEqual(
+            {k: answer[k] for k in ("agent", "conversation_id", "switched",
+                                    "recorded")},
+            {"agent": None, "conversation_id": None, "switched": False,
+             "recorded": True})
+        self.assertIn("nothing in this text that the model knows",
+                      answer["note"])
+        self.assertEqual(self.route(text)["agent"], "writer")
+
     def test_voiding_restores_the_state_byte_for_byte(self):
         self.begin(routing={"threshold": 0})
         self.override(self.ask(CODE), "gardener")
