@@ -54,7 +54,7 @@ struct call_word {
     bool is_sent_before;    /* perhaps to another agent */
     bool gives;             /* the conversation, to `agent` */
     bool is_embedded;       /* as far as it can be */
-    struct reading reading; /* of the text; borrows from arena and o->query */
+    struct reading reading; /* borrows from arena and o->query */
     uint64_t embedding;     /* on its way; zero: none is */
     uint8_t *vector;        /* packed; owned; NULL: none */
     size_t vector_bytes;

@@ -436,7 +436,7 @@ static void on_outcomes(struct query *q, void *ctx)
     } else if (v->n_voided) {
         submit_void(v);
     } else {
-        await_fold(v); /* of an earlier void, if one is going on */
+        await_fold(v); /* that an earlier void may have begun */
     }
 }
 

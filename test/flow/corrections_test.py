@@ -351,10 +351,10 @@ class Commands(Client):
         answer = server.call("POST", "/api/messages", {"text": CODE}).json()
         self.good("decisions", "override", answer["decision"]["id"], "writer")
         self.assertEqual(
-            self.good("learning", "void", "--user", "nobody"),
-            "nobody gave no verdicts. Nothing has changed.\n")
+            self.good("learning", "void", "--user", "zoe"),
+            "zoe gave no verdicts. Nothing has changed.\n")
         self.assertEqual(json.loads(self.good(
-            "learning", "void", "--owner", "nobody", "--json")),
+            "learning", "void", "--owner", "zoe", "--json")),
             {"voided": 0, "outcomes": 1})
         self.assertIn("is not the name of a user",
                       self.bad(USAGE, "learning", "void", "--user", "no!"))
