@@ -1,4 +1,4 @@
-/* What people say of decisions, and of what was learnt from them. */
+/* Verdicts on decisions, and figures of what was learnt from them. */
 #include "speak/internal.h"
 
 #include <stddef.h>
