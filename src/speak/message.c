@@ -160,9 +160,6 @@ static enum err check_together(struct msg *m, const struct said *said)
     if (!said->text.p)
         return why_err(&m->why, ERR_BAD_REQUEST,
                        "text is missing: it is what the agent is told");
-    if (!str_trim_space(said->text).n)
-        return why_err(&m->why, ERR_BAD_REQUEST,
-                       "text is blank: it is what the agent is told");
     if (said->task_id.n && !id_is_valid(said->task_id, "task"))
         return why_err(&m->why, ERR_BAD_REQUEST,
                        "task_id must be a task's id, as an answer gave it: "

@@ -241,7 +241,7 @@ class CommandLine(Client):
         self.server(agents=[])
         status, _, err = self.run_it("send", "hello")
         self.assertNotEqual(status, 0)
-        self.assertIn("--to", err)
+        self.assertIn("signalbox agents register", err)
         self.assertNotIn("executor", err)
         self.assertNotIn("/api/", err)
         _, _, err = self.run_it("decisions", "show", "dec_nope")
