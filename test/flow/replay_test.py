@@ -252,7 +252,8 @@ class Replay(unittest.TestCase):
                          "what shall we eat tonight", "my laptop is slow"):
                 server.call("POST", "/api/messages", {"text": text})
             made = server.call("GET", "/api/decisions?limit=500").json()
-            unsure = {d["text"] for d in made["items"] if d["unsure"]}
+            unsure = {d["text"] for d in made["items"]
+                      if d["band"] == "unsure"}
             self.assertTrue(unsure)
             changes, _ = self.sums(server, "--set", "routing.unsure=refuse")
             self.assertEqual({(c["text"], c["to"]) for c in changes},
