@@ -201,6 +201,12 @@ test('the page of a decision says how sure it is, by what, and how long it took'
   await axe(page);
 });
 
+test('the page of a decision says that the message is small talk', async () => {
+  const { page } = await decisionPage((d) => ({ ...ofBand('out_of_scope', d),
+    rules: { ...d.rules, auto: true, alpha: 0.2, n: 5, small_talk: true } }));
+  await page.getByText('5 agents, α = 0.20, small talk').waitFor();
+});
+
 test('where a number decides, the page shows it and no floor', async () => {
   const { page } = await decisionPage((d) => ({ ...d, rules: { ...d.rules, auto: false, threshold: 0.3 },
     threshold: 0.3 }));

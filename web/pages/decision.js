@@ -96,7 +96,7 @@ function thresholdFacts(d) {
   return [['Threshold', 'auto: every agent has a floor of its own'],
     ['Floor', typeof floor === 'number' && html`${num(floor, 3)} <span class="faint">of <${Text}
       text=${nearestOf(d).agent} max=${64} line=${true}/></span>`],
-    ['Made for', r.n > 0 && `${count(r.n, 'agent')}, α = ${num(r.alpha, 2)}`],
+    ['Made for', r.n > 0 && `${count(r.n, 'agent')}, α = ${num(r.alpha, 2)}${r.small_talk ? ', small talk' : ''}`],
     ['If unsure', POLICIES[r.unsure] || r.unsure]];
 }
 
