@@ -149,8 +149,8 @@ static struct decision decided(const char *const *names, const double *scores,
 static const char *const three[] = {"cook", "coder", "lawyer"};
 static const double clear[] = {.2, .6, .4};
 
-/* Of every layer: the sender's word is in the record, and stays what it is
- * when it is decided again. */
+/* The skill that the sender gave is in the record of every layer, and stays
+ * when the record is decided again. */
 TEST(a_skill_that_was_given_is_the_decisions)
 {
     struct decision d, again;

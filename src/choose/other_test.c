@@ -169,7 +169,7 @@ static bool make_auto(uint64_t number, struct decision *out)
     }
     stage.settings.is_auto = true;
     stage.settings.alpha = decision_alphas[by_chance(ALPHAS)];
-    /* Of many some are confident whatever alpha is. */
+    /* Some of many are confident whatever alpha is. */
     if (stage.m->known.n_candidates > 4)
         stage.m->known.n_candidates = 2 + by_chance(3);
     for (size_t i = 0; i < stage.m->known.n_candidates; i++) {

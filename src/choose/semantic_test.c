@@ -252,7 +252,7 @@ TEST(without_a_vector_words_and_keywords_carry_the_score)
           w.weights.recency == own.weights.recency);
     CHECK(fabs(w.weights.semantic + w.weights.keyword + w.weights.performance +
                w.weights.recency - 1) < 1e-12);
-    /* What the operator left out stays out. */
+    /* A weight that the operator left out stays out. */
     own.weights.keyword = 0;
     CHECK(choose_by_words(&own).weights.semantic == own.weights.semantic);
     CHECK(choose_by_words(&own).weights.keyword == 0);

@@ -283,7 +283,7 @@ void left_note(struct deliver *d, struct str agent, struct str because);
 void left_forget(struct deliver *d, struct str agent);
 void left_say(const struct deliver *d, const struct agent *a, bool has_details,
               struct why *out);
-/* Of the notes that are to be looked at, forget those of removed agents, up to
+/* Look through the notes that wait and forget those of removed agents, up to
  * `most` at a time. */
 void lefts_look(struct deliver *d, size_t most);
 void lefts_free(struct deliver *d);

@@ -105,7 +105,7 @@ TEST(the_largest_card_costs_no_more_than_it_may)
         }
 }
 
-/* Of a card that is small enough, everything is compared. */
+/* Everything of a card that is small enough is compared. */
 TEST(a_usual_card_is_compared_with_every_text)
 {
     stage_open(384);

@@ -128,7 +128,7 @@ TEST(what_was_refused_is_a_gap_and_no_agents)
     analytics_free(a);
 }
 
-/* Of automatic cutoffs the band says it: a score and a floor are on different
+/* With automatic cutoffs the band says it: a score and a floor are on different
  * scales. */
 TEST(what_is_confident_is_no_gap_whatever_its_score)
 {
@@ -149,7 +149,7 @@ TEST(what_is_confident_is_no_gap_whatever_its_score)
     analytics_free(a);
 }
 
-/* What comes of it without each signal: as it was, but for one. */
+/* The outcome without each signal: as it was, but for one. */
 static void add_but(struct analytics *a, const struct decision *d,
                     enum signal but, struct decision_other other)
 {

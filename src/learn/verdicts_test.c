@@ -355,7 +355,7 @@ TEST(by_the_plain_formula_all_verdicts_weigh_the_same)
     h = ask(s, "org:other", 1, "cook");
     CHECK(h.performance == (float)((4 * rate + 5 * agent) / 9));
     CHECK(!h.has_inside && h.outside_performance == h.performance);
-    /* Of a type without observations, and without any: the agent's own. */
+    /* A type without observations, or no type at all: the agent's own. */
     CHECK(ask(s, "org:other", 3, "cook").performance == (float)agent);
     h = ask_all(s, (struct learn_query){.now_ms = 1503, .recency_ms = 1000},
                 "cook");

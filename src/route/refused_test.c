@@ -161,7 +161,7 @@ TEST(one_user_leaves_so_many_refusals_an_hour_and_others_leave_theirs)
     CHECK_INT(router_stats(stage.router).refusals_unrecorded_total, 1);
     CHECK_INT(router_stats(stage.router).no_route_total,
               ROUTE_REFUSALS_PER_HOUR + 1);
-    /* What is delivered is not counted, and is recorded as ever. */
+    /* A delivered message is not counted, and is recorded as ever. */
     l.text = "bread recipes";
     CHECK_INT(sent(l).err, OK);
     l = nonsense;
