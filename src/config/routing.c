@@ -126,8 +126,8 @@ const struct setting_type type_layers = {
 
 /* A number, or "auto": below zero then. */
 
-static enum err real_read(const struct setting *s, struct arena *a,
-                          const struct json *v, void *field)
+static enum err real_or_auto_read(const struct setting *s, struct arena *a,
+                                  const struct json *v, void *field)
 {
     if (!str_eq(json_str_or(v, STR("")), STR("auto")))
         return type_real.read(s, a, v, field);
@@ -135,8 +135,8 @@ static enum err real_read(const struct setting *s, struct arena *a,
     return OK;
 }
 
-static void real_write(const struct setting *s, struct json_out *o,
-                       const void *field)
+static void real_or_auto_write(const struct setting *s, struct json_out *o,
+                               const void *field)
 {
     if (*(const double *)field < 0)
         json_put_str(o, STR("auto"));
@@ -144,22 +144,23 @@ static void real_write(const struct setting *s, struct json_out *o,
         type_real.write(s, o, field);
 }
 
-static bool real_is_same(const struct setting *s, const void *a, const void *b)
+static bool real_or_auto_is_same(const struct setting *s, const void *a,
+                                 const void *b)
 {
     return type_real.is_same(s, a, b);
 }
 
-static void real_allowed(const struct setting *s, struct buf *out)
+static void real_or_auto_allowed(const struct setting *s, struct buf *out)
 {
     type_real.allowed(s, out);
     buf_add_str(out, STR(", or \"auto\""));
 }
 
 const struct setting_type type_real_or_auto = {
-    .read = real_read,
-    .is_same = real_is_same,
-    .write = real_write,
-    .allowed = real_allowed,
+    .read = real_or_auto_read,
+    .is_same = real_or_auto_is_same,
+    .write = real_or_auto_write,
+    .allowed = real_or_auto_allowed,
     .json = JSON_REAL,
 };
 
