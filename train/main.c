@@ -1,9 +1,12 @@
 /* train_table --model FILE --texts FOLDER [--out FOLDER] [--grammar FILE]
  *             [--cache FOLDER] [--threads N] [--set NAME=VALUE ...]
  *             [--any-texts] [--quiet]
+ * train_table --utterances FILE --texts FOLDER [--grammar FILE]
+ *             [--set NAME=VALUE ...] [--any-texts]
  *
  * Makes the table of the built-in model and its card, OUT/builtin.sbt and
- * OUT/builtin.md, and prints its hash. */
+ * OUT/builtin.md, and prints its hash. With --utterances it only writes what
+ * people might say, one text a line, for train/route. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,10 +27,11 @@ static const char usage[] =
     "  --cache      where the teacher's vectors are kept for the next run\n"
     "  --threads    how many work; the table is the same with any (2)\n"
     "  --set        another choice than that of train/recipe.c, for one run\n"
+    "  --utterances write made-up requests into this file, and no table\n"
     "  --any-texts  take texts of other hashes, too\n";
 
 struct options {
-    const char *model, *texts, *grammar, *out, *cache;
+    const char *model, *texts, *grammar, *out, *cache, *utterances;
     unsigned n_threads;
     bool any_texts, is_quiet;
     struct recipe recipe;
@@ -59,6 +63,8 @@ static enum err read_value(struct options *o, const char *name,
         o->out = value;
     else if (strcmp(name, "--cache") == 0)
         o->cache = value;
+    else if (strcmp(name, "--utterances") == 0)
+        o->utterances = value;
     else if (strcmp(name, "--set") == 0)
         return recipe_set(&o->recipe, str_of(value), why);
     else if (strcmp(name, "--threads") != 0)
@@ -89,8 +95,10 @@ static enum err read_options(struct options *o, int argc, char **argv,
         else
             e = read_value(o, argv[i], argv[i + 1], why), i++;
     }
-    if (!e && (!o->model || !*o->model || !o->texts || !*o->texts))
-        e = bad_usage(why, "--model and --texts are needed");
+    if (!e && !o->utterances && (!o->model || !*o->model))
+        e = bad_usage(why, "--model is needed");
+    if (!e && (!o->texts || !*o->texts))
+        e = bad_usage(why, "--texts is needed");
     return e;
 }
 
@@ -187,6 +195,33 @@ static enum err run(const struct options *o, const struct teacher *teacher,
     return e;
 }
 
+static enum err write_utterances(const struct options *o,
+                                 const struct grammar *grammar, struct why *why)
+{
+    char files_hash[HASH_CHARS + 1];
+    struct corpus corpus;
+    struct lexicon lexicon;
+    struct buf lines;
+    enum err e;
+
+    corpus_init(&corpus, &o->recipe);
+    lexicon_init(&lexicon);
+    buf_init(&lines, 256 << 20);
+    e = texts_read(&corpus, &lexicon, grammar, &o->recipe, o->texts,
+                   o->any_texts, files_hash, why);
+    if (!e)
+        utterances_make(&corpus, &o->recipe, grammar, &lexicon);
+    for (size_t i = 0; !e && i < corpus.n_texts; i++)
+        if (corpus.texts[i].group == GROUP_UTTERANCES)
+            buf_addf(&lines, "%.*s\n", STR_ARG(corpus.texts[i].s));
+    if (!e)
+        e = write_file(".", o->utterances, buf_str(&lines), why);
+    buf_fini(&lines);
+    corpus_fini(&corpus);
+    lexicon_fini(&lexicon);
+    return e;
+}
+
 int main(int argc, char **argv)
 {
     struct options o;
@@ -199,14 +234,17 @@ int main(int argc, char **argv)
         say(&why);
         return EXIT_USAGE;
     }
-    e = check_folder("--out", o.out, &why);
+    if (!o.utterances)
+        e = check_folder("--out", o.out, &why);
     if (!e && o.cache)
         e = check_folder("--cache", o.cache, &why);
     if (!e)
         e = grammar_read(&grammar, o.grammar, &why);
-    if (!e)
+    if (!e && o.utterances)
+        e = write_utterances(&o, &grammar, &why);
+    if (!e && !o.utterances)
         e = teacher_open(&teacher, o.model, &why);
-    if (!e)
+    if (!e && !o.utterances)
         e = run(&o, &teacher, &grammar, &why);
     teacher_close(&teacher);
     grammar_fini(&grammar);

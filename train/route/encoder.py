@@ -37,8 +37,10 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    def __init__(self, n_words, n_layers, width=384, inner=1536):
+    def __init__(self, n_words, n_layers, width=384, inner=1536, first=False):
+        """first: a text is what its first piece says, not the mean of all."""
         super().__init__()
+        self.first = first
         self.words = nn.Embedding(n_words, width, padding_idx=0)
         self.positions = nn.Embedding(POSITIONS, width)
         self.norm = nn.LayerNorm(width, eps=1e-12)
@@ -50,6 +52,8 @@ class Encoder(nn.Module):
         wide = mask[:, None, None, :]
         for layer in self.layers:
             x = layer(x, wide)
+        if self.first:
+            return F.normalize(x[:, 0].float(), dim=-1)
         m = mask[..., None].to(x.dtype)
         return F.normalize(((x * m).sum(1) / m.sum(1)).float(), dim=-1)
 
@@ -125,12 +129,12 @@ def load_sbm(path):
     return m
 
 
-def load(path):
+def load(path, first=False):
     if path.endswith(".sbm"):
         return load_sbm(path)
     t = safetensors(path)
     n = 1 + max(int(k.split(".")[2]) for k in t if k.startswith("encoder."))
-    m = Encoder(len(t["embeddings.word_embeddings.weight"]), n)
+    m = Encoder(len(t["embeddings.word_embeddings.weight"]), n, first=first)
 
     def put(module, name):
         for kind in ("weight", "bias"):
@@ -198,8 +202,8 @@ def as_bytes(w):
         np.int8), scale
 
 
-def sbm(m, pieces):
-    """The bytes of a model file."""
+def sbm(m, pieces, name="all-MiniLM-L6-v2"):
+    """The bytes of a model file. The server knows it by its name."""
     width, inner = m.words.embedding_dim, m.layers[0].up.out_features
     vocab = vocabulary(pieces)
 
@@ -240,6 +244,6 @@ def sbm(m, pieces):
     head += struct.pack("<9I", len(m.layers), width, width // HEAD, inner,
                         len(pieces), POSITIONS, number["[CLS]"],
                         number["[SEP]"], number["[UNK]"]) + bytes(28)
-    head += b"all-MiniLM-L6-v2".ljust(64, b"\0")
+    head += name.encode().ljust(64, b"\0")
     assert len(head) == 160
     return head + hashlib.sha256(head + body).digest() + body

@@ -1,7 +1,9 @@
-"""A safetensors file made smaller to carry: the rows of words as bytes with a
-scale each, everything else as it is, without what is not used.
+"""Weights made smaller to carry: matrices as bytes with a scale for each row,
+everything else in half precision, without what is not used.
 
     pack.py FROM TO
+
+FROM is a safetensors file, or an ONNX one of a BERT (needs the package onnx).
 """
 import json
 import struct
@@ -9,37 +11,48 @@ import sys
 
 import numpy as np
 
+import encoder
+
+
+def from_onnx(path):
+    """Matrices have no names in it; the nodes that use them do."""
+    import onnx
+    from onnx import numpy_helper
+    graph = onnx.load(path).graph
+    all_of = {x.name: numpy_helper.to_array(x) for x in graph.initializer}
+    out = {k: v for k, v in all_of.items()
+           if k.split(".")[0] in ("embeddings", "encoder")}
+    for node in graph.node:
+        if node.op_type == "MatMul" and node.input[1] in all_of:
+            name = node.name.strip("/").removesuffix("/MatMul")
+            out[name.replace("/", ".") + ".weight"] = all_of[node.input[1]].T
+    return out
+
 
 def main(path, to):
-    with open(path, "rb") as f:
-        raw = f.read()
-    n, = struct.unpack("<Q", raw[:8])
-    head = json.loads(raw[8:8 + n])
-    out, body = {}, b""
+    tensors = (from_onnx(path) if path.endswith(".onnx")
+               else encoder.safetensors(path))
+    head, body, at = {}, [], 0
 
     def put(name, kind, a):
-        nonlocal body
-        out[name] = {"dtype": kind, "shape": list(a.shape),
-                     "data_offsets": [len(body), len(body) + a.nbytes]}
-        body += a.tobytes()
-    for name, t in head.items():
-        if name == "__metadata__" or name.startswith("pooler.") or (
-                name.endswith("position_ids")):
+        nonlocal at
+        head[name] = {"dtype": kind, "shape": list(a.shape),
+                      "data_offsets": [at, at + a.nbytes]}
+        body.append(a.tobytes())
+        at += a.nbytes
+    for name, x in tensors.items():
+        if name.startswith("pooler.") or name.endswith("position_ids"):
             continue
-        kind = {"F16": np.float16, "F32": np.float32}[t["dtype"]]
-        a, b = t["data_offsets"]
-        x = np.frombuffer(raw[8 + n + a:8 + n + b], kind).reshape(t["shape"])
-        if name == "embeddings.word_embeddings.weight":
-            x = x.astype(np.float32)
-            scale = np.abs(x).max(1) / 127
-            put(name, "I8", np.rint(x / np.where(scale > 0, scale, 1)[
-                :, None]).astype(np.int8))
-            put(name + ".scale", "F32", scale.astype(np.float32))
+        x = np.asarray(x, np.float32)
+        if x.ndim == 2 and x.shape[0] > 2 and "position" not in name:
+            q, scale = encoder.as_bytes(x)
+            put(name, "I8", q)
+            put(name + ".scale", "F32", scale)
         else:
             put(name, "F16", x.astype(np.float16))
     with open(to, "wb") as f:
-        head = json.dumps(out).encode()
-        f.write(struct.pack("<Q", len(head)) + head + body)
+        listed = json.dumps(head).encode()
+        f.write(struct.pack("<Q", len(listed)) + listed + b"".join(body))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """Tune MiniLM for routing, distil what it learnt into three layers and into a
 table, and say what each is worth on the dev split of `route`.
 
-    train.py --model FILE --tokenizer FILE --table FILE --route FOLDER
-             --pairs FILE --texts FILE --parallel FILE --out FOLDER [--set K=V]
+    train.py --model FILE [--second FILE] --tokenizer FILE --table FILE
+             --route FOLDER --pairs FILE --texts FILE [--utterances FILE]
+             --parallel FILE[,FILE] --out FOLDER [--make table,transformer]
+             [--set K=V]
 
---set steps=0 takes the model as the teacher without tuning it, --set
-layer_steps=0 leaves the three layers out. Files of more than 16 MB are written
-in parts: cat them together.
+--set steps=0 takes the teachers that an earlier run left in --work. Files of
+more than 16 MB are written in parts: cat them together.
 
 README.md says what the choices are and what they were worth. The same seed on
 the same kind of GPU gives the same figures but for the order in which a GPU
@@ -14,6 +15,7 @@ adds.
 """
 import argparse
 import copy
+import gzip
 import hashlib
 import json
 import math
@@ -33,14 +35,15 @@ import rows as rows_of
 import texts as texts_of
 
 CHOICES = dict(
-    seed=1, steps=900, fleets=20, messages=24, extra=12, rate=6e-5, heat=.05,
+    seed=1, steps=600, fleets=20, messages=24, extra=12, rate=6e-5, heat=.05,
     back=.5, same=.82, pairs=128, pair_weight=.3, keep=384, keep_weight=.5,
     typos=.3, long=.15, english=.5, dev_every=300, tune_seconds=220.,
     layer_steps=5000, layer_batch=2048, layer_rate=5e-4, relation=10.,
     table_steps=12000, table_batch=4096,
     table_rate=4e-3, table_relation=3., more=12000, aux=.1, aux_batch=1024,
     rank=.3, hard=.3, rank_every=3, ema=.99, requests=300000, joins=150000,
-    rows3=30522, drawn=3000, ablate=1, share=1.0, stop=540)
+    rows=30522, drawn=3000, between=.75, second=.5, share=1.0, stop=540)
+NAME = "signalbox-route"
 LANGS = ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "ru", "tr", "zh",
          "ja", "ko", "ar")
 START = time.time()
@@ -84,18 +87,22 @@ class Store:
             n = np.array([len(x) for x in out], np.int64)
             return np.array([i for x in out for i in x], np.int32), n
         got = in_parts(work, texts)
-        self._keep(np.concatenate([a for a, _ in got]),
-                   np.concatenate([b for _, b in got]))
-
-    def _keep(self, flat, lengths):
-        self.lengths = lengths
-        starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+        flat = np.concatenate([a for a, _ in got])
+        self.lengths = np.concatenate([b for _, b in got])
+        starts = np.concatenate(([0], np.cumsum(self.lengths)[:-1]))
         pad = np.zeros(1024, np.int32)
-        self.flat = torch.from_numpy(np.concatenate((flat, pad))).to(DEVICE)
-        self.starts = torch.from_numpy(starts).to(DEVICE)
-        self.on_device = torch.from_numpy(lengths).to(DEVICE)
+        self.flat = torch.from_numpy(np.concatenate((flat, pad)))
+        self.starts = torch.from_numpy(starts)
+        self.on_device = torch.from_numpy(self.lengths)
+
+    def _move(self):
+        """Late, so that processes that share it can be started before."""
+        if self.flat.device.type != DEVICE:
+            self.flat, self.starts, self.on_device = (
+                x.to(DEVICE) for x in (self.flat, self.starts, self.on_device))
 
     def batch(self, which, width):
+        self._move()
         at = torch.as_tensor(which, device=DEVICE)
         steps = torch.arange(width, device=DEVICE)
         mask = steps < self.on_device[at][:, None]
@@ -344,10 +351,11 @@ def schedule(optimizer, step, steps, rate, warm=100):
         g["lr"] = rate * by
 
 
-def tune(model, store, extra, route, texts, batches, dev):
-    """extra: pairs of generic texts and texts to keep near, in store."""
+def tune(model, store, extra, route, texts, batches, dev, name, judge):
+    """extra: pairs of generic texts and texts to keep near, in store. judge:
+    the model that says which cards are too like each other to be wrong."""
     with torch.no_grad():
-        first_cards = encode_all(model, store, [texts.card(i) for i in
+        first_cards = encode_all(judge, store, [texts.card(i) for i in
                                                 range(len(route.cards))])
         stay = encode_all(model, store, extra["keep"])
     r = np.random.default_rng(C.seed)
@@ -403,13 +411,81 @@ def tune(model, store, extra, route, texts, batches, dev):
         if step % 50 == 0:
             losses.append(loss.item())
         if (step + 1) % C.dev_every == 0:
-            dev.show(f"6 layers, step {step + 1} "
+            dev.show(f"{name}, step {step + 1} "
                      f"(loss {np.mean(losses):.3f})",
                      encode_all(model, store, dev.ids), False)
-            dev.show("the mean of the last steps",
+            dev.show(f"{name}, the mean of the last steps",
                      encode_all(mean, store, dev.ids), False)
             losses = []
     return mean
+
+
+def between(old, new, share):
+    """Weights between those before tuning and those after: what was tuned
+    counts for `share`."""
+    out = copy.deepcopy(new)
+    with torch.no_grad():
+        for a, b in zip(out.parameters(), old.parameters()):
+            a.lerp_(b.to(a.device), 1 - share)
+    return out
+
+
+def tuned(path, first, name, data):
+    """A teacher: tuned, between before and after, into OUT/name.pt."""
+    model = encoder.load(path, first).to(DEVICE)
+    judge = encoder.load(ARGS.model).to(DEVICE)
+    store, dev = data.store, data.dev
+    dev.show(f"{name}, to begin with", encode_all(model, store, dev.ids))
+    after = tune(copy.deepcopy(model), store, data.extra, data.route,
+                 data.texts, data.batches, dev, name, judge)
+    for share in (.25, .5, .75, 1.):
+        some = between(model, after, share)
+        dev.show(f"{name}, share {share}", encode_all(some, store, dev.ids),
+                 share == C.between)
+        if share == C.between:
+            torch.save(some.state_dict(), f"{ARGS.work}/{name}.pt")
+
+
+def loaded(path, first, name):
+    model = encoder.load(path, first)
+    model.load_state_dict(torch.load(f"{ARGS.work}/{name}.pt",
+                                     map_location="cpu"))
+    return model.to(DEVICE).eval()
+
+
+class Teacher:
+    """One model or two. Two: the first axes of both vectors side by side, each
+    without what all texts have in common, turned to where the first model's
+    vectors lie."""
+
+    def __init__(self, data, sample=200000):
+        self.models = [loaded(ARGS.model, False, "first")]
+        if ARGS.second:
+            self.models.append(loaded(ARGS.second, True, "second"))
+        self.store, self.turn = data.store, None
+        if len(self.models) < 2:
+            return
+        r = np.random.default_rng(7)
+        some = r.permutation(data.extra["all"])[:sample]
+        each = [encode_all(m, self.store, some) for m in self.models]
+        self.middle = [torch.zeros_like(each[0][0]), each[1].mean(0)]
+        both = self._side_by_side(each)
+        axes = torch.linalg.eigh(both.T @ both)[1].flip(1)[:, :each[0].shape[1]]
+        u, _, v = torch.linalg.svd((both @ axes).T @ each[0])
+        self.turn = axes @ u @ v
+        kept = F.normalize(both @ self.turn, dim=-1)
+        say(f"two teachers: {((both @ axes) ** 2).sum(1).mean():.4f} of both is "
+            f"kept, {(kept * each[0]).sum(1).mean():.3f} like the first")
+
+    def _side_by_side(self, each):
+        return torch.cat([w ** .5 * F.normalize(v - m, dim=-1) for w, v, m in
+                          zip((1 - C.second, C.second), each, self.middle)], 1)
+
+    def vectors(self, which):
+        each = [encode_all(m, self.store, which) for m in self.models]
+        if self.turn is None:
+            return each[0]
+        return F.normalize(self._side_by_side(each) @ self.turn, dim=-1)
 
 
 # ---- distilling ----
@@ -776,19 +852,25 @@ def read_all(a, route):
         single = single[::int(1 / C.share)]
     for x, y in pairs[::37]:
         fillers.append(y[:300])
-    parallel = texts_of.lines(a.parallel)
+    if a.utterances:
+        with gzip.open(a.utterances, "rt", encoding="utf8") as f:
+            said = [line.rstrip("\n") for line in f]
+        single += said[::int(1 / C.share)]
+    parallel = [p for path in a.parallel.split(",")
+                for p in texts_of.lines(path)]
     if C.share < 1:
         parallel = parallel[::int(1 / C.share)]
     return pairs, single, parallel, fillers
 
 
-def three_layers(model, pieces, new, texts, lessons, targets, cards, ranks,
-                 dev):
-    """As many rows as MiniLM has, those of the pieces that are seen most."""
+def small_model(data, lessons, targets, cards, ranks, new):
+    """The transformer: some layers of the first teacher, and as many rows as
+    MiniLM has, those of the pieces that are seen most."""
+    pieces, texts, dev = data.pieces, data.texts, data.dev
     marks = pieces.index("[CLS]"), pieces.index("[SEP]")
     everything = pieces + [p for p in new if p not in set(pieces)]
     store = Store(rows_of.cutter(everything), texts.all, 128, marks)
-    flat = store.flat[:int(store.lengths.sum())].cpu().numpy()
+    flat = store.flat[:int(store.lengths.sum())].numpy()
     is_learnt = np.zeros(len(texts.all), bool)
     is_learnt[lessons.learn] = True
     seen = np.bincount(flat[np.repeat(is_learnt, store.lengths)],
@@ -797,8 +879,8 @@ def three_layers(model, pieces, new, texts, lessons, targets, cards, ranks,
         "[PAD]", "[UNK]", "[CLS]", "[SEP]")]] = np.inf
     seen[[i for i, p in enumerate(everything)
           if len(p) == 1 and ord(p) < 128]] += 1e9
-    kept = np.sort(np.argsort(-seen, kind="stable")[:C.rows3])
-    say(f"3 layers: {len(kept)} rows of {len(everything)}, "
+    kept = np.sort(np.argsort(-seen, kind="stable")[:C.rows])
+    say(f"transformer: {len(kept)} rows of {len(everything)}, "
         f"{(kept >= len(pieces)).sum()} of them new; the last was seen "
         f"{int(seen[kept].min())} times")
     cut = rows_of.cutter(pieces)
@@ -814,71 +896,19 @@ def three_layers(model, pieces, new, texts, lessons, targets, cards, ranks,
     assert everything[0] == "[PAD]"
     marks = everything.index("[CLS]"), everything.index("[SEP]")
     store = Store(rows_of.cutter(everything), texts.all, 128, marks)
-    three = distil(encoder.cut(model, (0, 2, 5), read_as), store, lessons,
-                   targets, cards, ranks, C.stop - (time.time() - START),
-                   C.layer_steps, "3 layers", dev)
-    put("tuned3.sbm", encoder.sbm(three, everything))
+    first = loaded(ARGS.model, False, "first")
+    student = distil(encoder.cut(first, (0, 2, 5), read_as), store, lessons,
+                     targets, cards, ranks, C.stop - (time.time() - START),
+                     C.layer_steps, "transformer", dev)
+    put("transformer.sbm", encoder.sbm(student, everything, NAME))
+    put("results-transformer.json", json.dumps(RESULTS).encode())
 
 
-def main():
-    a = ARGS
-    torch.manual_seed(C.seed)
-    torch.backends.cuda.matmul.allow_tf32 = True
-    say(json.dumps(vars(C)))
-    route = texts_of.Route(a.route)
-    say("parts:", dict(Counter(f["part"] for f in route.fleets)))
-    pairs, single, parallel, fillers = read_all(a, route)
-    texts = Texts(route, fillers)
-    n_route = len(texts.all)
-    numbers = {}
-
-    def number(t):
-        if t not in numbers:
-            numbers[t] = len(texts.all)
-            texts.all.append(t)
-        return numbers[t]
-    extra = {"pairs": np.array([(number(x), number(y)) for x, y in pairs])}
-    extra["all"] = sorted(set(extra["pairs"].ravel().tolist())
-                          | {number(t) for t in single}
-                          | {number(t) for t in made_up(
-                              pairs, random.Random(C.seed))})
-    extra["parallel"] = [(number(x), number(y)) for _, _, x, y in parallel]
-    keep = np.random.default_rng(5).permutation(sorted(set(
-        extra["pairs"].ravel().tolist())))[:60000]
-    extra["keep"] = np.concatenate((keep, [texts.card(i) for i in range(
-        0, len(route.cards), 4) if not route.is_dev[i]]))
-    say(f"{n_route} texts of route, {len(texts.all) - n_route} others")
-
-    with open(a.tokenizer, encoding="utf8") as f:
-        pieces = json.load(f)["model"]["vocab"]
-    pieces = [p for p, _ in sorted(pieces.items(), key=lambda x: x[1])]
-    marks = pieces.index("[CLS]"), pieces.index("[SEP]")
-    store = Store(rows_of.cutter(pieces), texts.all, 128, marks)
-    say(f"cut: {int(store.lengths.sum())} pieces")
-    dev = Dev(route, texts)
-    model = encoder.load(a.model).to(DEVICE)
-    dev.show("to begin with", encode_all(model, store, dev.ids))
-    batches = draw_all(route, texts)
-    if C.steps:
-        model = tune(model, store, extra, route, texts, batches, dev)
-        dev.show("6 layers, tuned", encode_all(model, store, dev.ids))
-        put("tuned6.sbm", encoder.sbm(model, pieces))
-
-    lessons = Lessons(route, texts, extra)
-    unique, back = np.unique(lessons.target, return_inverse=True)
-    said = encode_all(model, store, unique)
-    cards = encode_all(model, store, [texts.card(i) for i in
-                                      range(len(route.cards))])
-    of_route = encode_all(model, store, np.arange(n_route))
-    targets = said[torch.from_numpy(back).to(DEVICE)]
-    say(f"{len(lessons.learn)} texts to learn, {len(unique)} targets, "
-        f"{lessons.translated} messages with a translation, "
-        f"{len(lessons.asked)} messages for cards in English")
-
-    # The table.
-    old = rows_of.read(a.table)
-    finder = rows_of.Finder(old)
-    bags = Bags(finder, texts.all)
+def table_model(data, lessons, said, unique, targets, cards, of_route, new,
+                phrases):
+    """The table: the first 256 axes of the teacher."""
+    old, texts, dev = data.old, data.texts, data.dev
+    bags = Bags(rows_of.Finder(old), texts.all)
     old_rows = torch.from_numpy(old.rows).to(DEVICE)
     dev.show("table of today", bags_all(bags, old_rows, dev.ids))
     sample = torch.randperm(len(said), device=DEVICE)[:200000]
@@ -893,40 +923,125 @@ def main():
     start = old_rows @ turn
     dev.show("table of today, turned to the new axes",
              bags_all(bags, start, dev.ids), False)
-    foreign = [(x, y) for x, _, y, _ in parallel]
-    foreign += [(plain(m["lang"]), m["text"]) for m in route.messages
-                if plain(m["lang"]) in LANGS[1:]
-                and not route.is_dev[m["card"]]]
-    foreign += [(plain(c["lang"]), texts_of.form(c, "profile"))
-                for i, c in enumerate(route.cards)
-                if plain(c["lang"]) in LANGS[1:] and not route.is_dev[i]]
-    new, phrases = extended(old, [texts.all[i] for i in lessons.learn],
-                            foreign, C.more)
     begin = torch.from_numpy(grown(old, new, phrases,
                                    start.cpu().numpy())).to(DEVICE)
     large = rows_of.Table(old.pieces + new, phrases, None, 1.)
     bags = Bags(rows_of.Finder(large), texts.all)
-    ranks = Ranks(batches, route, texts, F.normalize(of_route @ axes, dim=-1))
-
-    def learn(steps, name, **how):
-        return learn_table(begin, bags, lessons, small, small_cards, ranks,
-                           steps, name, dev, **how)
-    if C.ablate:
-        learn(3000, "table, 3000 steps, ranks 0", rank=0.)
-        learn(3000, "table, 3000 steps, aux 0", aux=0.)
-        learn(3000, "table, 3000 steps")
-        learn(3000, f"table, 3000 steps, aux {3 * C.aux}", aux=3 * C.aux)
-    table = learn(C.table_steps, "table")
+    ranks = Ranks(data.batches, data.route, texts,
+                  F.normalize(of_route @ axes, dim=-1))
+    table = learn_table(begin, bags, lessons, small, small_cards, ranks,
+                        C.table_steps, "table", dev)
     large.rows = table.cpu().numpy()
     large.unknown_scale = float(old.unknown_scale * np.linalg.norm(
         large.rows, axis=1).mean() / np.linalg.norm(old.rows, axis=1).mean())
     put("new.sbt", rows_of.sbt(large))
+    put("results-table.json", json.dumps(RESULTS).encode())
 
-    if C.layer_steps:
-        three_layers(model, pieces, new, texts, lessons, targets, cards,
-                     Ranks(batches, route, texts, of_route), dev)
-    with open(os.path.join(a.out, "results.json"), "w") as f:
-        json.dump({"choices": vars(C), "dev": RESULTS}, f, indent=1)
+
+class Data:
+    """What is prepared before any process touches the GPU."""
+
+    def __init__(self, a):
+        self.route = route = texts_of.Route(a.route)
+        say("parts:", dict(Counter(f["part"] for f in route.fleets)))
+        pairs, single, self.parallel, fillers = read_all(a, route)
+        self.texts = texts = Texts(route, fillers)
+        self.n_route = len(texts.all)
+        numbers = {}
+
+        def number(t):
+            if t not in numbers:
+                numbers[t] = len(texts.all)
+                texts.all.append(t)
+            return numbers[t]
+        extra = {"pairs": np.array([(number(x), number(y))
+                                    for x, y in pairs])}
+        extra["all"] = np.array(sorted(
+            set(extra["pairs"].ravel().tolist())
+            | {number(t) for t in single}
+            | {number(t) for t in made_up(pairs, random.Random(C.seed))}))
+        extra["parallel"] = [(number(x), number(y))
+                             for _, _, x, y in self.parallel]
+        keep = np.random.default_rng(5).permutation(sorted(set(
+            extra["pairs"].ravel().tolist())))[:60000]
+        extra["keep"] = np.concatenate((keep, [
+            texts.card(i) for i in range(0, len(route.cards), 4)
+            if not route.is_dev[i]]))
+        self.extra = extra
+        say(f"{self.n_route} texts of route, "
+            f"{len(texts.all) - self.n_route} others")
+        with open(a.tokenizer, encoding="utf8") as f:
+            pieces = json.load(f)["model"]["vocab"]
+        self.pieces = [p for p, _ in sorted(pieces.items(),
+                                            key=lambda x: x[1])]
+        marks = self.pieces.index("[CLS]"), self.pieces.index("[SEP]")
+        self.store = Store(rows_of.cutter(self.pieces), texts.all, 128, marks)
+        say(f"cut: {int(self.store.lengths.sum())} pieces")
+        self.dev = Dev(route, texts)
+        self.batches = draw_all(route, texts)
+        self.old = rows_of.read(a.table)
+
+
+def students(data, lessons, work):
+    """In one process of its own each: the teacher's word, then the student."""
+    teacher = Teacher(data)
+    unique, back = np.unique(lessons.target, return_inverse=True)
+    data.dev.show("teacher", teacher.vectors(data.dev.ids))
+    said = teacher.vectors(unique)
+    cards = teacher.vectors([data.texts.card(i)
+                             for i in range(len(data.route.cards))])
+    of_route = teacher.vectors(np.arange(data.n_route))
+    targets = said[torch.from_numpy(back).to(DEVICE)]
+    say(f"{len(lessons.learn)} texts to learn, {len(unique)} targets, "
+        f"{lessons.translated} messages with a translation, "
+        f"{len(lessons.asked)} messages for cards in English")
+    del teacher
+    if work == "table":
+        table_model(data, lessons, said, unique, targets, cards, of_route,
+                    data.new, data.phrases)
+    else:
+        small_model(data, lessons, targets, cards,
+                    Ranks(data.batches, data.route, data.texts, of_route),
+                    data.new)
+
+
+def alone(f, args):
+    torch.set_num_threads(1)  # threads of the parent are not in a fork
+    f(*args)
+
+
+def together(jobs):
+    """Each in a process of its own, at the same time."""
+    context = multiprocessing.get_context("fork")
+    all_of = [context.Process(target=alone, args=(f, args)) for f, *args in jobs]
+    for p in all_of:
+        p.start()
+    for p in all_of:
+        p.join()
+        if p.exitcode:
+            raise SystemExit(f"a process ended with {p.exitcode}")
+
+
+def main():
+    torch.manual_seed(C.seed)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    say(json.dumps(vars(C)))
+    data = Data(ARGS)
+    if C.steps:
+        together([(tuned, ARGS.model, False, "first", data)] + (
+            [(tuned, ARGS.second, True, "second", data)]
+            if ARGS.second else []))
+    lessons = Lessons(data.route, data.texts, data.extra)
+    foreign = [(x, y) for x, _, y, _ in data.parallel]
+    foreign += [(plain(m["lang"]), m["text"]) for m in data.route.messages
+                if plain(m["lang"]) in LANGS[1:]
+                and not data.route.is_dev[m["card"]]]
+    foreign += [(plain(c["lang"]), texts_of.form(c, "profile"))
+                for i, c in enumerate(data.route.cards)
+                if plain(c["lang"]) in LANGS[1:] and not data.route.is_dev[i]]
+    data.new, data.phrases = extended(
+        data.old, [data.texts.all[i] for i in lessons.learn], foreign, C.more)
+    together([(students, data, lessons, w) for w in ARGS.make.split(",")])
     say("done")
 
 
@@ -935,6 +1050,10 @@ if __name__ == "__main__":
     for name in ("model", "tokenizer", "table", "route", "pairs", "texts",
                  "parallel", "out"):
         p.add_argument("--" + name, required=True)
+    p.add_argument("--second", help="another teacher beside the model")
+    p.add_argument("--utterances", help="made-up requests, a line each")
+    p.add_argument("--work", default="/tmp", help="where teachers are kept")
+    p.add_argument("--make", default="table,transformer")
     p.add_argument("--set", action="append", default=[])
     ARGS = p.parse_args()
     for s in ARGS.set:
