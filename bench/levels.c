@@ -133,7 +133,7 @@ struct bench {
 
 static void open_model(struct bench *b)
 {
-    struct embed_opts opts = {.kind = EMBED_BUILTIN,
+    struct embed_opts opts = {.kind = EMBED_TABLE,
                               .max_waiting = 1000,
                               .max_waiting_bytes = 16 << 20,
                               .timeout_ms = 1000};

@@ -154,7 +154,7 @@ static void open_below(struct inside *s, const char *folder)
                               .max_waiting = 1000,
                               .is_inline = true,
                               .loop = &s->loop};
-    struct embed_opts embed = {.kind = EMBED_BUILTIN,
+    struct embed_opts embed = {.kind = EMBED_TABLE,
                                .max_waiting = 1000,
                                .max_waiting_bytes = 16 << 20,
                                .timeout_ms = 1000};

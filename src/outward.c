@@ -1,4 +1,4 @@
-/* One fetch, whose limits and guard are outgoing.*, and the embeds on top.
+/* One fetch, whose limits and guard are outgoing.*, and the embed on top.
  *
  * What makes the vectors stays as it is until a restart: whatever was kept with
  * a stamp would be worth nothing with another. Limits, time-outs and the
@@ -15,24 +15,20 @@ struct wanted {
     struct embed_opts opts;
     char model_file[PATH_MAX];
     bool is_cut;         /* it is longer than a path may be */
-    const char *setting; /* "embed.kind" or "embed.second" */
 };
 
 _Static_assert((int)CONFIG_EMBED_BUILTIN == (int)EMBED_BUILTIN &&
+                   (int)CONFIG_EMBED_TABLE == (int)EMBED_TABLE &&
+                   (int)CONFIG_EMBED_TRANSFORMER == (int)EMBED_TRANSFORMER &&
                    (int)CONFIG_EMBED_MINILM == (int)EMBED_MINILM &&
                    (int)CONFIG_EMBED_HTTP == (int)EMBED_HTTP,
                "the settings have the numbers of the kinds");
 
-/* The options of the first or the second; false: there is no such. */
-static bool want(const struct config *c, const char *folder, size_t i,
+static void want(const struct config *c, const char *folder,
                  const uint64_t seed[2], struct wanted *w)
 {
-    int64_t kind = i == 0 ? c->embed.kind : c->embed.second;
     int n;
 
-    if (i > 0 && kind == CONFIG_EMBED_BUILTIN)
-        return false;
-    w->setting = i == 0 ? "embed.kind" : "embed.second";
     if (c->embed.model_file.n)
         n = snprintf(w->model_file, sizeof(w->model_file), "%s",
                      c->embed.model_file.p);
@@ -41,7 +37,7 @@ static bool want(const struct config *c, const char *folder, size_t i,
                      "%s/models/" EMBED_MINILM_FILE, folder);
     w->is_cut = n < 0 || (size_t)n >= sizeof(w->model_file);
     w->opts = (struct embed_opts){
-        .kind = (enum embed_kind)kind,
+        .kind = (enum embed_kind)c->embed.kind,
         .model_file = w->model_file,
         .http =
             {
@@ -65,7 +61,6 @@ static bool want(const struct config *c, const char *folder, size_t i,
         .timeout_ms = c->embed.timeout_ms,
         .seed = {seed[0], seed[1]},
     };
-    return true;
 }
 
 /* A path that is none, a key that is named and not there. */
@@ -161,22 +156,21 @@ enum err outward_failure(enum embed_kind kind, enum err e)
 }
 
 static enum err open_embed(struct outward *o, const struct config *c,
-                           const char *folder, size_t i, struct why *why)
+                           const char *folder, struct why *why)
 {
     struct embed_stamp stamp;
     struct wanted w;
     enum err e;
 
-    if (!want(c, folder, i, o->seed, &w))
-        return OK;
+    want(c, folder, o->seed, &w);
     e = check_wanted(c, &w, why);
     if (!e)
-        e = embed_new(&o->embeds[i], o->loop, o->log, o->fetch, &w.opts, why);
+        e = embed_new(&o->embeds[0], o->loop, o->log, o->fetch, &w.opts, why);
     if (e && why)
         outward_advise(c, why);
     if (e) /* a file that is no good is no mistake of who calls */
         return e == ERR_BAD_CONFIG && w.opts.kind == EMBED_MINILM ? ERR_IO : e;
-    stamp = embed_stamp(o->embeds[i]);
+    stamp = embed_stamp(o->embeds[0]);
     if (w.opts.kind == EMBED_HTTP) {
         /* What it is worth, its first answer says: see on_greeted. */
         log_info(o->log, "embed.configured", LOG_C("kind", "http"),
@@ -194,9 +188,7 @@ enum err outward_open(struct outward *o, const struct config *c,
 {
     enum err e = open_fetch(o, c, why);
 
-    for (size_t i = 0; !e && i < OUTWARD_EMBEDS; i++)
-        e = open_embed(o, c, folder, i, why);
-    return e;
+    return e ? e : open_embed(o, c, folder, why);
 }
 
 /* The first vector. */
@@ -222,11 +214,10 @@ void outward_greet(struct outward *o)
     const struct str text = STR("signalbox");
     uint64_t id;
 
-    for (size_t i = 0; i < OUTWARD_EMBEDS; i++)
-        if (o->embeds[i] && embed_stats(o->embeds[i]).kind == EMBED_HTTP &&
-            embed_start(o->embeds[i], &text, 1, EMBED_DOCUMENT, on_greeted, o,
-                        &id, NULL))
-            log_debug(o->log, "embed.provider_not_asked");
+    if (o->embeds[0] && embed_stats(o->embeds[0]).kind == EMBED_HTTP &&
+        embed_start(o->embeds[0], &text, 1, EMBED_DOCUMENT, on_greeted, o, &id,
+                    NULL))
+        log_debug(o->log, "embed.provider_not_asked");
 }
 
 /* Reload. */
@@ -255,11 +246,10 @@ void outward_commit(struct outward *o, const struct config *c)
 
     fetch_commit(o->fetch);
     o->is_without_ca = o->will_be_without_ca;
-    /* Limits are the same for both; the rest of it is not looked at. */
-    want(c, "", 0, o->seed, &w);
-    for (size_t i = 0; i < OUTWARD_EMBEDS; i++)
-        if (o->embeds[i])
-            embed_set(o->embeds[i], &w.opts);
+    /* Its limits; the rest of it is not looked at. */
+    want(c, "", o->seed, &w);
+    if (o->embeds[0])
+        embed_set(o->embeds[0], &w.opts);
 }
 
 /* The end. */
@@ -279,16 +269,14 @@ static void await_stop(struct outward *o)
     o->is_stopped = false;
 }
 
-/* The embeds first: they stand on the fetch. */
+/* The embed first: it stands on the fetch. */
 void outward_close(struct outward *o)
 {
-    for (size_t i = 0; i < OUTWARD_EMBEDS; i++) {
-        if (!o->embeds[i])
-            continue;
-        embed_stop(o->embeds[i], on_stopped, o);
+    if (o->embeds[0]) {
+        embed_stop(o->embeds[0], on_stopped, o);
         await_stop(o);
-        embed_free(o->embeds[i]);
-        o->embeds[i] = NULL;
+        embed_free(o->embeds[0]);
+        o->embeds[0] = NULL;
     }
     if (!o->fetch)
         return;
@@ -307,11 +295,13 @@ static const char *to_blame(const struct config *c, const struct wanted *w,
     case EMBED_HTTP:
         return has_key ? "embed.http.url" : "embed.http.keyVariable";
     case EMBED_MINILM:
-        return c->embed.model_file.n ? "embed.modelFile" : w->setting;
+        return c->embed.model_file.n ? "embed.modelFile" : "embed.kind";
     case EMBED_BUILTIN:
+    case EMBED_TABLE:
+    case EMBED_TRANSFORMER:
     case N_EMBED_KINDS: break;
     }
-    return w->setting;
+    return "embed.kind";
 }
 
 void outward_check(const struct config *c, outward_say *say, void *ctx)
@@ -321,15 +311,12 @@ void outward_check(const struct config *c, outward_say *say, void *ctx)
     struct wanted w;
     struct why why;
 
-    for (size_t i = 0; i < OUTWARD_EMBEDS; i++) {
-        if (!want(c, c->data.p, i, no_seed, &w))
-            continue;
-        if (check_wanted(c, &w, &why)) {
-            say(ctx, to_blame(c, &w, !c->embed.http.url.n), why.text);
-        } else if (embed_check(&w.opts, &stamp, &why)) {
-            outward_advise(c, &why);
-            say(ctx, to_blame(c, &w, true), why.text);
-        }
+    want(c, c->data.p, no_seed, &w);
+    if (check_wanted(c, &w, &why)) {
+        say(ctx, to_blame(c, &w, !c->embed.http.url.n), why.text);
+    } else if (embed_check(&w.opts, &stamp, &why)) {
+        outward_advise(c, &why);
+        say(ctx, to_blame(c, &w, true), why.text);
     }
 }
 
@@ -339,19 +326,14 @@ void outward_describe(const struct config *c, struct buf *out)
     struct embed_stamp stamp;
     struct wanted w;
 
-    for (size_t i = 0; i < OUTWARD_EMBEDS; i++) {
-        if (!want(c, c->data.p, i, no_seed, &w) ||
-            embed_check(&w.opts, &stamp, NULL))
-            continue;
-        if (i > 0)
-            buf_addf(out, "; as the second of a cascade, ");
-        buf_addf(out, "%s", embed_kind_name(w.opts.kind));
-        if (w.opts.kind == EMBED_HTTP)
-            buf_addf(out, ", model %s, not asked", stamp.name);
-        else
-            buf_addf(out, ", %u dimensions, hash %.12s", stamp.dims,
-                     stamp.hash);
-        if (w.opts.kind == EMBED_MINILM)
-            buf_addf(out, ", %s", w.model_file);
-    }
+    want(c, c->data.p, no_seed, &w);
+    if (embed_check(&w.opts, &stamp, NULL))
+        return;
+    buf_addf(out, "%s", embed_kind_name(w.opts.kind));
+    if (w.opts.kind == EMBED_HTTP)
+        buf_addf(out, ", model %s, not asked", stamp.name);
+    else
+        buf_addf(out, ", %u dimensions, hash %.12s", stamp.dims, stamp.hash);
+    if (w.opts.kind == EMBED_MINILM)
+        buf_addf(out, ", %s", w.model_file);
 }

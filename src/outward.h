@@ -2,8 +2,7 @@
 #define OUTWARD_H
 
 /* outward: what the server asks of others, and what it turns text into vectors
- * with, as the configuration says: one fetch for all, one embed, or two of
- * which the second is asked where the first is not sure.
+ * with, as the configuration says: one fetch for all, and one embed.
  *
  * Borrows the configuration from open or commit to the next commit or close.
  * Threads: the loop's; outward_check any. */
@@ -12,7 +11,7 @@
 #include "embed/embed.h"
 #include "fetch/fetch.h"
 
-enum { OUTWARD_EMBEDS = 2 };
+enum { OUTWARD_EMBEDS = 1 };
 
 struct outward {
     struct loop *loop;

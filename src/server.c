@@ -109,7 +109,7 @@ static void warn_of_memory(struct server *s)
     int64_t wanted =
         s->config->http.max_buffered_bytes +
         s->config->tasks.max_unfinished_bytes +
-        s->config->embed.max_waiting_bytes * (s->config->embed.second ? 2 : 1);
+        s->config->embed.max_waiting_bytes;
 
     if (wanted > most)
         log_warn(&s->log, "server.little_memory", LOG_I("bytes", most),

@@ -81,6 +81,28 @@ bool vec_packed_open(struct vec_packed *p, const uint8_t *bytes, size_t n_bytes,
 double vec_packed_guess(const struct vec_packed *a, const struct vec_packed *b);
 double vec_packed_dot(const struct vec_packed *a, const struct vec_packed *b);
 
+/* Vectors of two parts. A full one is [ A * t | B * x ], with t and x one long
+ * each and A * A + B * B = 1; a quick one is [ t | 0 ], made where x is not
+ * there yet. Two quick ones or two full ones are as alike as their product says.
+ * Of a quick and a full one the product is A * (t . t'), so it is divided by A,
+ * and that is how alike the first parts are: what can be known of them. This is
+ * the one home of that rule.
+ *
+ * Whether a vector is quick is seen from itself: all numbers from `quick` on
+ * are zero. `quick`: how many numbers the first part has; zero: vectors of this
+ * model have one part, and none is quick. */
+#define VEC_QUICK_PART 0.3 /* A * A */
+
+bool vec_packed_is_quick(const struct vec_packed *p, size_t quick);
+
+/* What the product is multiplied with. */
+double vec_gain(bool is_quick_a, bool is_quick_b);
+
+/* The product by that rule. Where one is quick, only the first parts are
+ * touched. May be a little more than one, as products of packed vectors are. */
+double vec_likeness(const struct vec_packed *a, const struct vec_packed *b,
+                    size_t quick);
+
 /* Make it one long. False, and all zero, where that cannot be done. */
 bool vec_normalise(float *v, size_t n);
 

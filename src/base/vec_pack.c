@@ -111,3 +111,27 @@ double vec_packed_dot(const struct vec_packed *a, const struct vec_packed *b)
 
     return (double)a->scale * (double)b->scale * (double)product(a, b, n);
 }
+
+bool vec_packed_is_quick(const struct vec_packed *p, size_t quick)
+{
+    return quick && quick < p->n &&
+           is_all_zero((const uint8_t *)p->high + quick, p->n - quick) &&
+           is_all_zero((const uint8_t *)p->low + quick, p->n - quick);
+}
+
+double vec_gain(bool is_quick_a, bool is_quick_b)
+{
+    return is_quick_a == is_quick_b ? 1 : 1 / sqrt(VEC_QUICK_PART);
+}
+
+double vec_likeness(const struct vec_packed *a, const struct vec_packed *b,
+                    size_t quick)
+{
+    bool is_quick_a = vec_packed_is_quick(a, quick);
+    bool is_quick_b = vec_packed_is_quick(b, quick);
+
+    if (!is_quick_a && !is_quick_b)
+        return vec_packed_dot(a, b);
+    return (double)a->scale * (double)b->scale *
+           (double)product(a, b, quick) * vec_gain(is_quick_a, is_quick_b);
+}

@@ -217,3 +217,75 @@ TEST(of_two_packed_lengths_the_shorter_counts)
     CHECK(fabs(vec_packed_dot(&x, &y) - 1) < 3e-7);
     CHECK(fabs(vec_packed_guess(&y, &x) - 1) < 0.01);
 }
+
+/* [ A * t | B * x ] of parts that were made up. */
+static void join(float *v, const float *t, const float *x, size_t quick,
+                 size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i] = i < quick ? t[i] * (float)sqrt(VEC_QUICK_PART)
+                         : x[i - quick] * (float)sqrt(1 - VEC_QUICK_PART);
+}
+
+TEST(quick_and_full_vectors_are_compared_by_their_first_parts)
+{
+    enum { QUICK = 64, REST = 96, ALL = QUICK + REST };
+    float t[2][ALL] = {{0}}, x[2][REST], full[2][ALL];
+    uint8_t bytes[4][MOST_BYTES];
+    struct vec_packed q[2], f[2];
+    double first, both;
+
+    for (int i = 0; i < 2; i++) {
+        fill(t[i], QUICK);
+        fill(x[i], REST);
+        CHECK(vec_normalise(t[i], QUICK) && vec_normalise(x[i], REST));
+        join(full[i], t[i], x[i], QUICK, ALL);
+        CHECK(vec_pack(t[i], ALL, bytes[i]));
+        CHECK(vec_pack(full[i], ALL, bytes[2 + i]));
+        q[i] = opened(bytes[i], ALL);
+        f[i] = opened(bytes[2 + i], ALL);
+        CHECK(vec_packed_is_quick(&q[i], QUICK));
+        CHECK(!vec_packed_is_quick(&f[i], QUICK));
+        /* Of a model with one part nothing is quick. */
+        CHECK(!vec_packed_is_quick(&q[i], 0));
+        CHECK(!vec_packed_is_quick(&q[i], ALL));
+    }
+    first = (double)vec_cosine(t[0], QUICK, t[1], QUICK);
+    both = (double)vec_cosine(full[0], ALL, full[1], ALL);
+    CHECK(fabs(vec_likeness(&q[0], &q[1], QUICK) - first) < 1e-3);
+    CHECK(fabs(vec_likeness(&q[0], &f[1], QUICK) - first) < 1e-3);
+    CHECK(fabs(vec_likeness(&f[0], &q[1], QUICK) - first) < 1e-3);
+    CHECK(fabs(vec_likeness(&f[0], &f[1], QUICK) - both) < 1e-3);
+    CHECK(vec_likeness(&f[0], &q[1], QUICK) ==
+          vec_likeness(&q[1], &f[0], QUICK));
+    /* Without the rule they would not be comparable. */
+    CHECK(fabs(vec_packed_dot(&q[0], &f[0]) - 1) > 0.1);
+    CHECK(vec_likeness(&q[0], &f[1], 0) == vec_packed_dot(&q[0], &f[1]));
+}
+
+TEST(one_number_behind_the_first_part_makes_a_vector_full)
+{
+    enum { QUICK = 16, ALL = 40 };
+    uint8_t bytes[MOST_BYTES];
+    float v[ALL] = {0};
+    struct vec_packed p;
+
+    CHECK(!vec_pack(v, ALL, bytes));
+    p = opened(bytes, ALL);
+    CHECK(vec_packed_is_quick(&p, QUICK)); /* zero: alike nothing anyway */
+    CHECK(vec_likeness(&p, &p, QUICK) == 0);
+    v[0] = 1;
+    CHECK(vec_pack(v, ALL, bytes));
+    p = opened(bytes, ALL);
+    CHECK(vec_packed_is_quick(&p, QUICK));
+    for (size_t i = QUICK; i < ALL; i++) {
+        v[i] = 1e-4F; /* one unit of the low plane, or a few */
+        CHECK(vec_pack(v, ALL, bytes));
+        p = opened(bytes, ALL);
+        CHECK(!vec_packed_is_quick(&p, QUICK));
+        v[i] = 0;
+    }
+    CHECK(vec_gain(true, true) == 1 && vec_gain(false, false) == 1);
+    CHECK(vec_gain(true, false) == 1 / sqrt(VEC_QUICK_PART));
+    CHECK(vec_gain(true, false) == vec_gain(false, true));
+}

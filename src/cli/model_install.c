@@ -250,10 +250,11 @@ enum exit_status model_install(struct cli *c, struct str name)
 
     if (!model_kind(c, name, &kind, &status))
         return status;
-    if (kind == EMBED_BUILTIN)
+    if (kind < EMBED_MINILM)
         return cli_error(c, ERR_USAGE,
-                         "builtin is inside this binary: there is nothing to "
-                         "install");
+                         "%s is inside this binary: there is nothing to "
+                         "install",
+                         embed_kind_name(kind));
     if (kind == EMBED_HTTP)
         return cli_error(c, ERR_USAGE,
                          "http is a provider elsewhere: embed.http.url says "

@@ -5,7 +5,7 @@
 
 #define STATES    "active idle busy slow error dead"
 #define LAYERS    "explicit prefix sticky binding intent semantic default none"
-#define EMBEDDERS "builtin minilm http"
+#define EMBEDDERS "builtin table transformer minilm http"
 
 struct row {
     const char *command; /* "": of every one */

@@ -88,16 +88,40 @@ static struct shown shown(struct place at, struct str path)
     return s;
 }
 
+/* Settings that were there once, and what to do instead. */
+static const char *removed(const struct setting_table *t, struct str path)
+{
+    static const struct {
+        const char *path, *instead;
+    } rows[] = {
+        {"embed.second",
+         "leave it out: embed.kind \"builtin\", the default, asks its "
+         "transformer where its table is not sure, and embed.secondMargin "
+         "says when; another model is used alone, by embed.kind"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (t == &config_settings && str_eq(path, str_of(rows[i].path)))
+            return rows[i].instead;
+    return NULL;
+}
+
 static void unknown(struct load *l, const struct setting_table *t,
                     struct place at, struct str path)
 {
     struct quoted name = quote(str_of(shown(at, path).text));
+    const char *instead = removed(t, path);
     struct str meant = {0};
     struct buf names;
 
-    if (!report_is_full(&l->report))
+    if (!instead && !report_is_full(&l->report))
         meant = nearest(t, path);
     at.at = at.key_at;
+    if (instead) {
+        report_error(&l->report, at, "%s is no setting any more; %s", name.text,
+                     instead);
+        return;
+    }
     if (meant.n) {
         report_error(&l->report, at, "unknown setting %s; did you mean \"%s\"?",
                      name.text, shown(at, meant).text);

@@ -488,17 +488,11 @@ bool load_is_exposed(struct str text)
 static void check_embed(struct load *l)
 {
     const struct config *c = l->c;
-    bool is_first = c->embed.kind == CONFIG_EMBED_HTTP;
-    struct place at = load_where(l, is_first ? "embed.kind" : "embed.second");
 
-    if (c->embed.second && c->embed.second == c->embed.kind)
-        report_error(&l->report, load_where(l, "embed.second"),
-                     "embed.second is the same as embed.kind, and would be no "
-                     "better; choose another, or \"none\"");
-    if (!is_first && c->embed.second != CONFIG_EMBED_HTTP)
+    if (c->embed.kind != CONFIG_EMBED_HTTP)
         return;
     if (!c->embed.http.url.n || !c->embed.http.model.n)
-        report_error(&l->report, at,
+        report_error(&l->report, load_where(l, "embed.kind"),
                      "\"http\" needs a provider: set embed.http.url, with its "
                      "whole path, and embed.http.model");
     if (load_is_exposed(c->embed.http.url))

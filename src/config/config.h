@@ -39,9 +39,11 @@ struct config_ranges {
 
 enum { CONFIG_MORE_CERTS_MAX = 32 };
 
-/* embed.kind and embed.second. */
+/* embed.kind. */
 enum config_embed {
-    CONFIG_EMBED_BUILTIN, /* as the second: none */
+    CONFIG_EMBED_BUILTIN,
+    CONFIG_EMBED_TABLE,
+    CONFIG_EMBED_TRANSFORMER,
     CONFIG_EMBED_MINILM,
     CONFIG_EMBED_HTTP,
 };
@@ -152,7 +154,7 @@ struct config {
     } outgoing;
 
     struct {
-        int64_t kind, second; /* enum config_embed */
+        int64_t kind; /* enum config_embed */
         double second_margin;
         struct str model_file; /* empty: the usual one in the data folder */
         int64_t cache_entries;

@@ -1,12 +1,12 @@
 #include "config/internal.h"
 #include "test/lib/config_stage.h"
 
-TEST(the_table_is_the_default)
+TEST(both_models_inside_are_the_default)
 {
     struct config *c = load_text("{}");
 
     CHECK(c && c->embed.kind == CONFIG_EMBED_BUILTIN);
-    CHECK(!c->embed.second && c->embed.second_margin == 0.05);
+    CHECK(c->embed.second_margin == 0.3);
     CHECK_STR(c->embed.model_file, "");
     CHECK_STR(c->embed.http.url, "");
     CHECK(!c->embed.http.key.p);
@@ -19,11 +19,16 @@ static const struct {
     const char *text, *words;
 } embed[] = {
     {"\"kind\": \"minilm\"", NULL},
-    {"\"second\": \"minilm\"", NULL},
-    {"\"kind\": \"minilm\", \"second\": \"minilm\"", "the same as embed.kind"},
-    {"\"kind\": \"bm25\"", "\"builtin\", \"minilm\" or \"http\""},
+    {"\"kind\": \"table\"", NULL},
+    {"\"kind\": \"transformer\"", NULL},
+    {"\"second\": \"minilm\"",
+     "\"embed.second\" is no setting any more; leave it out: embed.kind "
+     "\"builtin\""},
+    {"\"second\": \"none\"", "is no setting any more"},
+    {"\"kind\": \"bm25\"", "\"builtin\", \"table\", \"transformer\", "
+                            "\"minilm\" or \"http\""},
     {"\"kind\": \"http\"", "set embed.http.url"},
-    {"\"second\": \"http\"", "t.jsonc:1:22: \"http\" needs a provider"},
+    {"\"kind\": \"http\"", "t.jsonc:1:20: \"http\" needs a provider"},
     {"\"kind\": \"http\", \"http\": {\"url\": \"https://a/v1\"}",
      "embed.http.model"},
     {"\"kind\": \"http\", \"http\": {\"url\": \"https://a/v1\", \"model\": "
@@ -40,11 +45,11 @@ static const struct {
     {"\"http\": {\"dimensions\": 8193}", "from 0 to 8192"},
     {"\"http\": {\"batch\": 0}", "from 1 to 2048"},
     {"\"secondMargin\": 0", NULL},
-    {"\"secondMargin\": 2", NULL},
+    {"\"secondMargin\": 10", NULL},
     {"\"secondMargin\": 1e-3", NULL},
-    {"\"secondMargin\": 2.1", "a number from 0 to 2, not 2.1"},
-    {"\"secondMargin\": -0.1", "a number from 0 to 2"},
-    {"\"secondMargin\": \"0.1\"", "a number from 0 to 2"},
+    {"\"secondMargin\": 10.1", "a number from 0 to 10, not 10.1"},
+    {"\"secondMargin\": -0.1", "a number from 0 to 10"},
+    {"\"secondMargin\": \"0.1\"", "a number from 0 to 10"},
 };
 
 TEST(what_is_written_is_looked_at)

@@ -17,7 +17,8 @@
 static const char *const level_names[] = {"debug", "info", "warn", "error",
                                           NULL};
 static const char *const format_names[] = {"auto", "text", "json", NULL};
-static const char *const embed_names[] = {"builtin", "minilm", "http", NULL};
+static const char *const embed_names[] = {"builtin", "table", "transformer",
+                                          "minilm",  "http",  NULL};
 static const char *const fusion_names[] = {"weighted", "rrf", NULL};
 static const char *const offline_names[] = {"refuse", "hold", NULL};
 static const char *const disconnect_names[] = {"keep", "cancel", NULL};
@@ -26,7 +27,6 @@ static const char *const overrides_names[] = {"default", "bindings", NULL};
 static const char *const unsure_names[] = {"auto", "default", "best",
                                            "ask",  "refuse",  NULL};
 static const char *const preset_names[] = {"none", "seed", NULL};
-static const char *const second_names[] = {"none", "minilm", "http", NULL};
 
 #define BUDGET_MAX INT64_C(1000000000000000000) /* LEDGER_AMOUNT_MAX */
 
@@ -385,19 +385,19 @@ static const struct setting rows[] = {
 
     {"embed.kind", AT(embed.kind), .type = &type_enum, .preset = "\"builtin\"",
      .names = embed_names, .needs_restart = true,
-     .what = "What turns text into vectors: the table inside the binary, "
-             "all-MiniLM-L6-v2 on a thread of its own (`signalbox model "
-             "install minilm` fetches it), or a provider that speaks OpenAI's "
-             "`/v1/embeddings`."},
-    {"embed.second", AT(embed.second), .type = &type_enum, .preset = "\"none\"",
-     .names = second_names, .needs_restart = true,
-     .what = "A better one, for the cascade: asked where the first is not "
-             "sure. The server opens it and does not ask it yet; `signalbox "
-             "eval --embedder cascade` does."},
+     .what = "What turns text into vectors: `builtin` is both models inside "
+             "the binary, the table first and the transformer where that is "
+             "not sure; `table` and `transformer` are either of them alone; "
+             "`minilm` is all-MiniLM-L6-v2 on a thread of its own (`signalbox "
+             "model install minilm` fetches it); `http` is a provider that "
+             "speaks OpenAI's `/v1/embeddings`."},
     {"embed.secondMargin", AT(embed.second_margin), .type = &type_real,
-     .preset = "0.05", .min = 0, .max = 2,
-     .what = "How close the best two of the first must be for the second to "
-             "be asked, by `signalbox eval --embedder cascade` so far."},
+     .preset = "0.3", .min = 0, .max = 10,
+     .what = "With `builtin`: by how much the table's choice must exceed the "
+             "threshold for the transformer not to be asked, in units of the "
+             "distance between the agent's median score and its 95th "
+             "percentile for messages of others. 0: it is asked where the "
+             "table is not sure; 10: as good as always."},
     {"embed.modelFile", AT(embed.model_file), .type = &type_file,
      .preset = "\"\"", .needs_restart = true,
      .what = "The file of minilm; empty: `models/minilm.sbm` in the data "

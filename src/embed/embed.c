@@ -1,4 +1,4 @@
-/* The one header of three kinds: limits, the cache, stopping, and a table of
+/* The one header of all kinds: limits, the cache, stopping, and a table of
  * what each kind does. Owners are told at the end of a turn and from nowhere
  * else, so that none of them is ever called from inside a call of its own. */
 #include "embed/jobs.h"
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/digest.h"
 #include "base/fault.h"
 
 static const struct {
@@ -15,8 +16,10 @@ static const struct {
     const struct embed_ops *ops;
     bool is_cached; /* making it anew is not as fast as finding it */
 } kinds[N_EMBED_KINDS] = {
-    [EMBED_BUILTIN] = {"builtin", &embed_inline_ops, false},
-    [EMBED_MINILM] = {"minilm", &embed_worker_ops, true},
+    [EMBED_BUILTIN] = {"builtin", &embed_builtin_ops, true},
+    [EMBED_TABLE] = {"table", &embed_inline_ops, false},
+    [EMBED_TRANSFORMER] = {"transformer", &embed_transformer_ops, true},
+    [EMBED_MINILM] = {"minilm", &embed_minilm_ops, true},
     [EMBED_HTTP] = {"http", &embed_http_ops, true},
 };
 
@@ -37,6 +40,24 @@ void embed_stamp_set(struct embed_stamp *s, struct str name, const char *hash,
     *s = (struct embed_stamp){.dims = dims};
     snprintf(s->name, sizeof(s->name), "%.*s", STR_ARG(name));
     snprintf(s->hash, sizeof(s->hash), "%s", hash);
+}
+
+/* How much each counts is part of what the vectors are. */
+bool embed_stamp_both(struct embed_stamp *s, const char *table_hash,
+                      const char *transformer_hash)
+{
+    char text[2 * EMBED_HASH_CHARS + 64];
+    uint8_t digest_of[DIGEST_BYTES];
+    char hash[EMBED_HASH_CHARS + 1];
+
+    snprintf(text, sizeof(text), "%s %s %.6f", table_hash, transformer_hash,
+             VEC_QUICK_PART);
+    if (digest(str_of(text), digest_of))
+        return false;
+    str_hex(hash, digest_of, sizeof(digest_of));
+    embed_stamp_set(s, STR("builtin"), hash, BOTH_DIMS);
+    s->quick_dims = BUILTIN_DIMS;
+    return true;
 }
 
 bool embed_is_close(const float *scores, size_t n, float margin)
@@ -130,6 +151,15 @@ bool embed_now(struct embed *e, struct str text, enum embed_use use, float *out)
         return false;
     e->stats.cache_hits_total++;
     memcpy(out, found, e->stamp.dims * sizeof(*out));
+    return true;
+}
+
+bool embed_quick(struct embed *e, struct str text, float *out)
+{
+    if (!e->ops->quick)
+        return false;
+    e->ops->quick(e, embed_cut(e, text), out);
+    e->stats.quick_total++;
     return true;
 }
 

@@ -3,11 +3,20 @@
 
 /* embed: text -> vector, so that texts that mean the same lie close together.
  *
- * Three kinds behind this one header:
- *   builtin  a table inside the binary: microseconds, always there
- *   minilm   all-MiniLM-L6-v2 by our own C: milliseconds, on a thread of its
- *            own; its weights are a file that `signalbox model install` makes
- *   http     whatever speaks OpenAI's /v1/embeddings
+ * Five kinds behind this one header:
+ *   builtin      both models inside the binary, as two parts of one vector: the
+ *                table's part at once, the transformer's from a thread
+ *   table        the table inside the binary alone: microseconds
+ *   transformer  the small transformer inside the binary alone: half a
+ *                millisecond, on a thread of its own
+ *   minilm       all-MiniLM-L6-v2 by our own C: milliseconds, on a thread of
+ *                its own; its weights are a file that `signalbox model install`
+ *                makes
+ *   http         whatever speaks OpenAI's /v1/embeddings
+ *
+ * Vectors of builtin are quick or full. A quick one has only the table's part,
+ * the rest is zero; a full one has both. Both are one long, and both may be
+ * compared with both: vec_likeness of base/vec.h has the rule.
  *
  * A vector is one long (or all zero: the text has nothing in it that means
  * anything) and is worth something only beside others of the same model: its
@@ -26,9 +35,16 @@
 struct fetch;
 struct embed;
 
-enum embed_kind { EMBED_BUILTIN, EMBED_MINILM, EMBED_HTTP, N_EMBED_KINDS };
+enum embed_kind {
+    EMBED_BUILTIN,
+    EMBED_TABLE,
+    EMBED_TRANSFORMER,
+    EMBED_MINILM,
+    EMBED_HTTP,
+    N_EMBED_KINDS
+};
 
-/* "builtin", "minilm", "http". */
+/* "builtin", "table", "transformer", "minilm", "http". */
 const char *embed_kind_name(enum embed_kind kind);
 
 enum {
@@ -44,16 +60,22 @@ enum {
 /* Which model made a vector. Two vectors may be compared if their stamps are
  * the same. */
 struct embed_stamp {
-    char name[EMBED_NAME_MAX]; /* "builtin", "minilm", the provider's model */
+    char name[EMBED_NAME_MAX]; /* that of the kind; of http, the provider's
+                                * model */
     char hash[EMBED_HASH_CHARS + 1]; /* SHA-256. Of a model: the one that
                                       * stands in its file, over everything
                                       * from byte 40 on; so not what sha256sum
-                                      * says of the file. Of a provider: of its
-                                      * URL, model, dimensions and prefixes */
+                                      * says of the file. Of builtin: of both
+                                      * models' and of how much each counts. Of
+                                      * a provider: of its URL, model,
+                                      * dimensions and prefixes */
     uint32_t dims; /* zero: a provider that has not answered yet and was not
                     * told how many. embed_now has nothing then; whoever needs
                     * the length asks for a vector and takes that of the result.
                     * Once known it stays until a restart */
+    uint32_t quick_dims; /* so many numbers, the first, are those of a quick
+                          * vector; zero: this model has none. Follows from the
+                          * rest, so it is kept nowhere */
 };
 bool embed_stamp_is(const struct embed_stamp *a, const struct embed_stamp *b);
 
@@ -119,9 +141,14 @@ enum embed_use {
 };
 
 /* The vector of a text, if it can be had without waiting: from the table, or
- * from the cache. `out` has room for stamp.dims numbers. False: embed_start. */
+ * from the cache. `out` has room for stamp.dims numbers. False: embed_start. Of
+ * builtin this is a full one. */
 bool embed_now(struct embed *e, struct str text, enum embed_use use,
                float *out);
+
+/* The quick vector of a text, always at once: stamp.dims numbers, of which
+ * those from stamp.quick_dims on are zero. False: this model has none. */
+bool embed_quick(struct embed *e, struct str text, float *out);
 
 struct embed_result {
     struct embed_stamp stamp; /* dims are zero where no text had anything in it
@@ -166,6 +193,7 @@ void embed_free(struct embed *e);
 struct embed_stats {
     enum embed_kind kind;
     int64_t texts_total;  /* made into vectors, the cache's not counted */
+    int64_t quick_total;  /* made into quick ones, which are not among those */
     int64_t failed_total; /* texts */
     int64_t waiting;      /* texts */
     int64_t cache_hits_total, cache_misses_total, cache_entries;
@@ -218,10 +246,12 @@ enum { EMBED_FILE_MAX = 256 * 1024 * 1024 };
 
 struct embed_about {
     struct embed_stamp stamp;
-    uint64_t bytes; /* of its file; of the table's, inside the binary */
+    uint64_t bytes; /* of its file; of what is inside the binary */
 };
 
-MUST_USE enum err embed_builtin_about(struct embed_about *out, struct why *why);
+/* One that is inside the binary: builtin (both of them), table, transformer. */
+MUST_USE enum err embed_inside_about(enum embed_kind kind,
+                                     struct embed_about *out, struct why *why);
 
 /* How words end where another file would help. Who knows the data folder adds
  * it. */

@@ -5,7 +5,7 @@ static struct estage *table_stage(void)
 {
     struct estage *st = estage_begin();
 
-    st->opts.kind = EMBED_BUILTIN;
+    st->opts.kind = EMBED_TABLE;
     estage_open(st);
     return st;
 }
@@ -17,7 +17,7 @@ TEST(a_vector_is_there_at_once_and_the_same_later)
     float v[BUILTIN_DIMS];
     struct owner *o;
 
-    CHECK_STR(str_of(stamp.name), "builtin");
+    CHECK_STR(str_of(stamp.name), "table");
     CHECK(stamp.hash[0] && stamp.dims == BUILTIN_DIMS);
     CHECK(embed_now(st->embed, STR("book a flight"), EMBED_QUERY, v));
     o = ASK(st, "", "book a flight");
@@ -62,7 +62,7 @@ TEST(much_is_done_in_many_turns_and_questions_go_first)
     static struct str texts[MANY];
     struct owner *docs = calloc(1, sizeof(*docs)), *q;
 
-    st->opts.kind = EMBED_BUILTIN;
+    st->opts.kind = EMBED_TABLE;
     st->opts.max_waiting = 2 * MANY;
     st->opts.max_waiting_bytes = 8 << 20;
     estage_open(st);
@@ -123,7 +123,7 @@ TEST(a_table_that_cannot_be_had_is_said)
     struct estage *st = estage_begin();
     struct why why = {""};
 
-    st->opts.kind = EMBED_BUILTIN;
+    st->opts.kind = EMBED_TABLE;
     fault_arm_at("embed.table", 1);
     CHECK(embed_new(&st->embed, &st->s->loop, &st->s->log, NULL, &st->opts,
                     &why) == ERR_NOMEM);

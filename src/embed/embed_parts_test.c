@@ -201,6 +201,8 @@ TEST(stamps_are_the_same_in_all_or_not_at_all)
 TEST(kinds_have_names)
 {
     CHECK(strcmp(embed_kind_name(EMBED_BUILTIN), "builtin") == 0);
+    CHECK(strcmp(embed_kind_name(EMBED_TABLE), "table") == 0);
+    CHECK(strcmp(embed_kind_name(EMBED_TRANSFORMER), "transformer") == 0);
     CHECK(strcmp(embed_kind_name(EMBED_MINILM), "minilm") == 0);
     CHECK(strcmp(embed_kind_name(EMBED_HTTP), "http") == 0);
 }

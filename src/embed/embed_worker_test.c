@@ -49,7 +49,7 @@ static enum err gate_open(struct embed *e, const struct embed_opts *opts,
 
 static enum err try_open(struct estage *st, struct why *why)
 {
-    struct embed_ops ops_of_gate = embed_worker_ops;
+    struct embed_ops ops_of_gate = embed_minilm_ops;
     static struct embed_ops ops;
 
     ops = ops_of_gate;

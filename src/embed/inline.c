@@ -65,7 +65,7 @@ static enum err inline_open(struct embed *e, const struct embed_opts *opts,
     list_init(&t->waiting[EMBED_QUERY]);
     list_init(&t->waiting[EMBED_DOCUMENT]);
     e->model = t;
-    embed_stamp_set(&e->stamp, STR("builtin"), builtin_hash(&t->builtin),
+    embed_stamp_set(&e->stamp, STR("table"), builtin_hash(&t->builtin),
                     BUILTIN_DIMS);
     return OK;
 }
@@ -78,7 +78,7 @@ static enum err inline_check(const struct embed_opts *opts,
 
     (void)opts;
     if (!e)
-        embed_stamp_set(stamp, STR("builtin"), builtin_hash(&builtin),
+        embed_stamp_set(stamp, STR("table"), builtin_hash(&builtin),
                         BUILTIN_DIMS);
     return e;
 }

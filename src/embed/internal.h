@@ -7,7 +7,7 @@
  *   wordpiece.c  a word -> the numbers of its pieces
  *   table.c      the built-in model's file; table_write.c makes it
  *   builtin.c    text -> vector with it; inside.c: the one in the binary
- *   minilm_*.c   the transformer
+ *   minilm_*.c   the transformer; transformer.c: the one in the binary
  *   spell.c      typing mistakes, by the words of the built-in model
  *   look.c       models as things to look at and to keep
  *   and, above all of these, what jobs.h lists
@@ -243,5 +243,25 @@ void minilm_embed_many(const struct minilm *m, struct minilm_scratch *s,
  * on an error: ERR_BAD_REQUEST for what is no such model, ERR_NOMEM. */
 MUST_USE enum err minilm_make(struct str safetensors, struct str tokenizer,
                               struct buf *out, struct why *why);
+
+/* ---- the transformer inside the binary ----
+ *
+ * A file of minilm's that is linked into the program, with its own name in it.
+ * (transformer.c) */
+
+#define TRANSFORMER_NAME "signalbox-route"
+enum { TRANSFORMER_DIMS = MINILM_DIMS };
+
+MUST_USE enum err transformer_open(struct minilm **out, struct why *why);
+size_t transformer_bytes(void);
+
+/* ---- both ---- */
+
+enum { BOTH_DIMS = BUILTIN_DIMS + TRANSFORMER_DIMS };
+
+/* What of a vector of both is the table's: VEC_QUICK_PART of its length. v has
+ * the table's vector in front and the transformer's behind; both are one long
+ * or zero, and so is what becomes of them together. (transformer.c) */
+void both_join(float v[BOTH_DIMS]);
 
 #endif

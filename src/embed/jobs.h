@@ -8,6 +8,7 @@
  *   reply.c      what a provider says -> vectors
  *   http.c       the provider; ask.c: one request to it
  *   worker.c     a model on a thread of its own
+ *   onthread.c   which: minilm, the transformer, the transformer and the table
  *   inline.c     the table, on the loop
  *   jobs.c       who waits for what: calls of embed_start, and their ids
  *   embed.c      limits, life and death: what embed.h promises */
@@ -65,6 +66,9 @@ struct embed_ops {
     /* At once; NULL: it never can. */
     void (*now)(struct embed *e, struct str text, float *out);
 
+    /* The quick vector at once; NULL: it has none. */
+    void (*quick)(struct embed *e, struct str text, float *out);
+
     /* Whether texts can be taken now; NULL: always. */
     enum err (*may)(struct embed *e, struct why *why);
 
@@ -86,8 +90,8 @@ struct embed_ops {
     void (*stop)(struct embed *e);
 };
 
-extern const struct embed_ops embed_inline_ops, embed_worker_ops,
-    embed_http_ops;
+extern const struct embed_ops embed_inline_ops, embed_builtin_ops,
+    embed_transformer_ops, embed_minilm_ops, embed_http_ops;
 
 /* What worker.c runs: make() is called from its thread alone, with at most
  * WORKER_BATCH texts. Takes ctx, also where it could not be started. */
@@ -103,6 +107,16 @@ struct worker_model {
 MUST_USE enum err worker_start(struct embed *e,
                                const struct worker_model *model,
                                struct why *why);
+
+/* What all kinds on the thread do alike, and what the model was given as. */
+void worker_close(struct embed *e);
+void worker_take(struct embed *e, struct embed_text *t);
+bool worker_drop(struct embed *e, struct embed_text *t);
+void worker_stop(struct embed *e);
+void *worker_ctx(const struct embed *e);
+#define WORKER_OPS                                                             \
+    .close = worker_close, .take = worker_take, .drop = worker_drop,           \
+    .stop = worker_stop
 
 struct embed_slot {
     struct embed_job *job; /* NULL: free */
@@ -146,6 +160,10 @@ MUST_USE enum err embed_new_with(struct embed **out, struct loop *loop,
 /* Cut where it does not fit. */
 void embed_stamp_set(struct embed_stamp *s, struct str name, const char *hash,
                      uint32_t dims);
+
+/* The stamp of both models inside the binary: false, OpenSSL has no hash. */
+MUST_USE bool embed_stamp_both(struct embed_stamp *s, const char *table_hash,
+                               const char *transformer_hash);
 
 /* ---- what embed.c does with jobs ---- */
 

@@ -10,19 +10,17 @@
 
 #include "embed/jobs.h"
 
-enum err embed_builtin_about(struct embed_about *out, struct why *why)
+enum err embed_inside_about(enum embed_kind kind, struct embed_about *out,
+                            struct why *why)
 {
-    struct builtin b;
-    enum err e;
+    struct embed_opts opts = {.kind = kind};
 
     *out = (struct embed_about){.bytes = 0};
-    e = builtin_open(&b, why);
-    if (e)
-        return e;
-    embed_stamp_set(&out->stamp, STR("builtin"), builtin_hash(&b),
-                    BUILTIN_DIMS);
-    out->bytes = builtin_bytes();
-    return OK;
+    if (kind == EMBED_BUILTIN || kind == EMBED_TABLE)
+        out->bytes += builtin_bytes();
+    if (kind == EMBED_BUILTIN || kind == EMBED_TRANSFORMER)
+        out->bytes += transformer_bytes();
+    return embed_check(&opts, &out->stamp, why);
 }
 
 /* By errno: there is none, or it is out of reach, and another would be too. */
@@ -111,15 +109,12 @@ static enum err builtin_pieces(const struct str *texts, size_t n,
     return e;
 }
 
-static enum err minilm_text_pieces(const char *path, const struct str *texts,
-                                   size_t n, struct buf *out, struct why *why)
+/* Takes m. */
+static enum err minilm_text_pieces(struct minilm *m, const struct str *texts,
+                                   size_t n, struct buf *out)
 {
     uint32_t ids[MINILM_MAX_TOKENS];
-    struct minilm *m;
-    enum err e = minilm_open(&m, path, why);
 
-    if (e)
-        return e;
     for (size_t i = 0; i < n; i++) {
         /* Two are for the marks of beginning and end. */
         size_t n_ids = wordpieces(&m->vocab, texts[i], m->head->unknown_id, ids,
@@ -136,10 +131,18 @@ enum err embed_pieces(enum embed_kind kind, const char *model_file,
                       const struct str *texts, size_t n, struct buf *out,
                       struct why *why)
 {
+    struct minilm *m;
+    enum err e;
+
     switch (kind) {
-    case EMBED_BUILTIN: return builtin_pieces(texts, n, out, why);
+    case EMBED_BUILTIN: /* as its quick part reads it */
+    case EMBED_TABLE: return builtin_pieces(texts, n, out, why);
+    case EMBED_TRANSFORMER:
+        e = transformer_open(&m, why);
+        return e ? e : minilm_text_pieces(m, texts, n, out);
     case EMBED_MINILM:
-        return minilm_text_pieces(model_file, texts, n, out, why);
+        e = minilm_open(&m, model_file, why);
+        return e ? e : minilm_text_pieces(m, texts, n, out);
     case EMBED_HTTP:
     case N_EMBED_KINDS: break;
     }

@@ -49,7 +49,7 @@ struct minilm_head {
     uint32_t n_layers, hidden, n_heads, inner, n_words, n_positions;
     uint32_t begin_id, end_id, unknown_id;
     uint32_t zero[7];
-    char name[MINILM_NAME_MAX]; /* MINILM_NAME */
+    char name[MINILM_NAME_MAX]; /* MINILM_NAME or TRANSFORMER_NAME */
     uint8_t hash[MINILM_HASH_BYTES];
 };
 _Static_assert(sizeof(struct minilm_head) == 3 * MINILM_ALIGN, "no holes");
@@ -106,7 +106,7 @@ MUST_USE enum err minilm_check_sizes(const struct minilm_head *h,
 MUST_USE bool minilm_seal(char *file, size_t n);
 
 /* minilm_open with bytes that are here already, aligned and borrowed for as
- * long as it lives. `path` is for the words. */
+ * long as it lives. `path` is for the words; NULL: it is inside the program. */
 MUST_USE enum err minilm_use(struct minilm **out, struct str file,
                              const char *path, struct why *why);
 

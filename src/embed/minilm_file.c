@@ -230,9 +230,11 @@ static enum err check_head(const struct minilm_head *h, struct str file,
                        "its head is damaged: it says that it has %u bytes, and "
                        "should say %zu, with zeros where nothing is",
                        h->head_bytes, sizeof(*h));
-    if (strncmp(h->name, MINILM_NAME, sizeof(h->name)) != 0)
+    if (strncmp(h->name, MINILM_NAME, sizeof(h->name)) != 0 &&
+        strncmp(h->name, TRANSFORMER_NAME, sizeof(h->name)) != 0)
         return why_err(why, ERR_BAD_CONFIG,
-                       "it is of another kind of model than " MINILM_NAME);
+                       "it is of another kind of model than " MINILM_NAME
+                       " and " TRANSFORMER_NAME);
     if (h->file_bytes != file.n)
         return why_err(why, ERR_BAD_CONFIG,
                        "it should have %llu bytes and has %zu",
@@ -283,8 +285,19 @@ enum err minilm_use(struct minilm **out, struct str file, const char *path,
 
     *out = NULL;
     if (!m)
-        return why_err(why, ERR_NOMEM, "no memory for the model %.300s", path);
+        return why_err(why, ERR_NOMEM, "no memory for the model %.300s",
+                       path ? path : "inside this program");
     e = check(m, file, &inner);
+    if (e && !path) {
+        free(m);
+        return why_err(why, e,
+                       "the transformer inside this program cannot be used: "
+                       "%s%s",
+                       inner.text,
+                       e == ERR_BAD_CONFIG
+                           ? "; the program is damaged: install it anew"
+                           : "");
+    }
     if (e) {
         free(m);
         return why_err(why, e, "the model file %.300s cannot be used: %s%s",

@@ -165,7 +165,7 @@ static void on_bell(uv_async_t *async)
     embed_down(w->embed);
 }
 
-static void worker_take(struct embed *e, struct embed_text *t)
+void worker_take(struct embed *e, struct embed_text *t)
 {
     struct worker *w = e->model;
 
@@ -175,7 +175,7 @@ static void worker_take(struct embed *e, struct embed_text *t)
     uv_mutex_unlock(&w->lock);
 }
 
-static bool worker_drop(struct embed *e, struct embed_text *t)
+bool worker_drop(struct embed *e, struct embed_text *t)
 {
     struct worker *w = e->model;
     bool is_here;
@@ -273,86 +273,17 @@ enum err worker_start(struct embed *e, const struct worker_model *model,
     return why_err(why, ERR_NOMEM, "cannot start a thread for the model");
 }
 
-static void worker_close(struct embed *e)
+void worker_close(struct embed *e)
 {
     worker_free(e->model);
 }
 
-static void worker_stop(struct embed *e)
+void worker_stop(struct embed *e)
 {
     ask_to_end(e->model);
 }
 
-/* minilm */
-
-struct small {
-    struct minilm *model;
-    struct minilm_scratch *scratch;
-};
-
-static void small_make(void *ctx, const struct str *texts, size_t n, float *out)
+void *worker_ctx(const struct embed *e)
 {
-    struct small *s = ctx;
-
-    minilm_embed_many(s->model, s->scratch, texts, n, out);
+    return ((struct worker *)e->model)->model.ctx;
 }
-
-static void small_close(void *ctx)
-{
-    struct small *s = ctx;
-
-    minilm_scratch_free(s->scratch);
-    minilm_close(s->model);
-    free(s);
-}
-
-static void small_stamp(const struct minilm *m, struct embed_stamp *stamp)
-{
-    embed_stamp_set(stamp, STR("minilm"), minilm_hash(m), minilm_dims(m));
-}
-
-static enum err worker_open(struct embed *e, const struct embed_opts *opts,
-                            struct why *why)
-{
-    struct small *s = FAULT("embed.model") ? NULL : calloc(1, sizeof(*s));
-    struct worker_model model = {small_make, small_close, s, 0};
-    enum err err;
-
-    if (!s)
-        return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
-    err = minilm_open(&s->model, opts->model_file, why);
-    if (err) {
-        free(s);
-        return err;
-    }
-    s->scratch = minilm_scratch_new(s->model, cpu_level());
-    if (!s->scratch) {
-        small_close(s);
-        return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
-    }
-    small_stamp(s->model, &e->stamp);
-    model.dims = e->stamp.dims;
-    return worker_start(e, &model, why);
-}
-
-static enum err worker_check(const struct embed_opts *opts,
-                             struct embed_stamp *stamp, struct why *why)
-{
-    struct minilm *m;
-    enum err e = minilm_open(&m, opts->model_file, why);
-
-    if (e)
-        return e;
-    small_stamp(m, stamp);
-    minilm_close(m);
-    return OK;
-}
-
-const struct embed_ops embed_worker_ops = {
-    .open = worker_open,
-    .close = worker_close,
-    .check = worker_check,
-    .take = worker_take,
-    .drop = worker_drop,
-    .stop = worker_stop,
-};

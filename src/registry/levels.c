@@ -237,7 +237,7 @@ static bool embed_all_now(struct levels *l)
     uint32_t dims = index_dims(l->r->index);
     float v[INDEX_DIMS_MAX];
 
-    if (!dims || embed_stats(embed).kind != EMBED_BUILTIN)
+    if (!dims || embed_stats(embed).kind != EMBED_TABLE)
         return false;
     for (size_t i = 0; i < l->texts.n; i++)
         if (!embed_now(embed, l->texts.list[i], EMBED_QUERY, v) ||

@@ -78,7 +78,7 @@ static void searches_are_the_same_with_and_without(void)
     const char *stress = getenv("STRESS");
     bool is_full = stress && strcmp(stress, "full") == 0;
     int n_searches = is_full ? 500 : 60, n_others = is_full ? 5000 : 80;
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct buf before, after;
 
     put_many(f, "anna.acme", "mine", "private", 15, 1);

@@ -28,7 +28,7 @@ static const char *word(void)
  * routed to by a word. */
 static struct find *fleet(void)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     char body[1024];
 
     for (int i = 0; i < N; i++) {
@@ -169,7 +169,7 @@ TEST(the_best_are_those_that_looking_at_all_gives)
 
 TEST(after_every_fault_it_is_as_if_there_had_been_none)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct registry_near_query q = {.eyes = find_eyes("anna"),
                                     .text = STR("tea and cake")};
     const struct registry_near *list;

@@ -17,7 +17,7 @@ static struct str closest(struct find *f, const char *user, const char *name,
 
 TEST(the_same_description_is_found_and_another_is_not)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     double likeness = 1;
 
     PUT(f, "anna.acme", card("one", "Paints wooden houses", "public", ""));
@@ -31,7 +31,7 @@ TEST(the_same_description_is_found_and_another_is_not)
 
 TEST(nearly_the_same_description_is_found_by_its_meaning)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     double likeness;
 
     PUT(f, "anna",
@@ -46,7 +46,7 @@ TEST(nearly_the_same_description_is_found_by_its_meaning)
 /* The negative control is the admin, who sees both. */
 TEST(what_others_keep_private_is_never_named)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     double likeness;
 
     PUT(f, "anna.acme", card("secret", "Paints wooden houses", "private", ""));
@@ -61,7 +61,7 @@ TEST(what_others_keep_private_is_never_named)
 
 TEST(an_agent_that_is_not_routed_to_is_close_to_none)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     double likeness;
 
     PUT(f, "anna", card("one", "Paints wooden houses", "public", ""));

@@ -87,7 +87,7 @@ TEST(every_fault_is_made_good)
 /* Opening: all or nothing. */
 TEST(a_registry_that_cannot_be_opened_leaves_nothing)
 {
-    struct find *f = find_begin(EMBED_BUILTIN);
+    struct find *f = find_begin(EMBED_TABLE);
     struct registry *r;
     long nth = 0;
 

@@ -42,7 +42,7 @@ static const char *const CODER = "{\"name\":\"ben\",\"description\":\"Fixes "
 
 TEST(a_card_has_its_level_with_its_vectors)
 {
-    struct find *f = stage(EMBED_BUILTIN);
+    struct find *f = stage(EMBED_TABLE);
 
     find_open(f);
     PUT(f, "anna", COOK);
@@ -53,7 +53,7 @@ TEST(a_card_has_its_level_with_its_vectors)
 
 TEST(without_reference_texts_no_level_is_known)
 {
-    struct find *f = find_begin(EMBED_BUILTIN);
+    struct find *f = find_begin(EMBED_TABLE);
 
     find_open(f);
     PUT(f, "anna", COOK);
@@ -64,7 +64,7 @@ TEST(without_reference_texts_no_level_is_known)
 /* The texts are in the binary, and a card may hold them all. */
 TEST(a_card_that_holds_the_reference_texts_moves_no_other)
 {
-    struct find *f = stage(EMBED_BUILTIN);
+    struct find *f = stage(EMBED_TABLE);
     struct card_level before, hostile;
     struct buf card;
 
@@ -175,7 +175,7 @@ TEST(vectors_of_another_length_bring_other_levels)
 
 TEST(a_snapshot_brings_the_levels_and_new_cards_get_theirs)
 {
-    struct find *f = stage(EMBED_BUILTIN);
+    struct find *f = stage(EMBED_TABLE);
     struct card_level before;
 
     f->opts.folder = f->folder;
@@ -193,7 +193,7 @@ TEST(a_snapshot_brings_the_levels_and_new_cards_get_theirs)
 TEST(no_more_texts_count_than_the_index_takes)
 {
     static struct str many[INDEX_REFERENCE_MAX + 1];
-    struct find *f = find_begin(EMBED_BUILTIN);
+    struct find *f = find_begin(EMBED_TABLE);
 
     for (size_t i = 0; i <= INDEX_REFERENCE_MAX; i++)
         many[i] = texts[i % N_TEXTS];

@@ -24,7 +24,7 @@ static const char *near_names(struct find *f, const char *user,
 
 TEST(everyone_who_is_seen_is_there_in_the_order_of_the_names)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
 
     PUT(f, "anna.acme", card("priv", "Paints", "private", ""));
     PUT(f, "anna.acme", card("Shar", "Paints", "shared", ""));
@@ -49,7 +49,7 @@ static const struct agent *find_agent(struct find *f, const char *name)
 
 TEST(who_cannot_be_sent_anything_is_not_there)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
 
     PUT(f, "anna", card("there", "Paints", "public", ""));
     PUT(f, "anna",
@@ -98,7 +98,7 @@ static struct registry_near near_one(struct find *f, const char *user,
  * named. */
 TEST(the_nearest_skill_counts_and_is_named)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct registry_near both, one, none;
 
     PUT(f, "anna",
@@ -127,7 +127,7 @@ TEST(the_nearest_skill_counts_and_is_named)
 
 TEST(the_best_skill_is_named_where_the_description_is_nearer)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct registry_near near;
 
     PUT(f, "anna",
@@ -144,7 +144,7 @@ TEST(the_best_skill_is_named_where_the_description_is_nearer)
 
 TEST(without_a_vector_there_is_no_cosine)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct registry_near_query q = {.eyes = find_eyes("ben"),
                                     .text = STR("paint the house")};
     const struct registry_near *list;
@@ -162,7 +162,7 @@ TEST(without_a_vector_there_is_no_cosine)
 
 TEST(an_agent_does_not_find_itself)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct registry_near_query q = {.eyes = find_eyes("anna"),
                                     .text = STR("paint")};
     const struct registry_near *list;
@@ -192,7 +192,7 @@ TEST(keywords_are_found_as_looking_for_each_would)
                                        "\xc3\xa9"};
     static const char *const parts[] = {
         "tea ", "green ", "pot ", "a ", "b ", "c++ ", "? ", "cafe ", "teapot "};
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     uint64_t dice = 7;
     char text[256], body[512];
 
@@ -241,7 +241,7 @@ TEST(a_stuffed_card_of_somebody_else_is_marked_down)
         "cheap flights",     "dog training",     "school exams",
         "job applications",  "red wine",         "summer fashion",
         "video games",       "email accounts",   "bank transfers"};
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     char name[32], text[2048] = "All about ";
 
     for (int i = 0; i < 30; i++) {
@@ -285,7 +285,7 @@ static const char *with_keywords(struct find *f, const char *user,
 
 TEST(keywords_of_strangers_do_not_count)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
 
     PUT(f, "anna.acme",
         "{\"name\":\"hers\",\"description\":\"Paints\",\"url\":\"echo:\","
@@ -304,7 +304,7 @@ TEST(keywords_of_strangers_do_not_count)
 /* routing.preset "seed": every agent's keywords count that is seen. */
 TEST(keywords_of_all_count_by_the_seed_preset)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
 
     PUT(f, "anna.acme",
         "{\"name\":\"hers\",\"description\":\"Paints\",\"url\":\"echo:\","
@@ -357,7 +357,7 @@ static const char *the_text(int n)
 /* Comparing has an end for each class apart: 100 000. */
 TEST(keywords_of_others_do_not_use_up_ones_own)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     char name[32];
 
     for (int i = 0; i < 40; i++) { /* and 100 that begin with "the" each */
@@ -380,7 +380,7 @@ TEST(keywords_of_others_do_not_use_up_ones_own)
  * 16 004 bytes, 4 193 keywords. One's own were found before. */
 TEST(by_the_seed_preset_looking_for_keywords_has_an_end)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     char name[32];
 
     for (int i = 0; i < 41; i++) {
@@ -405,7 +405,7 @@ TEST(by_the_seed_preset_looking_for_keywords_has_an_end)
 /* Who they count for changes with the org, and no node is left behind. */
 TEST(keywords_follow_their_agent)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
 
     for (int i = 0; i < 3; i++) {
         PUT(f, "anna.acme", the_card("a", "public", 3));
@@ -431,7 +431,7 @@ static struct str one_org(void *ctx, struct str user)
 
 TEST(keywords_count_for_the_org_that_their_creator_is_in)
 {
-    struct find *f = find_begin(EMBED_BUILTIN);
+    struct find *f = find_begin(EMBED_TABLE);
 
     org_of_all = STR("acme");
     f->opts.org_of = one_org;
@@ -469,7 +469,7 @@ static void put_questions(struct find *f, const char *user, const char *name,
 
 TEST(the_best_of_many_skills_of_a_stranger_counts_in_part)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct registry_near few, many, own;
 
     put_questions(f, "eve", "few", 4);
@@ -486,7 +486,7 @@ TEST(the_best_of_many_skills_of_a_stranger_counts_in_part)
 
 TEST(many_cards_of_a_stranger_count_less)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     char name[16];
     float before;
 

@@ -199,7 +199,7 @@ TEST(a_query_must_say_something_and_has_a_limit)
     static const char *const blank[] = {
         "",        " ", "\t\n\r ", "\xc2\xa0", "\xe3\x80\x80 \xe2\x80\x8b",
         "\xff\xfe"};
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("anna", "x");
 
     for (size_t i = 0; i < sizeof(blank) / sizeof(blank[0]); i++) {
@@ -234,7 +234,7 @@ TEST(emoji_other_languages_and_stop_words_are_queries_too)
         "\xe4\xbd\xa0\xe5\xa5\xbd",
         "!?",
         "quel temps fait-il demain"};
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct found o;
 
     PUT(f, "anna", card("w", "Tells what the weather will be", "private", ""));
@@ -254,7 +254,7 @@ TEST(emoji_other_languages_and_stop_words_are_queries_too)
 
 static struct find *shop(void)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
 
     PUT(f, "anna.acme",
         "{\"name\":\"dear\",\"description\":\"Paints "
@@ -339,7 +339,7 @@ TEST(an_agent_does_not_find_itself)
 
 TEST(a_search_finds_what_its_eyes_see)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("", "paint");
     static const struct {
         const char *user, *names;
@@ -366,7 +366,7 @@ TEST(a_search_finds_what_its_eyes_see)
 
 TEST(grants_open_what_is_shared_until_they_expire)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("cleo", "paint");
 
     PUT(f, "anna.acme", card("shar", "Paints", "shared", ""));
@@ -391,7 +391,7 @@ TEST(grants_open_what_is_shared_until_they_expire)
  * made it. */
 TEST(who_made_an_agent_finds_it_in_whichever_org)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("anna.acme", "paint");
 
     PUT(f, "admin",
@@ -421,7 +421,7 @@ static void crowd(struct find *f, const char *user, const char *prefix, int n)
 
 TEST(of_a_creator_from_outside_two_are_in_the_first_ten)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("cleo.cine", "paints houses");
 
     crowd(f, "anna.acme", "pa", 12);
@@ -446,7 +446,7 @@ TEST(of_a_creator_from_outside_two_are_in_the_first_ten)
 
 TEST(the_admins_own_are_of_the_platform_and_not_counted)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("cleo", "paints houses");
 
     crowd(f, "admin", "pa", 4);
@@ -458,7 +458,7 @@ TEST(the_admins_own_are_of_the_platform_and_not_counted)
 
 TEST(who_has_no_org_has_everybody_else_outside)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("cleo", "paints houses");
     struct found o;
 
@@ -493,7 +493,7 @@ TEST(nobody_captures_the_first_places_by_many_small_cards)
         "movies",  "gardens", "cars",   "history",  "physics", "chess",
         "poems",   "stocks",  "hotels", "flights",  "dating",  "pets",
         "school",  "jobs",    "wine",   "fashion",  "games",   "email"};
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     char name[32], text[128];
     struct found o;
 

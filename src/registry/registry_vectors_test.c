@@ -83,7 +83,7 @@ TEST(vectors_are_kept_in_order_with_model_and_revision)
 
 TEST(the_model_inside_has_them_with_the_card)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
 
     PUT(f, "anna", card("kerf", "Cuts wood", "private", ""));
     CHECK(n_unembedded(f) == 0 && has_row(f, "kerf"));
@@ -95,7 +95,7 @@ TEST(the_model_inside_has_them_with_the_card)
  * small. */
 TEST(what_is_no_moments_work_is_made_in_the_background)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct buf text;
     struct query q;
 
@@ -498,7 +498,7 @@ static void check_made_anew(struct find *f)
  * after a start in the midst of it. */
 TEST(what_is_refused_does_not_prolong_a_change_of_the_model)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("anna", "wood");
     struct found o;
 
@@ -530,7 +530,7 @@ TEST(what_is_refused_does_not_prolong_a_change_of_the_model)
 TEST(another_model_has_all_made_anew_while_searching_goes_on)
 {
     enum { N = 60 };
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct provider_peer *p = f->e->peer;
     struct search s = find_query("anna", "cuts");
     struct found o;
@@ -572,7 +572,7 @@ TEST(another_model_has_all_made_anew_while_searching_goes_on)
     CHECK(o.n == N && o.mode == INDEX_HYBRID && !o.note[0]);
     find_check(f);
     find_close(f);
-    f->e->opts.kind = EMBED_BUILTIN; /* and back */
+    f->e->opts.kind = EMBED_TABLE; /* and back */
     find_open(f);
     AWAIT(f->e, n_unembedded(f) == 0);
     find_check(f);
@@ -599,7 +599,7 @@ TEST(vectors_that_are_too_long_are_not_made)
 
 TEST(without_a_model_words_alone_are_searched)
 {
-    struct find *f = find_new(EMBED_BUILTIN);
+    struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("anna", "wood");
     struct found o;
 

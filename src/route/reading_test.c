@@ -63,7 +63,7 @@ TEST(a_provider_gets_the_message_as_it_was_written)
 {
     begin();
     CHECK(reading_leaves_spelling(EMBED_HTTP));
-    CHECK(!reading_leaves_spelling(EMBED_BUILTIN));
+    CHECK(!reading_leaves_spelling(EMBED_TABLE));
     CHECK(read_text(STR("wirte a test"), true) == OK);
     CHECK_STR(reading.texts[0], "wirte a test");
     CHECK_STR(reading.words, "write a test");

@@ -95,7 +95,7 @@ static inline enum err stage_start(struct stage *s)
 
     if (!e && s->has_model)
         e = embed_new(&s->embed, &s->loop, &s->log, NULL,
-                      &(struct embed_opts){.kind = EMBED_BUILTIN,
+                      &(struct embed_opts){.kind = EMBED_TABLE,
                                            .max_waiting = 10,
                                            .max_waiting_bytes = 1 << 20,
                                            .timeout_ms = 1000},
