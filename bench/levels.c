@@ -178,7 +178,7 @@ static void put_card(struct bench *b, struct index *x, uint32_t number,
         die("memory");
     for (size_t i = 0; i < texts.n; i++)
         add_vector(b, texts.list[i], EMBED_DOCUMENT, &b->packed);
-    if (!registry_means(a, buf_str(&b->packed), b->dims, &b->means) ||
+    if (!registry_means(a, buf_str(&b->packed), b->dims, 0, &b->means) ||
         index_prepare(x, a, (const uint8_t *)b->means.p, &change))
         die("memory");
     index_change_profile(

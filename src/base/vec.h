@@ -77,9 +77,15 @@ bool vec_pack(const float *v, size_t n, uint8_t *out);
 bool vec_packed_open(struct vec_packed *p, const uint8_t *bytes, size_t n_bytes,
                      size_t n);
 
+/* What the slack would be if the first n numbers were all of it. */
+float vec_slack_of(const struct vec_packed *p, size_t n);
+
 /* Both from whole numbers, in doubles; of two lengths, the shorter counts. */
 double vec_packed_guess(const struct vec_packed *a, const struct vec_packed *b);
 double vec_packed_dot(const struct vec_packed *a, const struct vec_packed *b);
+/* Of the first n numbers, which both have. */
+double vec_packed_dot_of(const struct vec_packed *a, const struct vec_packed *b,
+                         size_t n);
 
 /* Vectors of two parts. A full one is [ A * t | B * x ], with t and x one long
  * each and A * A + B * B = 1; a quick one is [ t | 0 ], made where x is not
@@ -92,6 +98,12 @@ double vec_packed_dot(const struct vec_packed *a, const struct vec_packed *b);
  * are zero. `quick`: how many numbers the first part has; zero: vectors of this
  * model have one part, and none is quick. */
 #define VEC_QUICK_PART 0.3 /* A * A */
+
+/* v has both parts, of any length: each is made one long, and they are joined
+ * as above, as the mean of full vectors must be. Where one is zero, the other
+ * is all of it; so without the second part it is a quick one. False: both are
+ * zero, or v cannot be made one long. quick zero: vec_normalise. */
+bool vec_join(float *v, size_t n, size_t quick);
 
 bool vec_packed_is_quick(const struct vec_packed *p, size_t quick);
 

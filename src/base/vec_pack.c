@@ -97,6 +97,11 @@ bool vec_packed_open(struct vec_packed *p, const uint8_t *bytes, size_t n_bytes,
            fabs(length - 1) < 2e-7 && p->slack == slack_of(p->scale, p->low, n);
 }
 
+float vec_slack_of(const struct vec_packed *p, size_t n)
+{
+    return slack_of(p->scale, p->low, n);
+}
+
 double vec_packed_guess(const struct vec_packed *a, const struct vec_packed *b)
 {
     size_t n = a->n < b->n ? a->n : b->n;
@@ -105,11 +110,31 @@ double vec_packed_guess(const struct vec_packed *a, const struct vec_packed *b)
            vec_ops()->dot_i8(a->high, b->high, n);
 }
 
+double vec_packed_dot_of(const struct vec_packed *a, const struct vec_packed *b,
+                         size_t n)
+{
+    return (double)a->scale * (double)b->scale * (double)product(a, b, n);
+}
+
 double vec_packed_dot(const struct vec_packed *a, const struct vec_packed *b)
 {
-    size_t n = a->n < b->n ? a->n : b->n;
+    return vec_packed_dot_of(a, b, a->n < b->n ? a->n : b->n);
+}
 
-    return (double)a->scale * (double)b->scale * (double)product(a, b, n);
+bool vec_join(float *v, size_t n, size_t quick)
+{
+    float a = (float)sqrt(VEC_QUICK_PART), b = (float)sqrt(1 - VEC_QUICK_PART);
+    bool has_first, has_second;
+
+    if (!quick || quick >= n)
+        return vec_normalise(v, n);
+    has_first = vec_normalise(v, quick);
+    has_second = vec_normalise(v + quick, n - quick);
+    if (!has_first || !has_second)
+        return has_first || has_second;
+    for (size_t i = 0; i < n; i++)
+        v[i] *= i < quick ? a : b;
+    return true;
 }
 
 bool vec_packed_is_quick(const struct vec_packed *p, size_t quick)
@@ -132,6 +157,5 @@ double vec_likeness(const struct vec_packed *a, const struct vec_packed *b,
 
     if (!is_quick_a && !is_quick_b)
         return vec_packed_dot(a, b);
-    return (double)a->scale * (double)b->scale *
-           (double)product(a, b, quick) * vec_gain(is_quick_a, is_quick_b);
+    return vec_packed_dot_of(a, b, quick) * vec_gain(is_quick_a, is_quick_b);
 }

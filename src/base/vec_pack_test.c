@@ -289,3 +289,35 @@ TEST(one_number_behind_the_first_part_makes_a_vector_full)
     CHECK(vec_gain(true, false) == 1 / sqrt(VEC_QUICK_PART));
     CHECK(vec_gain(true, false) == vec_gain(false, true));
 }
+
+TEST(parts_are_joined_one_long_each)
+{
+    enum { QUICK = 4, ALL = 10 };
+    float v[ALL], again[ALL];
+    double first = 0, second = 0;
+
+    fill(v, ALL);
+    CHECK(vec_join(v, ALL, QUICK));
+    for (size_t i = 0; i < ALL; i++)
+        *(i < QUICK ? &first : &second) += (double)v[i] * (double)v[i];
+    CHECK(fabs(first - VEC_QUICK_PART) < 1e-6);
+    CHECK(fabs(first + second - 1) < 1e-6);
+    memcpy(again, v, sizeof(v));
+    CHECK(vec_join(again, ALL, QUICK)); /* once is enough */
+    for (size_t i = 0; i < ALL; i++)
+        CHECK(fabsf(v[i] - again[i]) < 1e-6F);
+    /* Where one part is zero, the other is all of it. */
+    memset(v + QUICK, 0, (ALL - QUICK) * sizeof(*v));
+    CHECK(vec_join(v, ALL, QUICK));
+    CHECK(fabsf(vec_ops()->dot(v, v, ALL) - 1) < 1e-6F);
+    memset(v, 0, sizeof(v));
+    v[QUICK] = 5;
+    CHECK(vec_join(v, ALL, QUICK) && v[QUICK] == 1);
+    v[QUICK] = 0;
+    CHECK(!vec_join(v, ALL, QUICK));
+    /* Of a model of one part it is the usual. */
+    v[1] = 2;
+    v[ALL - 1] = 2;
+    CHECK(vec_join(v, ALL, 0) && v[1] == v[ALL - 1]);
+    CHECK(fabsf(v[1] - sqrtf(0.5F)) < 1e-6F);
+}

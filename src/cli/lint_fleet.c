@@ -184,6 +184,7 @@ static void take(void *ctx, size_t i, const float *vector, uint32_t dims)
     if (!e->rows) {
         e->rows = calloc(e->n, each);
         e->h->fleet.dims = dims;
+        e->h->fleet.quick = eval_model_stamp(&e->h->model).quick_dims;
     }
     if (!e->rows || dims != e->h->fleet.dims)
         e->is_out_of_memory = true;
@@ -245,7 +246,7 @@ static bool put_agent(struct lint_house *h, size_t i, struct str packed,
     const uint8_t *rows;
 
     buf_clear(means);
-    if (packed.n && !registry_means(&a, packed, dims, means))
+    if (packed.n && !registry_means(&a, packed, dims, h->fleet.quick, means))
         return false;
     rows = packed.n ? (const uint8_t *)means->p : NULL;
     a.visibility = VISIBILITY_PUBLIC; /* who asks here sees them all */
@@ -271,7 +272,7 @@ static bool put_agents(struct lint_house *h, const uint8_t *rows,
     h->fleet.index = index_new(INDEX_DOCS_MAX, seed);
     if (!h->vectors || !h->fleet.index)
         return false;
-    index_set_dims(h->fleet.index, h->fleet.dims);
+    index_set_parts(h->fleet.index, h->fleet.dims, h->fleet.quick);
     buf_init(&means, MEANS_BYTES);
     for (size_t i = 0; is_good && i < h->n; i++) {
         size_t n = rows ? counts[i] * each : 0;

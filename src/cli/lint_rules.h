@@ -47,7 +47,7 @@ struct lint_fleet {
     const struct lint_known *known; /* NULL: the agents are not a server's */
     const float *vectors; /* of what each is routed by, `dims` each, one long;
                            * all zero: it has none. NULL: nobody has */
-    uint32_t dims;
+    uint32_t dims, quick; /* of the model's stamp */
     const struct lint_try *tries;
     size_t n_tries;
     struct index *index; /* of all, by their place; may be NULL: then no tries

@@ -92,9 +92,10 @@ TEST(the_parts_are_those_of_the_two_models)
     full_of(transformer, text, x);
     full_of(both, text, v);
     for (size_t i = 0; i < BUILTIN_DIMS; i++)
-        CHECK(v[i] == t[i] * (float)sqrt(VEC_QUICK_PART));
+        CHECK(fabs((double)v[i] - (double)t[i] * sqrt(VEC_QUICK_PART)) < 1e-6);
     for (size_t i = 0; i < TRANSFORMER_DIMS; i++)
-        CHECK(v[BUILTIN_DIMS + i] == x[i] * (float)sqrt(1 - VEC_QUICK_PART));
+        CHECK(fabs((double)v[BUILTIN_DIMS + i] -
+                   (double)x[i] * sqrt(1 - VEC_QUICK_PART)) < 1e-6);
     estage_free(both);
     estage_free(table);
     estage_free(transformer);
@@ -160,24 +161,6 @@ TEST(what_has_nothing_in_it_is_zero_either_way)
     full_of(st, " \n", v);
     CHECK(are_zero(v, BOTH_DIMS));
     estage_free(st);
-}
-
-TEST(one_part_alone_is_all_of_a_vector)
-{
-    float v[BOTH_DIMS] = {0};
-
-    both_join(v);
-    CHECK(are_zero(v, BOTH_DIMS));
-    v[3] = 1; /* the table alone: a quick one */
-    both_join(v);
-    CHECK(v[3] == 1);
-    v[BUILTIN_DIMS] = 1;
-    both_join(v);
-    CHECK(fabs(length_of(v, BOTH_DIMS) - 1) < 1e-6 && v[3] < 1);
-    v[3] = 0;
-    v[BUILTIN_DIMS] = 1;
-    both_join(v);
-    CHECK(v[BUILTIN_DIMS] == 1);
 }
 
 /* More than a model reads is cut off for both. */

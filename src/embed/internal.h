@@ -257,11 +257,8 @@ size_t transformer_bytes(void);
 
 /* ---- both ---- */
 
+/* The table's vector in front and the transformer's behind, as vec_join joins
+ * them. */
 enum { BOTH_DIMS = BUILTIN_DIMS + TRANSFORMER_DIMS };
-
-/* What of a vector of both is the table's: VEC_QUICK_PART of its length. v has
- * the table's vector in front and the transformer's behind; both are one long
- * or zero, and so is what becomes of them together. (transformer.c) */
-void both_join(float v[BOTH_DIMS]);
 
 #endif

@@ -44,7 +44,7 @@ static void make_both_parts(void *ctx, const struct str *texts, size_t n,
         builtin_embed(&s->table, texts[i], v);
         memcpy(v + BUILTIN_DIMS, made + i * TRANSFORMER_DIMS,
                TRANSFORMER_DIMS * sizeof(*v));
-        both_join(v);
+        (void)vec_join(v, BOTH_DIMS, BUILTIN_DIMS); /* zero is fine */
     }
 }
 

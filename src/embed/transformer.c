@@ -1,9 +1,6 @@
-/* Opens the transformer inside the binary, and joins its vectors with those of
- * the table. Apart from inside.c, so that programs that want the table alone do
+/* Opens the transformer inside the binary. Apart from inside.c, so that programs that want the table alone do
  * not carry this one along. */
 #include "embed/minilm.h"
-
-#include <math.h>
 
 #include "base/fault.h"
 
@@ -36,28 +33,4 @@ enum err transformer_open(struct minilm **out, struct why *why)
     minilm_close(*out);
     *out = NULL;
     return e;
-}
-
-static bool is_zero(const float *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (v[i] != 0)
-            return false;
-    return true;
-}
-
-void both_join(float v[BOTH_DIMS])
-{
-    static const double part = VEC_QUICK_PART;
-    float a = (float)sqrt(part), b = (float)sqrt(1 - part);
-
-    /* Where one has nothing to say, the other is all of it; without the
-     * transformer's the vector is a quick one. */
-    if (is_zero(v, BUILTIN_DIMS) ||
-        is_zero(v + BUILTIN_DIMS, TRANSFORMER_DIMS))
-        return;
-    for (size_t i = 0; i < BUILTIN_DIMS; i++)
-        v[i] *= a;
-    for (size_t i = BUILTIN_DIMS; i < BOTH_DIMS; i++)
-        v[i] *= b;
 }

@@ -21,20 +21,38 @@ enum { FIRST_DOCS = 256, PLANE_BYTES = 2 * 1024 * 1024 };
 struct vec_block {
     uint32_t first, n_docs;
     float *scale, *slack; /* zero: it has no vector */
-    int8_t *high, *low;   /* rows of `stride` bytes */
+    float *quick_slack;   /* that of its first part alone */
+    float *quick; /* one: it is quick, zero: it is full, or of one part */
+    int8_t *high, *low; /* rows of `stride` bytes */
 };
 
 struct index_vecs {
     const struct vec_ops *ops; /* those of this processor; tests take others */
     uint32_t dims;
+    uint32_t quick;     /* of them the first part; zero: there is one part */
     uint32_t most_docs; /* of a block: a power of two */
     size_t stride;      /* dims up to the next 64; what is between is zero */
+    size_t width;       /* what is beyond is zero in all rows: the stride, or
+                         * less if whoever fills it knows better */
     struct vec_block *blocks;
     size_t n_blocks, cap;
 };
 
-/* No vectors, of dims from now on. */
-void index_vecs_reset(struct index_vecs *v, uint32_t dims);
+/* What rows are compared with: a packed vector, its planes as long as a row. */
+struct vec_query {
+    struct vec_packed v;
+    bool is_quick;
+};
+
+/* How many numbers of a row count for it, and may differ from zero in it. */
+static inline size_t vec_query_reach(const struct index_vecs *v,
+                                     const struct vec_query *q)
+{
+    return q->is_quick && v->quick < v->width ? v->quick : v->width;
+}
+
+/* No vectors, of dims from now on, of which the first part are `quick`. */
+void index_vecs_reset(struct index_vecs *v, uint32_t dims, uint32_t quick);
 /* Room for documents with numbers below n. */
 MUST_USE enum err index_vecs_reserve(struct index_vecs *v, size_t n);
 /* NULL: none. The room is there. */
@@ -44,25 +62,42 @@ size_t index_vecs_bytes(const struct index_vecs *v);
 
 /* The document's vector, its planes as long as a row; all zero where there is
  * none. */
-struct vec_packed index_vecs_row(const struct index_vecs *v, uint32_t doc);
+struct vec_query index_vecs_row(const struct index_vecs *v, uint32_t doc);
 
-/* A document's likeness to q, 0..1: the fine value. */
-float index_vecs_likeness(const struct index_vecs *v,
-                          const struct vec_packed *q, uint32_t doc);
+/* A document's likeness to q by the rule of vec.h, 0..1: the fine value. */
+float index_vecs_likeness(const struct index_vecs *v, const struct vec_query *q,
+                          uint32_t doc);
 
 /* Of 64 documents from `first` on, the same; q's planes are as q below. */
 void index_vecs_likeness_64(const struct index_vecs *v,
-                            const struct vec_packed *q, uint32_t first,
+                            const struct vec_query *q, uint32_t first,
                             float *out);
 
-/* sum[i] += what the document's vector has there, in whole numbers. */
+/* How many numbers index_vecs_add adds: those of the first part, where there
+ * are two. */
+static inline size_t index_vecs_reach(const struct index_vecs *v)
+{
+    return v->quick ? v->quick : v->dims;
+}
+
+/* sum[i] += what the document's vector has there, in whole numbers; of a full
+ * one of two parts its first part counts, as long as if it were quick. */
 void index_vecs_add(const struct index_vecs *v, uint32_t doc, double *sum);
 
 /* Of 64 documents from `first` on: no less than index_vecs_likeness of each,
  * and zero where there is no vector. q->high has `stride` bytes, the last ones
  * zero. */
-void index_vecs_bound_64(const struct index_vecs *v, const struct vec_packed *q,
+void index_vecs_bound_64(const struct index_vecs *v, const struct vec_query *q,
                          uint32_t first, float *out);
+
+/* ---- levels, for each kind of query ---- */
+
+enum tier { TIER_FULL, TIER_QUICK, N_TIERS }; /* of one part: TIER_FULL */
+
+struct levels_of {
+    struct card_level of[N_TIERS];
+};
+#define NO_LEVELS ((struct levels_of){{{-1, -1}, {-1, -1}}})
 
 /* ---- agents ---- */
 
@@ -81,13 +116,14 @@ struct class
     bool is_voting;  /* its vote is in the total */
     bool is_new;     /* its sum is being made */
     int64_t likeness;
-    float level; /* the lowest of their levels; below zero: none is known */
+    float level; /* the lowest of their levels; below zero: none is known. Of
+                  * the tier that is being looked at */
 };
 
 struct index_entry {
     uint32_t number, cls;
     uint32_t owner; /* the class of its creator; NO_CLASS: the platform's */
-    bool has_vectors;
+    bool has_vectors, is_for_now;
     uint32_t slot;     /* of its profile */
     uint64_t shown_in; /* the search that gave it last */
     struct str name;   /* lies behind docs */
@@ -99,8 +135,9 @@ struct index_change {
     struct index_entry *entry; /* without number and docs yet */
     uint8_t *vectors; /* of its documents and its profile; NULL: none */
     uint64_t epoch;   /* they are of */
+    bool is_for_now;
     bool has_level;   /* a snapshot's: it need not be computed */
-    struct card_level level;
+    struct levels_of level;
     struct text_doc **texts; /* one for each document */
 };
 
@@ -117,9 +154,9 @@ struct doc {
 struct index_profiles {
     struct index_vecs vecs; /* by slot */
     uint32_t *agent;        /* whose it is; NO_AGENT: nobody's */
-    bool *has_vector;
-    float *generic;           /* how like everything it is */
-    struct card_level *level; /* how high it scores for messages of others */
+    bool *has_vector, *is_quick;
+    float *generic;          /* how like everything it is */
+    struct levels_of *level; /* how high it scores for messages of others */
     uint32_t *free;
     size_t n, n_free, n_promised, cap;
     bool is_stale; /* `generic` is of those that were there before */
@@ -127,9 +164,9 @@ struct index_profiles {
     /* generic.c: what all public ones say together. */
     double *total; /* of all votes, and room besides. NULL: it was not needed
                     * yet */
-    struct vec_packed midst; /* the same, as a query; lies behind total */
-    float common;            /* the level that a third of the votes lie below;
-                              * zero: it is not known */
+    struct vec_query midst; /* the same, as a query; lies behind total */
+    float common[N_TIERS];  /* the level that a third of the votes lie below;
+                             * zero: it is not known */
     float middle, spread;    /* of the cosines with it; spread is zero where
                               * nobody is marked down */
 };
@@ -167,12 +204,17 @@ enum { LEVEL_WORK_MAX = 8 * 1024 * INDEX_REFERENCE_MAX };
 struct level_plan {
     size_t block_step, skill_step, work;
 };
-struct level_plan level_plan(const struct index *x,
-                             const struct index_entry *e);
+struct level_plan level_plan(const struct index *x, const struct index_entry *e,
+                             enum tier tier);
 
-/* The level of e, whose vectors are in the index. */
-struct card_level level_compute(const struct index *x,
-                                const struct index_entry *e);
+/* The levels of e, whose vectors are in the index; of a tier that was there
+ * already, as it was. */
+struct levels_of level_compute(const struct index *x,
+                               const struct index_entry *e,
+                               struct levels_of was);
+
+/* Which of its levels counts for a full query or for a quick one. */
+enum tier level_tier(const struct index *x, uint32_t slot, bool is_quick);
 
 /* The rank-th smallest of numbers of zero or more. (level.c) */
 float index_nth(const float *list, size_t n, size_t rank);
@@ -217,7 +259,7 @@ struct index_search {
     struct weights weights;
     bool by_meaning, by_words;
     uint8_t *query; /* the packed vector of it, planes of stride bytes */
-    struct vec_packed vector;
+    struct vec_query vector;
     struct text_query words;
     uint64_t serial;
 
@@ -253,8 +295,8 @@ struct index {
     struct text *text;
     struct index_vecs vectors;
     struct index_profiles profiles;
-    struct index_vecs reference; /* level.c: of the reference texts */
-    size_t n_reference;
+    struct index_vecs reference[N_TIERS]; /* level.c: of the reference texts */
+    size_t n_reference[N_TIERS];
     uint32_t next_level; /* agents below have their levels, if they can */
     uint64_t epoch;      /* one more with every index_set_dims */
 

@@ -13,6 +13,9 @@
  * of the cosines of its agents. Public ones alone, since everybody sees them:
  * nobody's answer tells of what somebody keeps private.
  *
+ * Where vectors have two parts, all of this is of the first parts: those are
+ * there from the beginning, and nobody's mark changes when the rest comes.
+ *
  * The total is kept while agents come and go; the cosines are made anew when it
  * has changed and somebody asks. Sums and votes are whole numbers, and nothing
  * depends on the order things came in.
@@ -59,7 +62,7 @@ static const struct index_entry *voter_at(const struct index *x, size_t slot)
 
 static void subtract(struct index *x, double *from, uint32_t slot)
 {
-    size_t dims = x->profiles.vecs.dims;
+    size_t dims = index_vecs_reach(&x->profiles.vecs);
     double *room = x->profiles.total + dims;
 
     memset(room, 0, dims * sizeof(*room));
@@ -70,7 +73,7 @@ static void subtract(struct index *x, double *from, uint32_t slot)
 
 static void add_vote(struct index *x, const struct class *c, double sign)
 {
-    for (size_t i = 0; i < x->profiles.vecs.dims; i++)
+    for (size_t i = 0; i < index_vecs_reach(&x->profiles.vecs); i++)
         x->profiles.total[i] += sign * rint(c->sum[i] / (double)c->n_public);
 }
 
@@ -173,7 +176,7 @@ static size_t total_bytes(const struct index_profiles *p)
 
 size_t generic_bytes(const struct index *x)
 {
-    size_t each = x->profiles.vecs.dims * sizeof(double);
+    size_t each = index_vecs_reach(&x->profiles.vecs) * sizeof(double);
     size_t bytes = x->profiles.total ? total_bytes(&x->profiles) : 0;
 
     for (size_t i = 0; i < x->n_classes; i++)
@@ -185,7 +188,7 @@ size_t generic_bytes(const struct index *x)
 static enum err make_room(struct index *x)
 {
     struct index_profiles *p = &x->profiles;
-    size_t dims = p->vecs.dims;
+    size_t dims = index_vecs_reach(&p->vecs);
 
     if (!p->total) {
         p->total = FAULT("index.total") ? NULL : calloc(1, total_bytes(p));
@@ -280,20 +283,21 @@ static size_t list_votes(struct index *x, float *list)
  * direction. */
 static bool open_midst(struct index_profiles *p)
 {
-    size_t dims = p->vecs.dims, bytes = vec_packed_bytes(dims);
+    size_t dims = index_vecs_reach(&p->vecs), bytes = vec_packed_bytes(dims);
     float *direction = (float *)(p->total + dims);
-    int8_t *planes = (int8_t *)(p->total + 2 * dims);
+    int8_t *planes = (int8_t *)(p->total + 2 * p->vecs.dims);
     uint8_t *packed = (uint8_t *)planes + 2 * p->vecs.stride;
 
     for (size_t i = 0; i < dims; i++)
         direction[i] = (float)p->total[i];
     if (!vec_pack(direction, (uint32_t)dims, packed) ||
-        !vec_packed_open(&p->midst, packed, bytes, (uint32_t)dims))
+        !vec_packed_open(&p->midst.v, packed, bytes, (uint32_t)dims))
         return false;
-    memcpy(planes, p->midst.high, dims);
-    memcpy(planes + p->vecs.stride, p->midst.low, dims);
-    p->midst.high = planes;
-    p->midst.low = planes + p->vecs.stride;
+    memcpy(planes, p->midst.v.high, dims);
+    memcpy(planes + p->vecs.stride, p->midst.v.low, dims);
+    p->midst.v.high = planes;
+    p->midst.v.low = planes + p->vecs.stride;
+    p->midst.is_quick = p->vecs.quick > 0;
     return true;
 }
 
@@ -321,7 +325,7 @@ static bool judge(struct index *x, float *list)
 /* The level that a third of the votes lie below. A creator's vote is the lowest
  * level of its cards, so that many cards that score high for everything do not
  * make that common. A third, since many of the creators may be hostile. */
-static float common_level(struct index *x, float *list)
+static float common_level(struct index *x, enum tier tier, float *list)
 {
     struct index_profiles *p = &x->profiles;
     size_t n = 0;
@@ -332,13 +336,14 @@ static float common_level(struct index *x, float *list)
     for (size_t i = 0; i < p->n; i++) {
         const struct index_entry *e = voter_at(x, i);
         struct class *c = e ? voter_of(x, e) : NULL;
+        float high = e ? p->level[i].of[tier].high : -1;
 
-        if (!e || p->level[i].high < 0)
+        if (high < 0)
             continue;
         if (!c)
-            list[n++] = p->level[i].high;
-        else if (c->level < 0 || p->level[i].high < c->level)
-            c->level = p->level[i].high;
+            list[n++] = high;
+        else if (c->level < 0 || high < c->level)
+            c->level = high;
     }
     for (size_t i = 0; i < x->n_classes; i++)
         if (x->classes[i] && x->classes[i]->level >= 0)
@@ -362,7 +367,8 @@ enum err profiles_judge(struct index *x)
     list = FAULT("index.generic") ? NULL : calloc(n + 1, sizeof(*list));
     if (!list)
         return ERR_NOMEM;
-    p->common = common_level(x, list);
+    for (enum tier t = 0; t < N_TIERS; t++)
+        p->common[t] = common_level(x, t, list);
     if (n < GENERIC_LEAST || !judge(x, list)) {
         p->spread = 0;
         for (size_t i = 0; i < p->n; i++)

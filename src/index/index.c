@@ -64,8 +64,9 @@ void index_free(struct index *x)
     generic_reset(x);
     for (size_t i = 0; i < x->n_classes; i++)
         free(x->classes[i]);
-    index_vecs_reset(&x->vectors, 0);
-    index_vecs_reset(&x->reference, 0);
+    index_vecs_reset(&x->vectors, 0, 0);
+    for (enum tier t = 0; t < N_TIERS; t++)
+        index_vecs_reset(&x->reference[t], 0, 0);
     profiles_fini(x);
     text_free(x->text);
     map_fini(&x->by_class);
@@ -81,12 +82,19 @@ void index_free(struct index *x)
 
 void index_set_dims(struct index *x, uint32_t dims)
 {
+    index_set_parts(x, dims, 0);
+}
+
+void index_set_parts(struct index *x, uint32_t dims, uint32_t quick)
+{
+    dims = dims < INDEX_DIMS_MAX ? dims : INDEX_DIMS_MAX;
     assert(!x->search.is_open);
-    index_vecs_reset(&x->vectors,
-                     dims < INDEX_DIMS_MAX ? dims : INDEX_DIMS_MAX);
-    index_vecs_reset(&x->profiles.vecs, x->vectors.dims);
-    index_vecs_reset(&x->reference, x->vectors.dims);
-    x->n_reference = 0;
+    index_vecs_reset(&x->vectors, dims, quick);
+    index_vecs_reset(&x->profiles.vecs, dims, quick);
+    for (enum tier t = 0; t < N_TIERS; t++) {
+        index_vecs_reset(&x->reference[t], dims, quick);
+        x->n_reference[t] = 0;
+    }
     generic_reset(x);
     x->epoch++;
     x->n_vectors = 0;
@@ -94,14 +102,19 @@ void index_set_dims(struct index *x, uint32_t dims)
         if (x->agents[i])
             x->agents[i]->has_vectors = false;
     for (size_t i = 0; i < x->profiles.n; i++) {
-        x->profiles.has_vector[i] = false;
-        x->profiles.level[i] = (struct card_level){-1, -1};
+        x->profiles.has_vector[i] = x->profiles.is_quick[i] = false;
+        x->profiles.level[i] = NO_LEVELS;
     }
 }
 
 uint32_t index_dims(const struct index *x)
 {
     return x->vectors.dims;
+}
+
+uint32_t index_quick(const struct index *x)
+{
+    return x->vectors.quick;
 }
 
 /* Documents. */
@@ -263,6 +276,11 @@ void index_change_profile(struct index *x, struct index_change *c,
         memcpy(c->vectors + c->entry->n_docs * each, packed, each);
 }
 
+void index_change_for_now(struct index_change *c)
+{
+    c->is_for_now = true;
+}
+
 enum err index_prepare(struct index *x, const struct agent *a,
                        const uint8_t *vectors, struct index_change **out)
 {
@@ -308,6 +326,7 @@ static void put_docs(struct index *x, struct index_entry *e,
     size_t bytes = vec_packed_bytes(x->vectors.dims);
 
     e->has_vectors = c->vectors && c->epoch == x->epoch;
+    e->is_for_now = c->is_for_now;
     for (size_t i = 0; i < e->n_docs; i++) {
         uint32_t doc = doc_take(x);
 
@@ -325,7 +344,7 @@ static void put_docs(struct index *x, struct index_entry *e,
     x->n_vectors += e->has_vectors ? e->n_docs : 0;
     if (e->has_vectors)
         x->profiles.level[e->slot] =
-            c->has_level ? c->level : level_compute(x, e);
+            c->has_level ? c->level : level_compute(x, e, NO_LEVELS);
 }
 
 void index_put(struct index *x, uint32_t number, struct index_change *c)
@@ -437,6 +456,13 @@ bool index_vectors(const struct index *x, uint32_t number, struct buf *out)
     return true;
 }
 
+bool index_is_for_now(const struct index *x, uint32_t number)
+{
+    const struct index_entry *e = entry_of(x, number);
+
+    return e && e->has_vectors && e->is_for_now;
+}
+
 static size_t own_bytes(const struct index *x)
 {
     size_t per_doc =
@@ -472,7 +498,8 @@ struct index_stats index_stats(const struct index *x)
     s.terms = text_n_terms(x->text);
     s.vector_bytes = index_vecs_bytes(&x->vectors) +
                      index_vecs_bytes(&x->profiles.vecs) +
-                     index_vecs_bytes(&x->reference);
+                     index_vecs_bytes(&x->reference[TIER_FULL]) +
+                     index_vecs_bytes(&x->reference[TIER_QUICK]);
     s.bytes = own_bytes(x) + s.vector_bytes + text_bytes(x->text);
     return s;
 }

@@ -69,6 +69,13 @@ void index_free(struct index *x);
 void index_set_dims(struct index *x, uint32_t dims);
 uint32_t index_dims(const struct index *x);
 
+/* The same for a model whose vectors have two parts (vec.h), the first of
+ * `quick` numbers: each vector, of an agent or a query, is quick or full, and
+ * that is seen from itself. All are compared with all by that rule; a quick
+ * query costs no more than if vectors had the first part alone. */
+void index_set_parts(struct index *x, uint32_t dims, uint32_t quick);
+uint32_t index_quick(const struct index *x);
+
 /* Agents have numbers, given by whoever keeps them: below max_docs, and used
  * again.
  *
@@ -91,6 +98,9 @@ MUST_USE enum err index_prepare(struct index *x, const struct agent *a,
  * that is its own vector; where it has none, this is left alone. */
 void index_change_profile(struct index *x, struct index_change *c,
                           const uint8_t *packed);
+
+/* Its vectors are quick ones that stand there until the full ones come. */
+void index_change_for_now(struct index_change *c);
 
 /* Put it in place of whatever has this number. Vectors of another length than
  * the index has by now are left out. Takes the change. */
@@ -208,8 +218,10 @@ struct index_near {
                      * below zero: there is nothing to compare */
     float text;     /* of its best document, 0..1 */
     float generic;  /* 0 to 0.15: how much more like everything its profile is
-                     * than those of public agents are */
-    struct card_level level;
+                     * than those of public agents are, by first parts where
+                     * vectors have two */
+    struct card_level level; /* that for quick queries, if this is one or the
+                              * agent's own vectors are quick */
 };
 
 /* The rest, kept apart: the guesses of thousands of agents lie side by side. */
@@ -249,8 +261,14 @@ enum { INDEX_REFERENCE_MAX = 1024 }; /* texts that count */
 MUST_USE enum err index_set_reference(struct index *x, const uint8_t *packed,
                                       size_t n);
 
-/* How many there are. */
+/* The quick vectors of the same texts, where vectors have two parts: cards then
+ * have a level for quick queries too. */
+MUST_USE enum err index_set_quick_reference(struct index *x,
+                                            const uint8_t *packed, size_t n);
+
+/* How many there are; of quick ones. */
 size_t index_references(const struct index *x);
+size_t index_quick_references(const struct index *x);
 
 /* Compute the levels of up to `max` cards that lack them. False: none is left.
  */
@@ -260,8 +278,14 @@ bool index_level_some(struct index *x, size_t max);
  * large. */
 bool index_level_turn(struct index *x);
 
-/* Both are below zero where it is not known. */
+/* Both are below zero where it is not known. The one for full queries, which of
+ * an agent whose vectors are quick is the other one; and the one for quick
+ * queries. */
 struct card_level index_level(const struct index *x, uint32_t number);
+struct card_level index_quick_level(const struct index *x, uint32_t number);
+
+/* Whether the agent has vectors, and only for now. */
+bool index_is_for_now(const struct index *x, uint32_t number);
 
 /* Whether a document that q's requester sees has each of n words (by its
  * stem); not all of a document's words count, see INDEX_DOC_TERMS_MAX. Stop

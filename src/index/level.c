@@ -3,6 +3,11 @@
  * are those of routing (near.c), so that a level and a message's score lie on
  * one scale, whatever the model.
  *
+ * Where vectors have two parts, a card has two of them: one for quick queries,
+ * from the quick reference vectors, and one for full ones. The first is of the
+ * first parts alone, so it is the same, but for rounding, whether the card's own
+ * vectors are quick or full by now.
+ *
  * A level depends on the card and the model alone, on no other card. It is
  * computed when the card enters the index; and for all cards, some at a time,
  * once the reference vectors are there, which a provider may take its time for.
@@ -50,27 +55,50 @@ float index_nth(const float *list, size_t n, size_t rank)
     return out;
 }
 
-enum err index_set_reference(struct index *x, const uint8_t *packed, size_t n)
+static enum err set_reference(struct index *x, enum tier tier,
+                              const uint8_t *packed, size_t n)
 {
+    struct index_vecs *to = &x->reference[tier];
     size_t each = vec_packed_bytes(x->vectors.dims);
     enum err e;
 
-    index_vecs_reset(&x->reference, x->vectors.dims);
-    x->n_reference = 0;
+    index_vecs_reset(to, x->vectors.dims, x->vectors.quick);
+    x->n_reference[tier] = 0;
     n = n < INDEX_REFERENCE_MAX ? n : INDEX_REFERENCE_MAX;
-    e = index_vecs_reserve(&x->reference, (n + 63) / 64 * 64);
+    e = index_vecs_reserve(to, (n + 63) / 64 * 64);
     if (e)
         return e;
-    for (uint32_t i = 0; i < n; i++)
-        index_vecs_set(&x->reference, i, packed + i * each);
-    x->n_reference = n;
+    if (tier == TIER_QUICK)
+        to->width = to->quick;
+    for (uint32_t i = 0; i < n; i++) {
+        index_vecs_set(to, i, packed + i * each);
+        if (!index_vecs_row(to, i).is_quick)
+            to->width = to->stride; /* they are not what they should be */
+    }
+    x->n_reference[tier] = n;
     x->next_level = 0;
     return OK;
 }
 
+enum err index_set_reference(struct index *x, const uint8_t *packed, size_t n)
+{
+    return set_reference(x, TIER_FULL, packed, n);
+}
+
+enum err index_set_quick_reference(struct index *x, const uint8_t *packed,
+                                   size_t n)
+{
+    return set_reference(x, TIER_QUICK, packed, n);
+}
+
 size_t index_references(const struct index *x)
 {
-    return x->n_reference;
+    return x->n_reference[TIER_FULL];
+}
+
+size_t index_quick_references(const struct index *x)
+{
+    return x->n_reference[TIER_QUICK];
 }
 
 static size_t divide_up(size_t a, size_t b)
@@ -82,10 +110,12 @@ _Static_assert(LEVEL_WORK_MAX / (BLOCK * INDEX_DIMS_MAX) >= 2,
                "the profile and a skill can be compared");
 
 /* `most`: how many blocks may be compared, all documents together. */
-struct level_plan level_plan(const struct index *x, const struct index_entry *e)
+struct level_plan level_plan(const struct index *x, const struct index_entry *e,
+                             enum tier tier)
 {
-    size_t block = BLOCK * x->reference.stride, most = LEVEL_WORK_MAX / block;
-    size_t n_blocks = divide_up(x->n_reference, BLOCK);
+    const struct index_vecs *reference = &x->reference[tier];
+    size_t block = BLOCK * reference->width, most = LEVEL_WORK_MAX / block;
+    size_t n_blocks = divide_up(x->n_reference[tier], BLOCK);
     size_t n_skills = e->n_docs - 1;
     struct level_plan p = {.block_step = n_blocks, .skill_step = 1};
 
@@ -99,34 +129,31 @@ struct level_plan level_plan(const struct index *x, const struct index_entry *e)
 }
 
 /* The cosines of every step-th block of reference texts with a document. */
-static void compare(const struct index *x, const struct vec_packed *q,
-                    size_t step, float *out)
+static void compare(const struct index *x, enum tier tier,
+                    struct vec_query q, size_t step, float *out)
 {
-    for (size_t i = 0; i < x->n_reference; i += BLOCK * step, out += BLOCK)
-        index_vecs_likeness_64(&x->reference, q, (uint32_t)i, out);
+    for (size_t i = 0; i < x->n_reference[tier];
+         i += BLOCK * step, out += BLOCK)
+        index_vecs_likeness_64(&x->reference[tier], &q, (uint32_t)i, out);
 }
 
-struct card_level level_compute(const struct index *x,
-                                const struct index_entry *e)
+static struct card_level compute(const struct index *x,
+                                 const struct index_entry *e, enum tier tier)
 {
     float best[INDEX_REFERENCE_MAX], like[INDEX_REFERENCE_MAX];
-    struct vec_packed profile, skill;
-    struct level_plan plan;
-    size_t n = 0;
+    size_t n = 0, n_reference = x->n_reference[tier];
+    struct level_plan plan = level_plan(x, e, tier);
 
-    if (!e->has_vectors || !x->n_reference)
-        return (struct card_level){-1, -1};
-    plan = level_plan(x, e);
-    profile = index_vecs_row(&x->profiles.vecs, e->slot);
-    compare(x, &profile, plan.block_step, like);
-    for (size_t i = 0; i < x->n_reference; i += BLOCK * plan.block_step)
-        n += x->n_reference - i < BLOCK ? x->n_reference - i : BLOCK;
+    compare(x, tier, index_vecs_row(&x->profiles.vecs, e->slot),
+            plan.block_step, like);
+    for (size_t i = 0; i < n_reference; i += BLOCK * plan.block_step)
+        n += n_reference - i < BLOCK ? n_reference - i : BLOCK;
     memcpy(best, like, n * sizeof(*best));
     for (size_t k = 1; k < e->n_docs; k += plan.skill_step) {
         float own[INDEX_REFERENCE_MAX];
 
-        skill = index_vecs_row(&x->vectors, e->docs[k]);
-        compare(x, &skill, plan.block_step, own);
+        compare(x, tier, index_vecs_row(&x->vectors, e->docs[k]),
+                plan.block_step, own);
         for (size_t i = 0; i < n; i++) {
             float c = near_lean(like[i], x->docs[e->docs[k]].part, own[i]);
 
@@ -139,20 +166,46 @@ struct card_level level_compute(const struct index *x,
     };
 }
 
+/* A card whose vectors are quick has nothing to compare with full ones but its
+ * first part, which is what its other level says. */
+static bool lacks(const struct index *x, const struct index_entry *e,
+                  const struct levels_of *l, enum tier tier)
+{
+    return e->has_vectors && x->n_reference[tier] && l->of[tier].high < 0 &&
+           (tier == TIER_QUICK ||
+            !x->profiles.is_quick[e->slot]);
+}
+
+struct levels_of level_compute(const struct index *x,
+                               const struct index_entry *e,
+                               struct levels_of was)
+{
+    for (enum tier t = 0; t < N_TIERS; t++)
+        if (lacks(x, e, &was, t))
+            was.of[t] = compute(x, e, t);
+    return was;
+}
+
 static bool level_some(struct index *x, size_t max, size_t work_max)
 {
+    struct index_profiles *p = &x->profiles;
     size_t work = 0;
 
-    for (; x->n_reference && x->next_level < x->agents_end; x->next_level++) {
+    for (; x->next_level < x->agents_end; x->next_level++) {
         const struct index_entry *e = x->agents[x->next_level];
+        size_t own = 0;
 
-        if (!e || !e->has_vectors || x->profiles.level[e->slot].high >= 0)
+        for (enum tier t = 0; e && t < N_TIERS; t++)
+            if (lacks(x, e, &p->level[e->slot], t))
+                own += level_plan(x, e, t).work;
+        if (!own)
             continue;
-        work += level_plan(x, e).work;
-        if (!max-- || work > work_max)
+        work += own;
+        /* One that has two to make may be more than a turn's, alone. */
+        if (!max-- || (work > work_max && work > own))
             return true;
-        x->profiles.level[e->slot] = level_compute(x, e);
-        x->profiles.is_stale = true;
+        p->level[e->slot] = level_compute(x, e, p->level[e->slot]);
+        p->is_stale = true;
     }
     return false;
 }
@@ -167,10 +220,27 @@ bool index_level_turn(struct index *x)
     return level_some(x, TURN_CARDS, LEVEL_WORK_MAX);
 }
 
-struct card_level index_level(const struct index *x, uint32_t number)
+enum tier level_tier(const struct index *x, uint32_t slot, bool is_quick)
+{
+    return is_quick || x->profiles.is_quick[slot] ? TIER_QUICK : TIER_FULL;
+}
+
+static struct card_level level_for(const struct index *x, uint32_t number,
+                                   bool is_quick)
 {
     const struct index_entry *e =
         number < x->agents_end ? x->agents[number] : NULL;
 
-    return e ? x->profiles.level[e->slot] : (struct card_level){-1, -1};
+    return e ? x->profiles.level[e->slot].of[level_tier(x, e->slot, is_quick)]
+             : (struct card_level){-1, -1};
+}
+
+struct card_level index_level(const struct index *x, uint32_t number)
+{
+    return level_for(x, number, false);
+}
+
+struct card_level index_quick_level(const struct index *x, uint32_t number)
+{
+    return level_for(x, number, true);
 }

@@ -46,9 +46,9 @@ static void set_reference(size_t n)
         set_row(rows, i, i % 2);
     CHECK(index_set_reference(stage.x, rows, n) == OK);
     free(rows);
-    stage.ops = *stage.x->reference.ops;
+    stage.ops = *stage.x->reference[TIER_FULL].ops;
     stage.ops.dots_i8 = count_dots;
-    stage.x->reference.ops = &stage.ops;
+    stage.x->reference[TIER_FULL].ops = &stage.ops;
 }
 
 /* The card as a whole lies along the first axis, all its skills the third. */
@@ -96,7 +96,7 @@ TEST(the_largest_card_costs_no_more_than_it_may)
             n = taken_numbers();
             l = index_level(stage.x, 0);
             if (n > LEVEL_WORK_MAX ||
-                n != level_plan(stage.x, stage.x->agents[0]).work)
+                n != level_plan(stage.x, stage.x->agents[0], TIER_FULL).work)
                 T_FAIL("%u dimensions, %zu texts: %zu numbers", dims[i],
                        texts[k], n);
             /* The profile counts, whichever skills are left out. */

@@ -91,7 +91,8 @@ static void guess_profiles(struct index *x)
                 continue;
             near = &s->near[p->agent[i + k]];
             near->generic = p->generic[i + k];
-            near->level = p->level[i + k];
+            near->level = p->level[i + k].of[level_tier(
+                x, (uint32_t)(i + k), s->by_meaning && s->vector.is_quick)];
             if (s->by_meaning && p->has_vector[i + k])
                 near->cosine = s->near_profile[p->agent[i + k]] = bounds[k];
         }
@@ -187,6 +188,8 @@ static void look_finely(const struct index *x, const struct index_entry *e,
     const struct index_search *s = &x->search;
     bool has_vector = s->by_meaning && e->has_vectors;
     size_t n_cards = e->owner == NO_CLASS ? 1 : x->classes[e->owner]->n_public;
+    enum tier tier =
+        level_tier(x, e->slot, s->by_meaning && s->vector.is_quick);
     float best = -1, profile = -1;
 
     near->skill = INDEX_AGENT;
@@ -197,8 +200,9 @@ static void look_finely(const struct index *x, const struct index_entry *e,
     *fine = (struct index_fine){.profile = profile,
                                 .n_skills = (uint32_t)(e->n_docs - 1),
                                 .n_cards = n_cards > 1 ? (uint32_t)n_cards : 1};
-    if (x->profiles.common > 0 && near->level.high > x->profiles.common)
-        fine->over = near->level.high - x->profiles.common;
+    if (x->profiles.common[tier] > 0 &&
+        near->level.high > x->profiles.common[tier])
+        fine->over = near->level.high - x->profiles.common[tier];
     for (size_t i = 0; i < e->n_docs; i++) {
         uint32_t doc = e->docs[i];
         float text = text_score_one(x->text, &s->words, doc);

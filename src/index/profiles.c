@@ -38,6 +38,10 @@ enum err profiles_promise(struct index *x)
         if (!grown)
             return ERR_NOMEM;
         p->has_vector = grown;
+        grown = index_grow(p->is_quick, more, sizeof(*p->is_quick));
+        if (!grown)
+            return ERR_NOMEM;
+        p->is_quick = grown;
         for (; p->cap < more; p->cap++)
             p->agent[p->cap] = NO_AGENT;
     }
@@ -64,8 +68,9 @@ void profiles_put(struct index *x, struct index_entry *e, const uint8_t *packed)
     p->n_promised--;
     p->agent[e->slot] = e->number;
     p->has_vector[e->slot] = packed != NULL;
-    p->level[e->slot] = (struct card_level){-1, -1};
+    p->level[e->slot] = NO_LEVELS;
     index_vecs_set(&p->vecs, e->slot, packed);
+    p->is_quick[e->slot] = index_vecs_row(&p->vecs, e->slot).is_quick;
     generic_enter(x, e);
 }
 
@@ -83,12 +88,13 @@ void profiles_fini(struct index *x)
 {
     struct index_profiles *p = &x->profiles;
 
-    index_vecs_reset(&p->vecs, 0);
+    index_vecs_reset(&p->vecs, 0, 0);
     free(p->agent);
     free(p->free);
     free(p->generic);
     free(p->level);
     free(p->has_vector);
+    free(p->is_quick);
 }
 
 size_t profiles_bytes(const struct index *x)
@@ -97,7 +103,8 @@ size_t profiles_bytes(const struct index *x)
 
     return p->cap *
            (sizeof(*p->agent) + sizeof(*p->free) + sizeof(*p->generic) +
-            sizeof(*p->has_vector) + sizeof(*p->level));
+            sizeof(*p->has_vector) + sizeof(*p->is_quick) +
+            sizeof(*p->level));
 }
 
 bool index_profile(const struct index *x, uint32_t number, struct buf *out)

@@ -187,13 +187,14 @@ bool search_take_packed(struct index *x, const uint8_t *packed, size_t n)
     size_t dims = x->vectors.dims, stride = x->vectors.stride;
     uint8_t *high = s->query + vec_packed_bytes(dims), *low = high + stride;
 
-    if (!dims || !vec_packed_open(&s->vector, packed, n, dims))
+    if (!dims || !vec_packed_open(&s->vector.v, packed, n, dims))
         return false;
+    s->vector.is_quick = vec_packed_is_quick(&s->vector.v, x->vectors.quick);
     memset(high, 0, 2 * stride);
-    memcpy(high, s->vector.high, dims);
-    memcpy(low, s->vector.low, dims);
-    s->vector.high = (const int8_t *)high;
-    s->vector.low = (const int8_t *)low;
+    memcpy(high, s->vector.v.high, dims);
+    memcpy(low, s->vector.v.low, dims);
+    s->vector.v.high = (const int8_t *)high;
+    s->vector.v.low = (const int8_t *)low;
     return true;
 }
 

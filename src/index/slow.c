@@ -52,15 +52,23 @@ static float likeness(struct slow *s, uint32_t doc)
     size_t n = s->x->vectors.dims;
     const int8_t *a = (const int8_t *)s->vector + 8;
     const int8_t *b = (const int8_t *)s->other + 8;
+    size_t quick = s->x->vectors.quick;
     int64_t sum = 0;
     float scales[2];
+    bool is_quick[2] = {quick > 0, quick > 0};
 
     index_vecs_get(&s->x->vectors, doc, s->other);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         sum += (int64_t)(256 * a[i] + a[n + i]) * (256 * b[i] + b[n + i]);
+        if (i >= quick) {
+            is_quick[0] = is_quick[0] && !a[i] && !a[n + i];
+            is_quick[1] = is_quick[1] && !b[i] && !b[n + i];
+        }
+    }
     memcpy(&scales[0], s->vector, 4);
     memcpy(&scales[1], s->other, 4);
-    return clip((double)scales[0] * (double)scales[1] * (double)sum);
+    return clip((double)scales[0] * (double)scales[1] * (double)sum *
+                vec_gain(is_quick[0], is_quick[1]));
 }
 
 static const struct index_entry *agent_of(const struct slow *s,

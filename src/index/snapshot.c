@@ -2,10 +2,11 @@
  * agent again. It is a cache and nothing more: whatever is not exactly as
  * expected is thrown away, and the registry builds the index from its records.
  *
- *     head       magic, version, byte order, make, stamp, dims, counts
+ *     head       magic, version, byte order, make, stamp, dims, those of the
+ *                first part, counts
  *     classes    kind, name
  *     stems      in the order of their numbers; empty where one is free
- *     agents     number, class, creator, level, name; for each document its
+ *     agents     number, class, creator, levels, name; for each document its
  *                words; then the packed vectors of all of them and of its
  *                profile, if it has any
  *     sum        over all before it
@@ -28,7 +29,7 @@
 #include "base/fault.h"
 #include "index/text.h"
 
-enum { VERSION = 5, PIECE_BYTES = 64 * 1024 };
+enum { VERSION = 6, PIECE_BYTES = 64 * 1024 };
 
 static const char MAGIC[8] = "sbindex\n";
 static const uint32_t ORDER = 0x01020304;
@@ -38,12 +39,13 @@ struct head {
     uint32_t version, order;
     uint64_t make;
     uint8_t stamp[INDEX_STAMP_BYTES];
-    uint32_t dims, n_classes, n_stems, n_agents;
+    uint32_t dims, quick, n_classes, n_stems, n_agents, zero;
 };
 
 struct agent_head {
-    uint32_t number, cls, owner, n_docs, name_bytes, has_vectors;
-    struct card_level level;
+    uint32_t number, cls, owner, n_docs, name_bytes;
+    uint32_t has_vectors; /* one: it has; two: for now */
+    struct levels_of level;
 };
 
 static uint64_t next_sum(uint64_t sum, struct str piece)
@@ -163,6 +165,7 @@ static void put_head(struct out *o, const struct index *x, uint64_t make,
         .order = ORDER,
         .make = make,
         .dims = x->vectors.dims,
+        .quick = x->vectors.quick,
         .n_classes = n_classes,
         .n_stems = text_terms_end(x->text),
         .n_agents = (uint32_t)x->n_agents,
@@ -200,7 +203,9 @@ static void put_agent(struct out *o, const struct index *x,
                                                          : places[e->owner],
                            .n_docs = (uint32_t)e->n_docs,
                            .name_bytes = (uint32_t)e->name.n,
-                           .has_vectors = e->has_vectors,
+                           .has_vectors = !e->has_vectors ? 0
+                                          : e->is_for_now ? 2
+                                                          : 1,
                            .level = x->profiles.level[e->slot]};
     size_t bytes = vec_packed_bytes(x->vectors.dims);
 
@@ -350,7 +355,8 @@ static enum err read_head(struct in *in, const uint8_t *stamp, struct why *why)
         return damaged(why);
     in->rest.n -= sizeof(uint64_t);
     /* Each takes four bytes at least: so none is allocated in vain. */
-    return h->dims > INDEX_DIMS_MAX || h->n_classes > in->rest.n / 4 ||
+    return h->dims > INDEX_DIMS_MAX || h->zero ||
+                   (h->quick && h->quick >= h->dims) || h->n_classes > in->rest.n / 4 ||
                    h->n_stems > in->rest.n / 4 || h->n_agents > in->rest.n / 4
                ? damaged(why)
                : OK;
@@ -439,6 +445,16 @@ static bool owner_of(const struct in *in, uint32_t place, struct str *out)
     return true;
 }
 
+static bool are_levels(const struct levels_of *l)
+{
+    bool are_finite = true;
+
+    for (enum tier t = 0; t < N_TIERS; t++)
+        are_finite =
+            are_finite && isfinite(l->of[t].mid) && isfinite(l->of[t].high);
+    return are_finite;
+}
+
 static enum err read_agent(struct in *in, struct why *why)
 {
     struct index *x = in->x;
@@ -453,8 +469,8 @@ static enum err read_agent(struct in *in, struct why *why)
         (h.number < x->agents_end && x->agents[h.number]) ||
         h.cls >= in->head.n_classes || !owner_of(in, h.owner, &owner) ||
         h.n_docs == 0 || h.n_docs > in->rest.n / 4 ||
-        h.has_vectors > (in->head.dims > 0) || !isfinite(h.level.mid) ||
-        !isfinite(h.level.high))
+        h.has_vectors > (in->head.quick ? 2 : in->head.dims > 0) ||
+        !are_levels(&h.level))
         return damaged(why);
     e = index_change_new(x, (struct str){name, h.name_bytes},
                          in->classes[h.cls], owner, h.n_docs, &c);
@@ -468,6 +484,7 @@ static enum err read_agent(struct in *in, struct why *why)
         index_forget(x, c);
         return e;
     }
+    c->is_for_now = h.has_vectors > 1;
     c->level = h.level;
     c->has_level = true;
     index_put(x, h.number, c);
@@ -480,7 +497,7 @@ static enum err read_all(struct in *in, const uint8_t *stamp, struct why *why)
 
     if (e)
         return e;
-    index_set_dims(in->x, in->head.dims);
+    index_set_parts(in->x, in->head.dims, in->head.quick);
     in->words = FAULT("index.read_words") ? NULL : malloc(SCRATCH_BYTES);
     if (!in->words)
         return ERR_NOMEM;
@@ -496,7 +513,7 @@ enum err index_restore(struct index *x, const uint8_t stamp[INDEX_STAMP_BYTES],
                        struct str bytes, struct why *why)
 {
     struct in in = {.rest = bytes, .x = x};
-    uint32_t dims = x->vectors.dims;
+    uint32_t dims = x->vectors.dims, quick = x->vectors.quick;
     enum err e;
 
     assert(x->n_agents == 0 && x->n_promised == 0);
@@ -507,7 +524,7 @@ enum err index_restore(struct index *x, const uint8_t stamp[INDEX_STAMP_BYTES],
     if (!e)
         return OK;
     index_clear(x);
-    index_set_dims(x, dims);
+    index_set_parts(x, dims, quick);
     if (e == ERR_NOMEM || e == ERR_LIMIT)
         why_err(why, e, "the snapshot does not fit: %s", err_row(e)->wording);
     return e;

@@ -20,7 +20,7 @@ static const float ROUNDING = 2e-6F;
 
 static size_t block_bytes(const struct index_vecs *v, size_t n_docs)
 {
-    return n_docs * (2 * v->stride + 2 * sizeof(float));
+    return n_docs * (2 * v->stride + 4 * sizeof(float));
 }
 
 static void blocks_free(struct index_vecs *v)
@@ -30,15 +30,17 @@ static void blocks_free(struct index_vecs *v)
     free(v->blocks);
 }
 
-void index_vecs_reset(struct index_vecs *v, uint32_t dims)
+void index_vecs_reset(struct index_vecs *v, uint32_t dims, uint32_t quick)
 {
     blocks_free(v);
     *v = (struct index_vecs){
         .ops = vec_ops(),
         .dims = dims,
+        .quick = quick < dims ? quick : 0,
         .most_docs = FIRST_DOCS,
         .stride = (size_t)(dims + ALIGN - 1) / ALIGN * ALIGN,
     };
+    v->width = v->stride;
     while (dims > 0 && 2 * v->most_docs * v->stride <= PLANE_BYTES)
         v->most_docs *= 2;
 }
@@ -62,16 +64,20 @@ static bool add_block(struct index_vecs *v)
                  : first < v->most_docs ? first
                                         : v->most_docs;
     int8_t *high = pages_new(block_bytes(v, n));
+    float *numbers;
 
     if (!high)
         return false;
+    numbers = (float *)(high + 2 * n * v->stride);
     v->blocks[v->n_blocks++] = (struct vec_block){
         .first = first,
         .n_docs = n,
         .high = high,
         .low = high + n * v->stride,
-        .scale = (float *)(high + 2 * n * v->stride),
-        .slack = (float *)(high + 2 * n * v->stride) + n,
+        .scale = numbers,
+        .slack = numbers + n,
+        .quick_slack = numbers + 2 * n,
+        .quick = numbers + 3 * n,
     };
     return true;
 }
@@ -108,6 +114,8 @@ static void set_row(struct index_vecs *v, struct vec_block *b, size_t at,
 {
     b->scale[at] = p->scale;
     b->slack[at] = p->slack;
+    b->quick_slack[at] = p->high && v->quick ? vec_slack_of(p, v->quick) : 0;
+    b->quick[at] = p->high && vec_packed_is_quick(p, v->quick);
     if (p->high) {
         memcpy(b->high + at * v->stride, p->high, v->dims);
         memcpy(b->low + at * v->stride, p->low, v->dims);
@@ -131,22 +139,23 @@ void index_vecs_set(struct index_vecs *v, uint32_t doc, const uint8_t *packed)
     set_row(v, b, doc - b->first, &p);
 }
 
-struct vec_packed index_vecs_row(const struct index_vecs *v, uint32_t doc)
+struct vec_query index_vecs_row(const struct index_vecs *v, uint32_t doc)
 {
     const struct vec_block *b = find_block(v, doc);
     size_t at;
 
     if (!b)
-        return (struct vec_packed){0};
+        return (struct vec_query){.is_quick = false};
     at = doc - b->first;
-    return (struct vec_packed){b->scale[at], b->slack[at],
+    return (struct vec_query){{b->scale[at], b->slack[at],
                                b->high + at * v->stride,
-                               b->low + at * v->stride, v->dims};
+                               b->low + at * v->stride, v->dims},
+                              b->quick[at] > 0};
 }
 
 void index_vecs_get(const struct index_vecs *v, uint32_t doc, uint8_t *packed)
 {
-    struct vec_packed p = index_vecs_row(v, doc);
+    struct vec_packed p = index_vecs_row(v, doc).v;
 
     assert(p.high);
     memcpy(packed, &p.scale, 4);
@@ -164,33 +173,44 @@ size_t index_vecs_bytes(const struct index_vecs *v)
     return bytes;
 }
 
-float index_vecs_likeness(const struct index_vecs *v,
-                          const struct vec_packed *q, uint32_t doc)
+static float clip(double likeness)
 {
-    struct vec_packed p = index_vecs_row(v, doc);
-    float likeness = (float)vec_packed_dot(q, &p);
+    float f = (float)likeness;
 
-    return likeness > 0 ? (likeness < 1 ? likeness : 1) : 0;
+    return f > 0 ? (f < 1 ? f : 1) : 0;
+}
+
+float index_vecs_likeness(const struct index_vecs *v, const struct vec_query *q,
+                          uint32_t doc)
+{
+    struct vec_query row = index_vecs_row(v, doc);
+    size_t n = q->is_quick || row.is_quick ? v->quick : v->dims;
+
+    return row.v.high ? clip(vec_packed_dot_of(&q->v, &row.v, n) *
+                             vec_gain(q->is_quick, row.is_quick))
+                      : 0;
 }
 
 void index_vecs_add(const struct index_vecs *v, uint32_t doc, double *sum)
 {
-    struct vec_packed p = index_vecs_row(v, doc);
+    struct vec_query row = index_vecs_row(v, doc);
+    const struct vec_packed *p = &row.v;
+    double by = v->quick ? vec_gain(true, row.is_quick) : 1;
 
     /* Doubles hold whole numbers of 53 bits, a million vectors of 31. */
-    for (size_t i = 0; p.high && i < v->dims; i++)
-        sum[i] += rint((double)p.scale * 0x1p30 *
-                       (256 * (double)p.high[i] + (double)p.low[i]));
+    for (size_t i = 0; p->high && i < index_vecs_reach(v); i++)
+        sum[i] += rint((double)p->scale * 0x1p30 *
+                       (256 * (double)p->high[i] + (double)p->low[i]) * by);
 }
 
 void index_vecs_likeness_64(const struct index_vecs *v,
-                            const struct vec_packed *q, uint32_t first,
+                            const struct vec_query *q, uint32_t first,
                             float *out)
 {
     const struct vec_block *b = find_block(v, first);
     const int8_t *high, *low;
     int32_t hh[64], hl[64], lh[64], ll[64];
-    size_t at;
+    size_t at, n = vec_query_reach(v, q);
 
     if (!b) {
         memset(out, 0, 64 * sizeof(*out));
@@ -199,31 +219,37 @@ void index_vecs_likeness_64(const struct index_vecs *v,
     at = first - b->first;
     high = b->high + at * v->stride;
     low = b->low + at * v->stride;
-    v->ops->dots_i8(high, v->stride, 64, q->high, v->stride, hh);
-    v->ops->dots_i8(low, v->stride, 64, q->high, v->stride, hl);
-    v->ops->dots_i8(high, v->stride, 64, q->low, v->stride, lh);
-    v->ops->dots_i8(low, v->stride, 64, q->low, v->stride, ll);
+    v->ops->dots_i8(high, v->stride, 64, q->v.high, n, hh);
+    v->ops->dots_i8(low, v->stride, 64, q->v.high, n, hl);
+    v->ops->dots_i8(high, v->stride, 64, q->v.low, n, lh);
+    v->ops->dots_i8(low, v->stride, 64, q->v.low, n, ll);
     for (size_t i = 0; i < 64; i++) {
         int64_t product =
             65536 * (int64_t)hh[i] + 256 * ((int64_t)hl[i] + lh[i]) + ll[i];
-        float likeness = (float)((double)q->scale * (double)b->scale[at + i] *
-                                 (double)product);
+        double likeness = (double)q->v.scale * (double)b->scale[at + i] *
+                          (double)product;
 
-        out[i] = likeness > 0 ? (likeness < 1 ? likeness : 1) : 0;
+        out[i] = clip(likeness * vec_gain(q->is_quick, b->quick[at + i] > 0));
     }
 }
 
 /* Of a.b the guess is off by at most a.slack * |b| + |a_high| * b.slack, and
- * |a_high| is at most |a| + a.slack: that is a.slack times `by`, and `more`. */
-static void bounds_of(const struct vec_block *b, size_t at,
-                      const struct vec_packed *q,
+ * |a_high| is at most |a| + a.slack: that is a.slack times `by`, and `more`.
+ * Where one is quick, all of that is about first parts, and the row's slack is
+ * that of its own. Both sides are then multiplied by the gain, which is one
+ * where the row is of the query's kind, and `gain` where it is not. */
+static void bounds_of(const struct index_vecs *v, const struct vec_block *b,
+                      size_t at, const struct vec_query *q,
                       const int32_t *restrict products, float *restrict out)
 {
     const float *restrict scale = b->scale + at;
-    const float *restrict slack = b->slack + at;
-    float unit = 65536 * q->scale;
-    float by = VEC_PACKED_LENGTH + q->slack;
-    float more = VEC_PACKED_LENGTH * q->slack + ROUNDING;
+    const float *restrict slack = (q->is_quick ? b->quick_slack : b->slack) + at;
+    const float *restrict quick = b->quick + at;
+    float unit = 65536 * q->v.scale;
+    float by = VEC_PACKED_LENGTH + q->v.slack;
+    float more = VEC_PACKED_LENGTH * q->v.slack + ROUNDING;
+    float gain = v->quick ? (float)vec_gain(true, false) * (1 + ROUNDING) : 1;
+    float of_full = q->is_quick ? gain : 1, of_quick = q->is_quick ? 1 : gain;
 
     if (PLANTED("index.tight_bound")) {
         by /= 2;
@@ -233,13 +259,14 @@ static void bounds_of(const struct vec_block *b, size_t at,
         float most =
             (float)products[i] * (unit * scale[i]) + (slack[i] * by + more);
 
+        most *= quick[i] > 0 ? of_quick : of_full;
         most = most > 0 ? most : 0;
         most = most < 1 ? most : 1;
         out[i] = scale[i] > 0 ? most : 0;
     }
 }
 
-void index_vecs_bound_64(const struct index_vecs *v, const struct vec_packed *q,
+void index_vecs_bound_64(const struct index_vecs *v, const struct vec_query *q,
                          uint32_t first, float *out)
 {
     const struct vec_block *b = find_block(v, first);
@@ -251,7 +278,7 @@ void index_vecs_bound_64(const struct index_vecs *v, const struct vec_packed *q,
         return;
     }
     at = first - b->first;
-    v->ops->dots_i8(b->high + at * v->stride, v->stride, 64, q->high, v->stride,
-                    products);
-    bounds_of(b, at, q, products, out);
+    v->ops->dots_i8(b->high + at * v->stride, v->stride, 64, q->v.high,
+                    vec_query_reach(v, q), products);
+    bounds_of(v, b, at, q, products, out);
 }

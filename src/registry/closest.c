@@ -42,7 +42,7 @@ static double likeness_of(const struct registry *r, struct str mine,
     if (index_profile(r->index, number, &other) &&
         vec_packed_open(&a, (const uint8_t *)mine.p, mine.n, dims) &&
         vec_packed_open(&b, (const uint8_t *)other.p, other.n, dims))
-        cosine = vec_packed_dot(&a, &b);
+        cosine = vec_likeness(&a, &b, index_quick(r->index));
     buf_fini(&other);
     return cosine;
 }
@@ -59,7 +59,7 @@ static const struct agent *by_profile(struct registry *r,
     size_t n = 0;
 
     buf_init(&mine, PROFILE_BYTES_MAX);
-    if (self->is_embedded && index_profile(r->index, self->number, &mine)) {
+    if (index_profile(r->index, self->number, &mine)) {
         q.vector = buf_str(&mine);
         if (ranked_near(r, &q, &near, &n) != OK)
             n = 0;

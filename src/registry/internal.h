@@ -77,7 +77,8 @@ struct entry {
     size_t n_keywords;
 
     /* vectors.c */
-    bool is_embedded;        /* its vectors are in the index */
+    bool is_embedded;        /* its vectors are in the index, and not only for
+                              * now */
     struct list_node todo;   /* in vectors.todo or vectors.later */
     struct vectors_job *job; /* or under way */
     bool is_anew;            /* it had some, of another model */
@@ -361,13 +362,13 @@ void vectors_append(struct registry *r, struct tx *tx, const struct agent *a,
 bool vectors_for_index(struct registry *r, const struct agent *a,
                        struct str packed, struct buf *out);
 
-/* What the index is told of a card, with those vectors or none. Errors as
- * index_prepare. */
+/* What the index is told of a card, with those vectors; NULL: with quick ones
+ * for now, where they can be had, or none. Errors as index_prepare. */
 MUST_USE enum err vectors_prepare(struct registry *r, const struct agent *a,
                                   const struct buf *vectors,
                                   struct index_change **out);
 
-/* Those that the index has of an agent, in the same order. */
+/* Those that the index has of an agent, in the same order; not for now. */
 bool vectors_in_index(const struct registry *r, const struct entry *e,
                       struct buf *out);
 
@@ -376,6 +377,10 @@ bool vectors_in_index(const struct registry *r, const struct entry *e,
  * first row of its says it. */
 bool vectors_from_row(struct registry *r, const struct agent *a,
                       const struct row *row, struct buf *out);
+
+/* Whether quick vectors can be had, and the index has them of every card that
+ * waits for its full ones and is not too large. */
+bool vectors_have_quick(const struct registry *r);
 
 /* The model may have said by now how long its vectors are: if that is not what
  * the index has, all are made anew. */

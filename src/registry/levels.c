@@ -4,6 +4,8 @@
  *     a slow one          asked for once the loop runs, some texts at a time
  *                         so that cards get theirs in between, and again after
  *                         a pause where that fails
+ *     of two parts        the quick ones when the registry is opened, the full
+ *                         ones as those of a slow one
  *     then                kept in a row under the model's stamp, and handed to
  *                         the index, which computes the levels of the cards
  *                         that are there, some a turn
@@ -69,6 +71,30 @@ static void take_vectors(struct levels *l)
         loop_next_turn(l->r->opts.loop, &l->turn);
 }
 
+/* Quick ones, where the model has them: at once, and kept nowhere. Without them
+ * choices by quick vectors are unsure. */
+static void take_quick(struct levels *l)
+{
+    struct registry *r = l->r;
+    uint32_t dims = index_dims(r->index);
+    float v[INDEX_DIMS_MAX];
+    bool is_whole = true;
+    struct buf packed;
+
+    if (!l->texts.n || !vectors_have_quick(r) ||
+        index_quick_references(r->index))
+        return;
+    buf_init(&packed, REFERENCE_BYTES_MAX);
+    for (size_t i = 0; is_whole && i < l->texts.n; i++)
+        is_whole = embed_quick(r->opts.embed, l->texts.list[i], v) &&
+                   vectors_pack(&packed, v, dims);
+    if (!is_whole || index_set_quick_reference(
+                         r->index, (const uint8_t *)packed.p, l->texts.n) != OK)
+        log_warn(r->opts.log, "registry.no_levels",
+                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+    buf_fini(&packed);
+}
+
 /* The row. */
 
 static bool row_fits(const struct levels *l, const struct row *row)
@@ -101,6 +127,7 @@ enum err levels_load(struct registry *r)
 
     if (!l || !l->texts.n)
         return OK;
+    take_quick(l);
     if (is_whole(l)) {
         take_vectors(l);
         return OK;
@@ -202,8 +229,10 @@ static void on_vectors(void *ctx, uint64_t id, enum err e,
     l->wait_ms = 0;
     l->at += result->n;
     if (l->at < l->texts.n) {
-        if (l->r->stats.unembedded)
-            ask_in(l, CARDS_FIRST_MS); /* queries go before documents */
+        /* Queries go before documents. A model of two parts has quick vectors
+         * of all cards meanwhile, and its full levels come first. */
+        if (l->r->stats.unembedded && !vectors_have_quick(l->r))
+            ask_in(l, CARDS_FIRST_MS);
         else
             ask(l);
         return;
@@ -274,6 +303,7 @@ void levels_open(struct registry *r)
     buf_init(&l->packed, REFERENCE_BYTES_MAX);
     if (embed_all_now(l))
         take_vectors(l);
+    take_quick(l);
 }
 
 void levels_begin(struct registry *r)
@@ -281,9 +311,9 @@ void levels_begin(struct registry *r)
     struct levels *l = &r->vectors->levels;
 
     l->is_begun = true;
-    if (l->texts.n && is_whole(l))
+    if (l->texts.n && (is_whole(l) || index_quick_references(r->index)))
         loop_next_turn(r->opts.loop, &l->turn);
-    else if (l->texts.n)
+    if (l->texts.n && !is_whole(l))
         ask(l);
 }
 

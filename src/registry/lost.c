@@ -31,7 +31,7 @@ static void put_back(struct registry *r, struct entry *e)
 {
     struct index_change *change = NULL;
 
-    if (index_prepare(r->index, &e->agent, NULL, &change) != OK)
+    if (vectors_prepare(r, &e->agent, NULL, &change) != OK)
         return;
     index_put(r->index, e->number, change);
     index_found(r, e);

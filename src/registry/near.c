@@ -398,6 +398,15 @@ struct card_level registry_level(const struct registry *r, struct str name)
     return e ? index_level(r->index, e->number) : (struct card_level){-1, -1};
 }
 
+struct card_level registry_quick_level(const struct registry *r,
+                                       struct str name)
+{
+    const struct entry *e = entry_find(r, name);
+
+    return e ? index_quick_level(r->index, e->number)
+             : (struct card_level){-1, -1};
+}
+
 uint64_t registry_moves(const struct registry *r)
 {
     return r->n_moves;

@@ -219,21 +219,46 @@ static enum err see(struct registry *r, const struct eyes *eyes,
     return OK;
 }
 
+/* What is quick of a full vector; empty: there is nothing. */
+static struct str first_part(const struct registry *r, struct str packed,
+                             uint8_t *out)
+{
+    uint32_t dims = index_dims(r->index), quick = index_quick(r->index);
+    float v[INDEX_DIMS_MAX] = {0};
+    struct vec_packed p;
+
+    if (!vec_packed_open(&p, (const uint8_t *)packed.p, packed.n, dims))
+        return STR("");
+    for (size_t i = 0; i < quick; i++)
+        v[i] = p.scale * (float)(256 * p.high[i] + p.low[i]);
+    if (!vec_pack(v, dims, out))
+        return STR("");
+    return (struct str){(const char *)out, vec_packed_bytes(dims)};
+}
+
 enum err ranked_near(struct registry *r, const struct registry_near_query *n,
                      const struct index_near **out, size_t *count)
 {
     struct index_query q = {.text = n->words.n ? n->words : n->text,
                             .is_plain = n->is_seed};
-    /* Half of them with vectors would be ranked by who had their turn first. */
-    bool is_anew = r->vectors && r->vectors->n_anew;
+    uint8_t quick[8 + 2 * INDEX_DIMS_MAX];
+    struct str vector = n->vector;
     uint32_t *granted;
     enum err e = see(r, &n->eyes, &q, &granted);
 
+    /* Half of them with vectors, or with full ones, would be ranked by who had
+     * their turn first. */
+    if (r->vectors && r->vectors->n_anew)
+        vector = vectors_have_quick(r) ? first_part(r, vector, quick) : STR("");
     if (!e)
-        e = index_near_guess(r->index, &q, is_anew ? STR("") : n->vector, out,
-                             count);
+        e = index_near_guess(r->index, &q, vector, out, count);
     free(granted);
     return e;
+}
+
+bool registry_has_full(const struct registry *r)
+{
+    return r->vectors && r->vectors->stamp.quick_dims && !r->vectors->n_anew;
 }
 
 enum err registry_says(struct registry *r, const struct eyes *eyes,

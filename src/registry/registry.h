@@ -172,7 +172,8 @@ void registry_set_state_of(struct registry *r,
                                                         const struct agent *a),
                            void *ctx);
 
-/* It has vectors of the model that is used, made from the card it has now. */
+/* It has vectors of the model that is used, made from the card it has now. Of
+ * a model of two parts, full ones: quick ones are there from the beginning. */
 bool registry_is_embedded(const struct registry *r, const struct agent *a);
 
 /* Changes: each appends to c->tx what it takes, with an entry of the feed that
@@ -363,7 +364,8 @@ typedef void search_done(void *ctx, uint64_t id, const struct search_result *r);
  * Search, and call done once: before this returns where nothing need be waited
  * for (*id is then zero), else later, from the loop. Never after
  * search_cancel. A query that cannot be made into a vector within the model's
- * time is searched by its words. ERR_BAD_REQUEST: nothing to search for;
+ * time is searched by its quick vector, if the model has such, else by its
+ * words. ERR_BAD_REQUEST: nothing to search for;
  * ERR_LIMIT: too long; ERR_OVERLOADED: too many wait; ERR_STOPPING,
  * ERR_NOMEM; done is then not called. */
 MUST_USE enum err registry_search(struct registry *r, const struct search *s,
@@ -386,7 +388,9 @@ struct registry_near {
                         * cards */
     float cosine_over, text_over; /* likewise, of cosine and text: they are the
                                    * best of many skills */
-    struct card_level level;      /* of its cosines with the reference texts */
+    struct card_level level;      /* of its cosines with the reference texts:
+                                   * that for quick queries, if this is one or
+                                   * the agent has only quick vectors yet */
     struct str keyword; /* the first of its routing keywords that occurs; of
                          * somebody else's none counts */
 };
@@ -396,7 +400,8 @@ struct registry_near_query {
     struct str text;
     struct str words;  /* compared by words instead of the text, which is
                         * looked through for keywords; empty: the text */
-    struct str vector; /* packed, of the index's model; empty: by words alone */
+    struct str vector; /* packed, of the index's model, quick or full; empty:
+                        * by words alone */
 
     /* Who is not among the best so many of those that are not DEAD is left out,
      * and a few others are not, the best of the requester's own among them;
@@ -422,8 +427,16 @@ MUST_USE enum err registry_near(struct registry *r,
                                 size_t *n_left);
 
 /* How high the card of that name scores for messages of others; below zero
- * while it is not known. */
+ * while it is not known. That for full queries, if it has full vectors; and
+ * that for quick ones. */
 struct card_level registry_level(const struct registry *r, struct str name);
+struct card_level registry_quick_level(const struct registry *r,
+                                       struct str name);
+
+/* Whether full vectors of a model of two parts are worth asking for: not while
+ * those of cards are made anew for another model. Until that is done everyone
+ * is compared by their quick ones, whatever the query's vector is. */
+bool registry_has_full(const struct registry *r);
 
 /* Whether a card that these eyes see says each of n words, in any inflection:
  * for correcting typing mistakes. ERR_NOMEM, and then none does. */
@@ -452,9 +465,10 @@ MUST_USE enum err registry_texts(struct arena *a, const struct agent *agent,
 
 /* And what the index has of those vectors, all of them packed one after the
  * other: the agent's own, one for each skill, and what it is routed by as a
- * whole. False: memory is gone, or these are not all. */
+ * whole. quick: of the model's stamp. False: memory is gone, or these are not
+ * all. */
 MUST_USE bool registry_means(const struct agent *a, struct str packed,
-                             uint32_t dims, struct buf *out);
+                             uint32_t dims, uint32_t quick, struct buf *out);
 
 struct registry_stats {
     int64_t agents, skills, grants;

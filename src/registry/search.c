@@ -45,7 +45,7 @@ static void note(struct why *out, const char *one, const char *many, size_t n)
 static void note_all(const struct registry *r, const struct places *p,
                      bool is_by_meaning, struct why *out)
 {
-    if (is_by_meaning)
+    if (is_by_meaning && !vectors_have_quick(r))
         note(out,
              p->s->eyes.sees_all ? "one agent waits for its vectors and is "
                                    "found by its words alone"
@@ -77,16 +77,18 @@ static const char *why_by_words(const struct registry *r)
     return obstacle ? obstacle : r->vectors->n_anew ? made_anew : NULL;
 }
 
-static void note_because(const char *because, struct why *out)
+static void note_because(const char *because, bool is_quick, struct why *out)
 {
     if (because == made_anew)
-        why_err(out, OK, "%s; until then search goes by words", because);
+        why_err(out, OK, "%s; until then search goes by %s", because,
+                is_quick ? "the table's" : "words");
     else if (because)
-        why_err(out, OK, "searched by words alone, because %s", because);
+        why_err(out, OK, "searched by %s alone, because %s",
+                is_quick ? "the table's vectors" : "words", because);
 }
 
 /* Search and tell. vector: NULL: by words alone, and `because` says why unless
- * that is what was asked for. */
+ * that is what was asked for; with both it is a quick one. */
 static void answer(struct registry *r, const struct search *s, uint64_t id,
                    const float *vector, const char *because, search_done *done,
                    void *ctx)
@@ -106,8 +108,8 @@ static void answer(struct registry *r, const struct search *s, uint64_t id,
         result.hits = p.hits;
         result.n = p.n;
         r->stats.searches_total++;
-        r->stats.searches_by_words_total += because != NULL;
-        note_because(because, &result.note);
+        r->stats.searches_by_words_total += because && !vector;
+        note_because(because, vector != NULL, &result.note);
         note_all(r, &p, vector != NULL, &result.note);
     }
     done(ctx, id, &result);
@@ -150,6 +152,15 @@ static void tell_stopping(const struct waiting *w)
     w->done(w->ctx, w->id, &r);
 }
 
+/* In place of one that cannot be had; NULL: there is none either. */
+static const float *quick_vector(struct registry *r, const struct search *s,
+                                 float v[EMBED_DIMS_MAX])
+{
+    return vectors_have_quick(r) && embed_quick(r->opts.embed, s->text, v)
+               ? v
+               : NULL;
+}
+
 static void on_vector(void *ctx, uint64_t id, enum err e,
                       const struct embed_result *result, const struct why *why)
 {
@@ -157,6 +168,7 @@ static void on_vector(void *ctx, uint64_t id, enum err e,
     struct registry *r = w->r;
     const char *because = e ? because_of(e) : NULL;
     const float *vector = NULL;
+    float quick[EMBED_DIMS_MAX];
 
     (void)id;
     (void)why;
@@ -169,6 +181,8 @@ static void on_vector(void *ctx, uint64_t id, enum err e,
         vector = result->vectors;
     else if (!because)
         because = "there is nothing in this text that the model knows";
+    else if (e != ERR_STOPPING)
+        vector = quick_vector(r, &w->search, quick);
     if (e == ERR_STOPPING)
         tell_stopping(w);
     else
@@ -288,6 +302,8 @@ enum err registry_search(struct registry *r, const struct search *s,
             because = because_of(failed);
         }
     }
+    if (because)
+        vector = quick_vector(r, s, v);
     answer(r, s, 0, vector, because, done, ctx);
     return OK;
 }

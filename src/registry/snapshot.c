@@ -139,7 +139,8 @@ static bool adopt(struct registry *r)
         struct entry *one = entry_of(r->list[i]);
 
         buf_clear(&own);
-        one->is_embedded = index_vectors(r->index, one->number, &own);
+        one->is_embedded = index_vectors(r->index, one->number, &own) &&
+                           !index_is_for_now(r->index, one->number);
         e = index_move(r->index, one->number, index_class_of(&one->agent));
     }
     buf_fini(&own);
@@ -157,16 +158,18 @@ static void empty_index(struct registry *r)
 static bool restore(struct registry *r, struct str bytes, struct why *why)
 {
     uint8_t stamp[INDEX_STAMP_BYTES];
-    uint32_t dims = index_dims(r->index);
+    uint32_t dims = index_dims(r->index), quick = index_quick(r->index);
 
     make_stamp(r, store_epoch(r->opts.store) - 1, stamp);
     if (index_restore(r->index, stamp, bytes, why) != OK)
         return false;
     /* A provider that was told nothing has no length yet: any will do. */
-    if ((!dims || index_dims(r->index) == dims) && adopt(r))
+    if ((!dims || (index_dims(r->index) == dims &&
+                   index_quick(r->index) == quick)) &&
+        adopt(r))
         return true;
     why_err(why, ERR_BAD_CONFIG, "it has not what the database has");
-    index_set_dims(r->index, dims);
+    index_set_parts(r->index, dims, quick);
     empty_index(r);
     return false;
 }

@@ -14,6 +14,13 @@
  * topic or at random): the mean of all alone is worse by 4 to 50 points, the
  * nearest of all single texts by 1 to 11.
  *
+ * A model of two parts (vec.h) makes full vectors on its thread; those are what
+ * a row has. Until they are there, the index has the means of quick ones, made
+ * at once and kept nowhere, so that an agent is found from its first moment on,
+ * and while all vectors are made anew for another model. Parts of a mean are
+ * made one long each, as those of a vector are: so a quick query finds the same
+ * whichever of the two an agent has.
+ *
  * The length is not known of a provider that was told nothing and has not
  * answered yet. Its rows are taken as they are then, since asking for them
  * anew costs money; should it answer with another length, they go.
@@ -226,61 +233,68 @@ static void add_packed(double *sum, const uint8_t *packed, uint32_t dims)
         sum[i] += (double)v.scale * (256 * (double)v.high[i] + v.low[i]);
 }
 
-static bool pack_sum(struct buf *out, const double *sum, uint32_t dims)
+/* How long vectors are, and their first part. */
+struct lengths {
+    uint32_t dims, quick;
+};
+
+static bool pack_sum(struct buf *out, const double *sum, struct lengths l)
 {
     float v[INDEX_DIMS_MAX];
 
-    for (size_t i = 0; i < dims; i++)
+    for (size_t i = 0; i < l.dims; i++)
         v[i] = (float)sum[i];
-    return vectors_pack(out, v, dims);
+    if (l.quick)
+        (void)vec_join(v, l.dims, l.quick); /* all zero is alike nothing */
+    return vectors_pack(out, v, l.dims);
 }
 
 /* A skill with examples is where they and its text are together; one without
  * is its text, bit for bit. `at` is the first example of it. */
 static bool add_skill(struct buf *out, const uint8_t *text,
-                      const uint8_t *examples, size_t n, uint32_t dims)
+                      const uint8_t *examples, size_t n, struct lengths l)
 {
-    size_t each = vec_packed_bytes(dims);
+    size_t each = vec_packed_bytes(l.dims);
     double sum[INDEX_DIMS_MAX];
 
     if (!n) {
         buf_add(out, text, each);
         return !out->over;
     }
-    memset(sum, 0, dims * sizeof(*sum));
-    add_packed(sum, text, dims);
+    memset(sum, 0, l.dims * sizeof(*sum));
+    add_packed(sum, text, l.dims);
     for (size_t i = 0; i < n; i++)
-        add_packed(sum, examples + i * each, dims);
-    return pack_sum(out, sum, dims);
+        add_packed(sum, examples + i * each, l.dims);
+    return pack_sum(out, sum, l);
 }
 
 /* All of an agent: what it says of itself counts as one text, whether with
  * prompt and keywords or without. */
 static bool add_whole(struct buf *out, const uint8_t *packed, size_t n,
-                      uint32_t dims)
+                      struct lengths l)
 {
-    size_t each = vec_packed_bytes(dims);
+    size_t each = vec_packed_bytes(l.dims);
     double sum[INDEX_DIMS_MAX];
 
     if (n == OWN_VECTORS && memcmp(packed, packed + each, each) == 0) {
         buf_add(out, packed, each);
         return !out->over;
     }
-    memset(sum, 0, dims * sizeof(*sum));
+    memset(sum, 0, l.dims * sizeof(*sum));
     for (size_t i = 0; i < OWN_VECTORS; i++)
-        add_packed(sum, packed + i * each, dims);
-    for (size_t i = 0; i < dims; i++)
+        add_packed(sum, packed + i * each, l.dims);
+    for (size_t i = 0; i < l.dims; i++)
         sum[i] /= OWN_VECTORS;
     for (size_t i = OWN_VECTORS; i < n; i++)
-        add_packed(sum, packed + i * each, dims);
-    return pack_sum(out, sum, dims);
+        add_packed(sum, packed + i * each, l.dims);
+    return pack_sum(out, sum, l);
 }
 
 /* n: how many vectors there are, which may be fewer than texts. */
 static bool means_of(const struct agent *a, const uint8_t *packed, size_t n,
-                     uint32_t dims, struct buf *out)
+                     struct lengths l, struct buf *out)
 {
-    size_t each = vec_packed_bytes(dims), at = OWN_VECTORS + a->n_skills;
+    size_t each = vec_packed_bytes(l.dims), at = OWN_VECTORS + a->n_skills;
 
     buf_add(out, packed, each);
     for (size_t i = 0; i < a->n_skills; i++) {
@@ -288,11 +302,11 @@ static bool means_of(const struct agent *a, const uint8_t *packed, size_t n,
 
         here = here < n - at ? here : n - at;
         if (!add_skill(out, packed + (OWN_VECTORS + i) * each,
-                       packed + at * each, here, dims))
+                       packed + at * each, here, l))
             return false;
         at += here;
     }
-    return add_whole(out, packed, n, dims) && !out->over;
+    return add_whole(out, packed, n, l) && !out->over;
 }
 
 enum err registry_texts(struct arena *a, const struct agent *agent,
@@ -302,12 +316,19 @@ enum err registry_texts(struct arena *a, const struct agent *agent,
 }
 
 bool registry_means(const struct agent *a, struct str packed, uint32_t dims,
-                    struct buf *out)
+                    uint32_t quick, struct buf *out)
 {
     size_t n = packed.n / vec_packed_bytes(dims);
 
     return n == n_texts(a) &&
-           means_of(a, (const uint8_t *)packed.p, n, dims, out);
+           means_of(a, (const uint8_t *)packed.p, n,
+                    (struct lengths){dims, quick}, out);
+}
+
+static struct lengths lengths_of(const struct registry *r)
+{
+    return (struct lengths){r->vectors->stamp.dims,
+                            r->vectors->stamp.quick_dims};
 }
 
 bool vectors_for_index(struct registry *r, const struct agent *a,
@@ -319,13 +340,50 @@ bool vectors_for_index(struct registry *r, const struct agent *a,
     if (!dims || packed.n != vectors_kept(a, dims) * each ||
         !all_are_vectors(packed, each, dims))
         return false;
-    return means_of(a, (const uint8_t *)packed.p, packed.n / each, dims, out);
+    return means_of(a, (const uint8_t *)packed.p, packed.n / each,
+                    lengths_of(r), out);
 }
 
-enum err vectors_prepare(struct registry *r, const struct agent *a,
-                         const struct buf *vectors, struct index_change **out)
+static bool pack_quick(struct registry *r, const struct strs *texts,
+                       struct buf *out)
 {
-    const uint8_t *p = vectors ? (const uint8_t *)vectors->p : NULL;
+    uint32_t dims = r->vectors->stamp.dims;
+    float v[INDEX_DIMS_MAX];
+
+    for (size_t i = 0; i < texts->n; i++)
+        if (!embed_quick(r->opts.embed, texts->list[i], v) ||
+            !vectors_pack(out, v, dims))
+            return false;
+    return true;
+}
+
+/* What the index takes of quick vectors, into `out`. False: there are none. A
+ * card that is too large for a moment waits, as with every model. */
+static bool quick_means(struct registry *r, const struct agent *a,
+                        struct buf *out)
+{
+    struct arena scratch;
+    struct strs texts;
+    struct buf packed;
+    bool is_made;
+
+    if (!vectors_have_quick(r) || n_texts(a) > NOW_TEXTS_MAX)
+        return false;
+    arena_init(&scratch, TEXTS_BYTES_MAX);
+    buf_init(&packed, VECTORS_BYTES_MAX);
+    is_made = !vectors_texts(&scratch, a, &texts) && is_small(&texts) &&
+              pack_quick(r, &texts, &packed) &&
+              means_of(a, (const uint8_t *)packed.p, texts.n, lengths_of(r),
+                       out);
+    buf_fini(&packed);
+    arena_fini(&scratch);
+    return is_made;
+}
+
+static enum err prepare_with(struct registry *r, const struct agent *a,
+                             const struct buf *means, struct index_change **out)
+{
+    const uint8_t *p = means ? (const uint8_t *)means->p : NULL;
     enum err e = index_prepare(r->index, a, p, out);
 
     if (!e && p)
@@ -335,10 +393,31 @@ enum err vectors_prepare(struct registry *r, const struct agent *a,
     return e;
 }
 
+enum err vectors_prepare(struct registry *r, const struct agent *a,
+                         const struct buf *vectors, struct index_change **out)
+{
+    struct buf quick;
+    enum err e;
+
+    if (vectors)
+        return prepare_with(r, a, vectors, out);
+    buf_init(&quick, VECTORS_BYTES_MAX);
+    if (quick_means(r, a, &quick)) {
+        e = prepare_with(r, a, &quick, out);
+        if (!e)
+            index_change_for_now(*out);
+    } else {
+        e = prepare_with(r, a, NULL, out);
+    }
+    buf_fini(&quick);
+    return e;
+}
+
 bool vectors_in_index(const struct registry *r, const struct entry *e,
                       struct buf *out)
 {
-    return index_vectors(r->index, e->number, out) &&
+    return !index_is_for_now(r->index, e->number) &&
+           index_vectors(r->index, e->number, out) &&
            index_profile(r->index, e->number, out);
 }
 
@@ -373,11 +452,17 @@ const char *vectors_obstacle(const struct registry *r)
     return NULL;
 }
 
+bool vectors_have_quick(const struct registry *r)
+{
+    return r->vectors && !r->is_stopped && !vectors_obstacle(r) &&
+           r->vectors->stamp.quick_dims;
+}
+
 static void take_stamp(struct registry *r, const struct embed_stamp *stamp)
 {
     r->vectors->stamp = *stamp;
     if (!vectors_obstacle(r)) {
-        index_set_dims(r->index, stamp->dims);
+        index_set_parts(r->index, stamp->dims, stamp->quick_dims);
         levels_again(r);
         return;
     }
