@@ -490,3 +490,131 @@ TEST(being_near_survives_every_fault)
         index_free(x);
     }
 }
+
+/* Two parts. */
+
+/* How alike an agent is as a whole, by the rule alone. */
+static float like_by_rule(const struct index *x, struct str query,
+                          uint32_t number)
+{
+    uint32_t dims = index_dims(x);
+    struct vec_packed a, b;
+    struct buf own;
+    double like = -1;
+
+    buf_init(&own, 65536);
+    if (index_profile(x, number, &own)) {
+        CHECK(vec_packed_open(&a, (const uint8_t *)query.p, query.n, dims));
+        CHECK(vec_packed_open(&b, (const uint8_t *)own.p, own.n, dims));
+        like = vec_likeness(&a, &b, index_quick(x));
+        like = like > 0 ? (like < 1 ? like : 1) : 0;
+    }
+    buf_fini(&own);
+    return (float)like;
+}
+
+TEST(quick_and_full_texts_are_compared_with_quick_and_full_agents)
+{
+    static const uint32_t quick[] = {1, 7, 16, 23};
+
+    for (size_t t = 0; t < 4; t++) {
+        struct world *w = world_of_parts(100, 24, quick[t], t + 1);
+        uint8_t packed[8 + 2 * 24];
+        size_t n_compared = 0;
+
+        for (uint32_t i = 0; i < w->n_numbers; i++)
+            put_any(w, i);
+        for (int i = 0; i < 60; i++) {
+            const struct index_query q = {.text = STR("x"), .sees_all = true};
+            struct str vector = {(const char *)packed, sizeof(packed)};
+            const struct index_near *near;
+            float v[24], bounds[100];
+            size_t n;
+
+            any_vector(w, v);
+            if (!vec_pack(v, 24, packed))
+                continue;
+            CHECK(index_near_guess(w->x, &q, vector, &near, &n) == OK);
+            for (uint32_t k = 0; k < n; k++)
+                bounds[k] = near[k].cosine;
+            for (uint32_t k = 0; k < n; k++) {
+                float profile = index_near_fine(w->x, k)->profile;
+
+                if (!near[k].is_seen)
+                    continue;
+                CHECK(near[k].cosine <= bounds[k]);
+                CHECK(profile == like_by_rule(w->x, vector, k));
+                n_compared += profile > 0;
+            }
+        }
+        CHECK(n_compared > 1000);
+        world_free(w);
+    }
+}
+
+/* The same agents, in one index with their quick vectors, in the other with
+ * full ones of the same first parts. */
+TEST(a_quick_text_finds_the_same_whichever_vectors_agents_have)
+{
+    enum { N = 60, QUICK = 16, ALL = 40 };
+    struct index *x[2] = {index_new(200, stage_seed),
+                          index_new(200, stage_seed)};
+    struct world *w = world_new(1, ALL, 7);
+    const struct index_query q = {.text = STR("x"), .sees_all = true};
+    const struct index_near *near[2];
+    uint8_t packed[8 + 2 * ALL];
+    struct index_change *c;
+    size_t n;
+
+    for (int k = 0; k < 2; k++)
+        index_set_parts(x[k], ALL, QUICK);
+    for (uint32_t i = 0; i < N; i++) {
+        struct agent a = {.name = STR("a"), .kind = AGENT_PLATFORM};
+        float v[ALL];
+
+        for (size_t k = 0; k < ALL; k++)
+            v[k] = 0.4F + any_part(w);
+        for (int k = 1; k >= 0; k--) {
+            CHECK(vec_join(v, ALL, QUICK));
+            if (!k)
+                memset(v + QUICK, 0, (ALL - QUICK) * sizeof(*v));
+            CHECK(vec_pack(v, ALL, packed));
+            CHECK(index_prepare(x[k], &a, packed, &c) == OK);
+            index_put(x[k], i, c);
+        }
+    }
+    for (int i = 0; i < 20; i++) {
+        float v[ALL] = {0};
+
+        for (size_t k = 0; k < QUICK; k++)
+            v[k] = any_part(w);
+        CHECK(vec_pack(v, ALL, packed));
+        for (int k = 0; k < 2; k++)
+            CHECK(index_near(x[k], &q,
+                             (struct str){(const char *)packed, sizeof(packed)},
+                             &near[k], &n) == OK);
+        for (size_t k = 0; k < N; k++) {
+            CHECK(fabsf(near[0][k].cosine - near[1][k].cosine) < 1e-4F);
+            /* Who is like everything is so by first parts. */
+            CHECK(fabsf(near[0][k].generic - near[1][k].generic) < 2e-3F);
+        }
+    }
+    world_free(w);
+    index_free(x[0]);
+    index_free(x[1]);
+}
+
+TEST(with_two_parts_the_total_is_what_making_it_anew_gives)
+{
+    struct world *w = world_of_parts(120, 24, 10, 4);
+
+    for (uint32_t i = 0; i < w->n_numbers; i++)
+        put_any(w, i);
+    for (int i = 0; i < 40; i++) {
+        for (uint32_t k = any(w, 8); k > 0; k--)
+            any_change(w);
+        CHECK_INT(n_otherwise(w->x), 0);
+    }
+    CHECK(index_check(w->x));
+    world_free(w);
+}

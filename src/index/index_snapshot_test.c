@@ -20,15 +20,20 @@ static void save(const struct index *x, struct buf *out)
     CHECK(!out->over);
 }
 
-static struct world *busy_world(uint32_t n, uint32_t dims)
+static struct world *busy_world_of(uint32_t n, uint32_t dims, uint32_t quick)
 {
-    struct world *w = world_new(n, dims, dims + 1);
+    struct world *w = world_of_parts(n, dims, quick, dims + 1);
 
     for (uint32_t i = 0; i < n; i++)
         put_any(w, i);
     for (uint32_t i = 0; i < 3 * n; i++)
         any_change(w);
     return w;
+}
+
+static struct world *busy_world(uint32_t n, uint32_t dims)
+{
+    return busy_world_of(n, dims, 0);
 }
 
 static void check_same(struct world *w, struct index *other, int n_queries)
@@ -46,10 +51,10 @@ static void check_same(struct world *w, struct index *other, int n_queries)
     }
 }
 
-static void check_round(uint32_t n, uint32_t dims)
+static void check_round(uint32_t n, uint32_t dims, uint32_t quick)
 {
     static const uint64_t other_seed[2] = {5, 6};
-    struct world *w = busy_world(n, dims);
+    struct world *w = busy_world_of(n, dims, quick);
     struct index *x = index_new(w->x->max_docs, other_seed);
     struct why why = {""};
     struct buf b, again;
@@ -58,6 +63,7 @@ static void check_round(uint32_t n, uint32_t dims)
     save(w->x, &b);
     CHECK(index_restore(x, stamp, buf_str(&b), &why) == OK);
     CHECK_INT(index_dims(x), dims);
+    CHECK_INT(index_quick(x), quick);
     CHECK_INT(index_stats(x).documents, index_stats(w->x).documents);
     CHECK_INT(index_stats(x).vectors, index_stats(w->x).vectors);
     CHECK_INT(index_stats(x).terms, index_stats(w->x).terms);
@@ -82,11 +88,54 @@ static void check_round(uint32_t n, uint32_t dims)
 
 TEST(what_is_restored_answers_the_same)
 {
-    check_round(120, 24);
-    check_round(40, 256);
-    check_round(30, 1);
-    check_round(1, 8);
-    check_round(0, 8);
+    check_round(120, 24, 0);
+    check_round(40, 256, 0);
+    check_round(30, 1, 0);
+    check_round(1, 8, 0);
+    check_round(0, 8, 0);
+}
+
+TEST(vectors_of_two_parts_are_saved_as_they_are)
+{
+    check_round(120, 24, 10);
+    check_round(40, 640, 256);
+    check_round(30, 2, 1);
+}
+
+/* Who has its vectors only for now still has them so, and both levels. */
+TEST(what_is_for_now_is_so_after_a_restart)
+{
+    struct index *x = index_new(100, stage_seed), *fresh;
+    struct agent a = {.name = STR("a"), .kind = AGENT_PLATFORM};
+    const float v[2][4] = {{1, 0, 0, 0}, {1, 0, 1, 0}};
+    uint8_t packed[8 + 2 * 4];
+    struct index_change *c;
+    struct buf b;
+
+    fresh = index_new(100, stage_seed);
+    CHECK(x && fresh);
+    index_set_parts(x, 4, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK(vec_pack(v[i], 4, packed));
+        if (!i)
+            CHECK(index_set_quick_reference(x, packed, 1) == OK);
+        CHECK(index_prepare(x, &a, packed, &c) == OK);
+        if (!i)
+            index_change_for_now(c);
+        index_put(x, i, c);
+    }
+    save(x, &b);
+    CHECK(index_restore(fresh, stamp, buf_str(&b), NULL) == OK);
+    CHECK(index_is_for_now(fresh, 0) && !index_is_for_now(fresh, 1));
+    for (uint32_t i = 0; i < 2; i++) {
+        CHECK(index_quick_level(fresh, i).mid == index_quick_level(x, i).mid);
+        CHECK(index_level(fresh, i).mid == index_level(x, i).mid);
+    }
+    CHECK(index_quick_level(fresh, 0).mid > 0.9F);
+    CHECK(index_level(fresh, 1).mid < 0);
+    buf_fini(&b);
+    index_free(x);
+    index_free(fresh);
 }
 
 TEST(an_index_without_vectors_is_saved_too)

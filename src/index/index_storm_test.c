@@ -12,6 +12,7 @@
 struct storm {
     uint32_t agents, dims;
     int queries;
+    uint32_t quick; /* of vectors of two parts */
 };
 
 static bool is_full(void)
@@ -35,7 +36,7 @@ static size_t skills(const struct world *w)
 /* How many of so many answers were not what they should be. */
 static int storm(struct storm s, uint64_t seed)
 {
-    struct world *w = world_new(s.agents, s.dims, seed);
+    struct world *w = world_of_parts(s.agents, s.dims, s.quick, seed);
     size_t least = SIZE_MAX;
     int wrong = 0;
 
@@ -57,21 +58,34 @@ static int storm(struct storm s, uint64_t seed)
 TEST(search_is_exact_while_agents_come_and_go)
 {
     static const struct storm some[] = {
-        {150, 32, 400},  {60, 1, 150},   {60, 255, 100}, {60, 384, 100},
-        {400, 256, 200}, {12, 4096, 20}, {0, 8, 4},
+        {150, 32, 400, 0},  {60, 1, 150, 0},   {60, 255, 100, 0},
+        {60, 384, 100, 0},  {400, 256, 200, 0}, {12, 4096, 20, 0},
+        {0, 8, 4, 0},
     };
 
     for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
         CHECK_INT(storm(some[i], i + 1), 0);
 }
 
+TEST(search_is_exact_where_vectors_have_two_parts)
+{
+    static const struct storm some[] = {
+        {150, 32, 400, 16},   {60, 255, 100, 100}, {100, 640, 150, 256},
+        {60, 8, 150, 1},      {60, 65, 100, 64},   {60, 2, 100, 1},
+        {40, 1024, 40, 1023},
+    };
+
+    for (size_t i = 0; i < sizeof(some) / sizeof(*some); i++)
+        CHECK_INT(storm(some[i], i + 11), 0);
+}
+
 /* On average two of three numbers are taken, and an agent has three skills. */
 TEST(search_is_exact_over_20_000_skills)
 {
-    struct storm s = {10500, 256, 10 * 1000};
+    struct storm s = {10500, 256, 10 * 1000, 0};
 
     if (!is_full())
-        s = (struct storm){2000, 64, 120};
+        s = (struct storm){2000, 64, 120, 0};
     CHECK_INT(storm(s, 77), 0);
 }
 
@@ -79,25 +93,35 @@ TEST(search_is_exact_over_20_000_skills)
 TEST(half_the_bound_is_not_enough)
 {
     fault_arm_at("index.tight_bound", 1);
-    CHECK(storm((struct storm){150, 32, 60}, 1) > 0);
+    CHECK(storm((struct storm){150, 32, 60, 0}, 1) > 0);
+    CHECK(fault_fired());
+    fault_arm(0);
+}
+
+TEST(nor_is_it_where_vectors_have_two_parts)
+{
+    fault_arm_at("index.tight_bound", 1);
+    CHECK(storm((struct storm){150, 64, 600, 32}, 1) > 0);
     CHECK(fault_fired());
     fault_arm(0);
 }
 
 TEST(every_level_of_the_processor_finds_the_same)
 {
-    struct world *w = world_new(150, 100, 5);
+    for (uint32_t quick = 0; quick < 100; quick += 33) {
+        struct world *w = world_of_parts(150, 100, quick, 5);
 
-    fill(w);
-    for (int i = 0; i < 60; i++) {
-        const struct index_query *q = any_query(w);
+        fill(w);
+        for (int i = 0; i < 60; i++) {
+            const struct index_query *q = any_query(w);
 
-        for (int l = 0; l <= (int)cpu_level(); l++) {
-            w->x->vectors.ops = vec_ops_of((enum cpu_level)l);
-            CHECK(search_is_exact(w->x, q, 20));
+            for (int l = 0; l <= (int)cpu_level(); l++) {
+                w->x->vectors.ops = vec_ops_of((enum cpu_level)l);
+                CHECK(search_is_exact(w->x, q, 20));
+            }
         }
+        world_free(w);
     }
-    world_free(w);
 }
 
 /* What is above zero for the one who asks does not depend on how it came to be

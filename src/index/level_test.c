@@ -157,3 +157,115 @@ TEST(a_turn_takes_several_small_cards)
     CHECK(!index_level_turn(stage.x) && index_level(stage.x, 11).high > 0);
     index_free(stage.x);
 }
+
+/* Two parts: the first axis is the first part's, the rest are the second's. */
+static void put_parts(uint32_t number, const float *v, bool is_for_now)
+{
+    struct agent a = {.name = STR("a"), .kind = AGENT_PLATFORM};
+    uint8_t packed[8 + 2 * 4];
+    struct index_change *change;
+
+    CHECK(vec_pack(v, 4, packed));
+    CHECK(index_prepare(stage.x, &a, packed, &change) == OK);
+    if (is_for_now)
+        index_change_for_now(change);
+    index_put(stage.x, number, change);
+}
+
+static void set_parts(bool is_quick)
+{
+    float v[3][4] = {{1, 0}, {1, 0}, {0, 1}};
+    uint8_t packed[3 * (8 + 2 * 4)];
+
+    for (size_t i = 0; i < 3; i++) {
+        if (!is_quick) {
+            v[i][2 + i % 2] = 1;
+            CHECK(vec_join(v[i], 4, 2));
+        }
+        CHECK(vec_pack(v[i], 4, packed + i * vec_packed_bytes(4)));
+    }
+    CHECK((is_quick ? index_set_quick_reference
+                    : index_set_reference)(stage.x, packed, 3) == OK);
+}
+
+static bool is_near(float a, double b)
+{
+    return fabs((double)a - b) < 1e-3;
+}
+
+TEST(a_card_of_two_parts_has_two_levels)
+{
+    const float quick[4] = {1, 0, 0, 0};
+    float full[4] = {1, 0, 1, 0};
+
+    stage_open(4);
+    index_set_parts(stage.x, 4, 2);
+    put_parts(0, quick, true);
+    CHECK(vec_join(full, 4, 2));
+    put_parts(1, full, false);
+    CHECK(index_is_for_now(stage.x, 0) && !index_is_for_now(stage.x, 1));
+    CHECK(!index_is_for_now(stage.x, 2));
+    CHECK(index_level(stage.x, 0).high < 0 && index_level(stage.x, 1).high < 0);
+    set_parts(true);
+    CHECK_INT(index_quick_references(stage.x), 3);
+    CHECK_INT(index_references(stage.x), 0);
+    CHECK(!index_level_some(stage.x, 10));
+    /* By first parts both are the same. */
+    for (uint32_t i = 0; i < 2; i++) {
+        struct card_level l = index_quick_level(stage.x, i);
+
+        CHECK(is_near(l.mid, 1) && is_near(l.high, 1));
+    }
+    /* For a full query the quick card has what it has, the full one nothing
+     * yet. */
+    CHECK(is_near(index_level(stage.x, 0).mid, 1));
+    CHECK(index_level(stage.x, 1).mid < 0);
+    set_parts(false);
+    CHECK(!index_level_some(stage.x, 10));
+    CHECK(is_near(index_level(stage.x, 0).mid, 1));
+    /* Of the three texts one is like it in both parts, one in the first, one in
+     * the second. */
+    CHECK(is_near(index_level(stage.x, 1).mid, 1 - VEC_QUICK_PART));
+    CHECK(is_near(index_level(stage.x, 1).high, 1));
+    CHECK(is_near(index_quick_level(stage.x, 1).mid, 1));
+    /* What comes now has both at once, and the full one in place of the quick
+     * one too. */
+    put_parts(0, full, false);
+    CHECK(is_near(index_level(stage.x, 0).mid, 1 - VEC_QUICK_PART));
+    CHECK(!index_is_for_now(stage.x, 0));
+    CHECK(!index_level_some(stage.x, 10));
+    index_set_parts(stage.x, 4, 2);
+    CHECK(!index_references(stage.x) && !index_quick_references(stage.x));
+    CHECK(index_quick_level(stage.x, 0).mid < 0);
+    index_free(stage.x);
+}
+
+/* Only the first parts are touched. */
+TEST(quick_levels_cost_what_the_first_parts_cost)
+{
+    enum { DIMS = 640, QUICK = 256 };
+    float v[DIMS] = {0};
+    uint8_t *rows = calloc(64, vec_packed_bytes(DIMS));
+    struct agent a = {.name = STR("a"), .kind = AGENT_PLATFORM};
+    struct index_change *change;
+
+    CHECK(rows);
+    stage_open(DIMS);
+    index_set_parts(stage.x, DIMS, QUICK);
+    v[0] = 1;
+    for (size_t i = 0; i < 64; i++)
+        CHECK(vec_pack(v, DIMS, rows + i * vec_packed_bytes(DIMS)));
+    CHECK(index_set_quick_reference(stage.x, rows, 64) == OK);
+    stage.ops = *stage.x->reference[TIER_QUICK].ops;
+    stage.ops.dots_i8 = count_dots;
+    stage.x->reference[TIER_QUICK].ops = &stage.ops;
+    v[QUICK] = 1;
+    CHECK(vec_join(v, DIMS, QUICK) && vec_pack(v, DIMS, rows));
+    CHECK(index_prepare(stage.x, &a, rows, &change) == OK);
+    (void)taken_numbers();
+    index_put(stage.x, 0, change);
+    CHECK_INT(taken_numbers(), 64 * QUICK);
+    CHECK(is_near(index_quick_level(stage.x, 0).mid, 1));
+    free(rows);
+    index_free(stage.x);
+}

@@ -27,6 +27,7 @@ static const uint64_t stage_seed[2] = {11, 22};
 struct world {
     struct index *x;
     uint32_t n_numbers, dims;
+    uint32_t quick; /* numbers of the first part; zero: vectors have one */
     uint64_t rand;
     float centres[STAGE_CENTRES][STAGE_DIMS_MAX];
     /* The agent that was made last. */
@@ -75,6 +76,17 @@ static inline struct world *world_new(uint32_t n_numbers, uint32_t dims,
     return w;
 }
 
+/* Vectors have two parts, and half of them are quick. */
+static inline struct world *world_of_parts(uint32_t n_numbers, uint32_t dims,
+                                           uint32_t quick, uint64_t seed)
+{
+    struct world *w = world_new(n_numbers, dims, seed);
+
+    w->quick = quick;
+    index_set_parts(w->x, dims, quick);
+    return w;
+}
+
 static inline void world_free(struct world *w)
 {
     index_free(w->x);
@@ -114,6 +126,10 @@ static inline void any_vector(struct world *w, float *v)
             v[k] = k ? copysignf(120, centre[k]) : 32512;
         else
             v[k] = centre[k] + (kind < 7 ? 0 : any_part(w));
+    if (w->quick && any(w, 2))
+        memset(v + w->quick, 0, (w->dims - w->quick) * sizeof(*v));
+    else if (w->quick && any(w, 2))
+        (void)vec_join(v, w->dims, w->quick);
 }
 
 static inline void any_vectors(struct world *w)
