@@ -14,7 +14,7 @@ enum { DATA_SHOWN_MAX = 100 };
 struct wanted {
     struct embed_opts opts;
     char model_file[PATH_MAX];
-    bool is_cut;         /* it is longer than a path may be */
+    bool is_cut; /* it is longer than a path may be */
 };
 
 _Static_assert((int)CONFIG_EMBED_BUILTIN == (int)EMBED_BUILTIN &&

@@ -106,10 +106,9 @@ static enum err raise_file_limit(struct server *s, struct why *why)
 static void warn_of_memory(struct server *s)
 {
     int64_t most = watch_memory_bytes("");
-    int64_t wanted =
-        s->config->http.max_buffered_bytes +
-        s->config->tasks.max_unfinished_bytes +
-        s->config->embed.max_waiting_bytes;
+    int64_t wanted = s->config->http.max_buffered_bytes +
+                     s->config->tasks.max_unfinished_bytes +
+                     s->config->embed.max_waiting_bytes;
 
     if (wanted > most)
         log_warn(&s->log, "server.little_memory", LOG_I("bytes", most),

@@ -89,10 +89,10 @@ double vec_packed_dot_of(const struct vec_packed *a, const struct vec_packed *b,
 
 /* Vectors of two parts. A full one is [ A * t | B * x ], with t and x one long
  * each and A * A + B * B = 1; a quick one is [ t | 0 ], made where x is not
- * there yet. Two quick ones or two full ones are as alike as their product says.
- * Of a quick and a full one the product is A * (t . t'), so it is divided by A,
- * and that is how alike the first parts are: what can be known of them. This is
- * the one home of that rule.
+ * there yet. Two quick ones or two full ones are as alike as their product
+ * says. Of a quick and a full one the product is A * (t . t'), so it is divided
+ * by A, and that is how alike the first parts are: what can be known of them.
+ * This is the one home of that rule.
  *
  * Whether a vector is quick is seen from itself: all numbers from `quick` on
  * are zero. `quick`: how many numbers the first part has; zero: vectors of this

@@ -428,6 +428,9 @@ static void write_embeds(struct buf *out, const struct calls *c)
     {"signalbox_embed_" name, type, help, offsetof(struct embed_stats, field)}
         ROW("texts_total", "counter", texts_total,
             "Texts made into vectors, without those of the cache."),
+        ROW("quick_texts_total", "counter", quick_total,
+            "Texts made into quick vectors, by the table of a model of two "
+            "parts."),
         ROW("texts_failed_total", "counter", failed_total,
             "Texts that got no vector."),
         ROW("texts_waiting", "gauge", waiting,

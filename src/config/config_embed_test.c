@@ -26,7 +26,7 @@ static const struct {
      "\"builtin\""},
     {"\"second\": \"none\"", "is no setting any more"},
     {"\"kind\": \"bm25\"", "\"builtin\", \"table\", \"transformer\", "
-                            "\"minilm\" or \"http\""},
+                           "\"minilm\" or \"http\""},
     {"\"kind\": \"http\"", "set embed.http.url"},
     {"\"kind\": \"http\"", "t.jsonc:1:20: \"http\" needs a provider"},
     {"\"kind\": \"http\", \"http\": {\"url\": \"https://a/v1\"}",

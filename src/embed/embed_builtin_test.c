@@ -60,8 +60,8 @@ TEST(what_is_quick_is_there_at_once_and_what_is_full_comes_later)
     CHECK(fabs(length_of(full, BOTH_DIMS) - 1) < 1e-5);
     CHECK(fabs(length_of(full, BUILTIN_DIMS) - sqrt(VEC_QUICK_PART)) < 1e-5);
     for (size_t i = 0; i < BUILTIN_DIMS; i++)
-        CHECK(fabs((double)full[i] -
-                   (double)quick[i] * sqrt(VEC_QUICK_PART)) < 1e-6);
+        CHECK(fabs((double)full[i] - (double)quick[i] * sqrt(VEC_QUICK_PART)) <
+              1e-6);
     /* And from the cache from now on; documents are not kept. */
     CHECK(embed_now(st->embed, STR("book a flight"), EMBED_QUERY, now));
     CHECK(memcmp(now, full, sizeof(now)) == 0);
@@ -106,8 +106,7 @@ static struct vec_packed packed(const float *v, uint8_t *bytes)
     struct vec_packed p;
 
     CHECK(vec_pack(v, BOTH_DIMS, bytes));
-    CHECK(
-        vec_packed_open(&p, bytes, vec_packed_bytes(BOTH_DIMS), BOTH_DIMS));
+    CHECK(vec_packed_open(&p, bytes, vec_packed_bytes(BOTH_DIMS), BOTH_DIMS));
     return p;
 }
 
@@ -134,10 +133,9 @@ TEST(quick_and_full_ones_are_compared_by_one_rule)
     for (int a = 0; a < 2; a++)
         for (int b = 0; b < 2; b++) {
             double like = vec_likeness(&p[0][a], &p[1][b], BUILTIN_DIMS);
-            double wanted =
-                a && b ? (double)vec_cosine(v[0][1], BOTH_DIMS, v[1][1],
-                                            BOTH_DIMS)
-                       : cosine;
+            double wanted = a && b ? (double)vec_cosine(v[0][1], BOTH_DIMS,
+                                                        v[1][1], BOTH_DIMS)
+                                   : cosine;
 
             CHECK(fabs(like - wanted) < 1e-4);
             /* A text is as like itself as can be, whatever is known of it. */

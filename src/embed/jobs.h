@@ -114,8 +114,8 @@ void worker_take(struct embed *e, struct embed_text *t);
 bool worker_drop(struct embed *e, struct embed_text *t);
 void worker_stop(struct embed *e);
 void *worker_ctx(const struct embed *e);
-#define WORKER_OPS                                                             \
-    .close = worker_close, .take = worker_take, .drop = worker_drop,           \
+#define WORKER_OPS                                                   \
+    .close = worker_close, .take = worker_take, .drop = worker_drop, \
     .stop = worker_stop
 
 struct embed_slot {

@@ -1,5 +1,5 @@
-/* Opens the transformer inside the binary. Apart from inside.c, so that programs that want the table alone do
- * not carry this one along. */
+/* Opens the transformer inside the binary. Apart from inside.c, so that
+ * programs that want the table alone do not carry this one along. */
 #include "embed/minilm.h"
 
 #include "base/fault.h"

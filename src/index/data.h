@@ -22,7 +22,7 @@ struct vec_block {
     uint32_t first, n_docs;
     float *scale, *slack; /* zero: it has no vector */
     float *quick_slack;   /* that of its first part alone */
-    float *quick; /* one: it is quick, zero: it is full, or of one part */
+    float *quick;       /* one: it is quick, zero: it is full, or of one part */
     int8_t *high, *low; /* rows of `stride` bytes */
 };
 
@@ -136,7 +136,7 @@ struct index_change {
     uint8_t *vectors; /* of its documents and its profile; NULL: none */
     uint64_t epoch;   /* they are of */
     bool is_for_now;
-    bool has_level;   /* a snapshot's: it need not be computed */
+    bool has_level; /* a snapshot's: it need not be computed */
     struct levels_of level;
     struct text_doc **texts; /* one for each document */
 };
@@ -167,8 +167,8 @@ struct index_profiles {
     struct vec_query midst; /* the same, as a query; lies behind total */
     float common[N_TIERS];  /* the level that a third of the votes lie below;
                              * zero: it is not known */
-    float middle, spread;    /* of the cosines with it; spread is zero where
-                              * nobody is marked down */
+    float middle, spread;   /* of the cosines with it; spread is zero where
+                             * nobody is marked down */
 };
 
 /* Room for one more, so that profiles_put cannot fail; and not after all.

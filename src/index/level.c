@@ -5,8 +5,8 @@
  *
  * Where vectors have two parts, a card has two of them: one for quick queries,
  * from the quick reference vectors, and one for full ones. The first is of the
- * first parts alone, so it is the same, but for rounding, whether the card's own
- * vectors are quick or full by now.
+ * first parts alone, so it is the same, but for rounding, whether the card's
+ * own vectors are quick or full by now.
  *
  * A level depends on the card and the model alone, on no other card. It is
  * computed when the card enters the index; and for all cards, some at a time,
@@ -129,8 +129,8 @@ struct level_plan level_plan(const struct index *x, const struct index_entry *e,
 }
 
 /* The cosines of every step-th block of reference texts with a document. */
-static void compare(const struct index *x, enum tier tier,
-                    struct vec_query q, size_t step, float *out)
+static void compare(const struct index *x, enum tier tier, struct vec_query q,
+                    size_t step, float *out)
 {
     for (size_t i = 0; i < x->n_reference[tier];
          i += BLOCK * step, out += BLOCK)
@@ -172,8 +172,7 @@ static bool lacks(const struct index *x, const struct index_entry *e,
                   const struct levels_of *l, enum tier tier)
 {
     return e->has_vectors && x->n_reference[tier] && l->of[tier].high < 0 &&
-           (tier == TIER_QUICK ||
-            !x->profiles.is_quick[e->slot]);
+           (tier == TIER_QUICK || !x->profiles.is_quick[e->slot]);
 }
 
 struct levels_of level_compute(const struct index *x,

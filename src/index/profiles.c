@@ -103,8 +103,7 @@ size_t profiles_bytes(const struct index *x)
 
     return p->cap *
            (sizeof(*p->agent) + sizeof(*p->free) + sizeof(*p->generic) +
-            sizeof(*p->has_vector) + sizeof(*p->is_quick) +
-            sizeof(*p->level));
+            sizeof(*p->has_vector) + sizeof(*p->is_quick) + sizeof(*p->level));
 }
 
 bool index_profile(const struct index *x, uint32_t number, struct buf *out)

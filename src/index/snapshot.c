@@ -356,7 +356,8 @@ static enum err read_head(struct in *in, const uint8_t *stamp, struct why *why)
     in->rest.n -= sizeof(uint64_t);
     /* Each takes four bytes at least: so none is allocated in vain. */
     return h->dims > INDEX_DIMS_MAX || h->zero ||
-                   (h->quick && h->quick >= h->dims) || h->n_classes > in->rest.n / 4 ||
+                   (h->quick && h->quick >= h->dims) ||
+                   h->n_classes > in->rest.n / 4 ||
                    h->n_stems > in->rest.n / 4 || h->n_agents > in->rest.n / 4
                ? damaged(why)
                : OK;

@@ -226,8 +226,8 @@ void index_vecs_likeness_64(const struct index_vecs *v,
     for (size_t i = 0; i < 64; i++) {
         int64_t product =
             65536 * (int64_t)hh[i] + 256 * ((int64_t)hl[i] + lh[i]) + ll[i];
-        double likeness = (double)q->v.scale * (double)b->scale[at + i] *
-                          (double)product;
+        double likeness =
+            (double)q->v.scale * (double)b->scale[at + i] * (double)product;
 
         out[i] = clip(likeness * vec_gain(q->is_quick, b->quick[at + i] > 0));
     }
@@ -243,7 +243,8 @@ static void bounds_of(const struct index_vecs *v, const struct vec_block *b,
                       const int32_t *restrict products, float *restrict out)
 {
     const float *restrict scale = b->scale + at;
-    const float *restrict slack = (q->is_quick ? b->quick_slack : b->slack) + at;
+    const float *restrict slack =
+        (q->is_quick ? b->quick_slack : b->slack) + at;
     const float *restrict quick = b->quick + at;
     float unit = 65536 * q->v.scale;
     float by = VEC_PACKED_LENGTH + q->v.slack;

@@ -297,8 +297,7 @@ static enum err check_index(struct registry *r, const struct sums *s,
         bool is_for_now = index_is_for_now(r->index, one->number);
 
         buf_clear(&own);
-        n_vectors +=
-            !is_for_now && index_vectors(r->index, one->number, &own);
+        n_vectors += !is_for_now && index_vectors(r->index, one->number, &own);
         e = is_for_now && one->is_embedded
                 ? wrong(why, "vectors for now that should be full", one->key)
                 : check_found(r, one, why);

@@ -166,10 +166,10 @@ TEST(a_full_text_meets_a_quick_agent_by_first_parts)
     PUT(f, "anna", cook());
     CHECK(!find_is_embedded(f, "cook"));
     quick = near_of(f, "cook", vector_of(f, "dinner ideas", true));
-    CHECK(is_near(near_of(f, "cook",
-                          (struct str){(const char *)kept, sizeof(kept)})
-                      .cosine,
-                  quick.cosine));
+    CHECK(is_near(
+        near_of(f, "cook", (struct str){(const char *)kept, sizeof(kept)})
+            .cosine,
+        quick.cosine));
     find_free(f);
 }
 

@@ -164,8 +164,8 @@ static bool restore(struct registry *r, struct str bytes, struct why *why)
     if (index_restore(r->index, stamp, bytes, why) != OK)
         return false;
     /* A provider that was told nothing has no length yet: any will do. */
-    if ((!dims || (index_dims(r->index) == dims &&
-                   index_quick(r->index) == quick)) &&
+    if ((!dims ||
+         (index_dims(r->index) == dims && index_quick(r->index) == quick)) &&
         adopt(r))
         return true;
     why_err(why, ERR_BAD_CONFIG, "it has not what the database has");

@@ -320,9 +320,8 @@ bool registry_means(const struct agent *a, struct str packed, uint32_t dims,
 {
     size_t n = packed.n / vec_packed_bytes(dims);
 
-    return n == n_texts(a) &&
-           means_of(a, (const uint8_t *)packed.p, n,
-                    (struct lengths){dims, quick}, out);
+    return n == n_texts(a) && means_of(a, (const uint8_t *)packed.p, n,
+                                       (struct lengths){dims, quick}, out);
 }
 
 static struct lengths lengths_of(const struct registry *r)
@@ -371,10 +370,10 @@ static bool quick_means(struct registry *r, const struct agent *a,
         return false;
     arena_init(&scratch, TEXTS_BYTES_MAX);
     buf_init(&packed, VECTORS_BYTES_MAX);
-    is_made = !vectors_texts(&scratch, a, &texts) && is_small(&texts) &&
-              pack_quick(r, &texts, &packed) &&
-              means_of(a, (const uint8_t *)packed.p, texts.n, lengths_of(r),
-                       out);
+    is_made =
+        !vectors_texts(&scratch, a, &texts) && is_small(&texts) &&
+        pack_quick(r, &texts, &packed) &&
+        means_of(a, (const uint8_t *)packed.p, texts.n, lengths_of(r), out);
     buf_fini(&packed);
     arena_fini(&scratch);
     return is_made;

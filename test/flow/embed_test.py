@@ -46,27 +46,50 @@ class WithKey:
 
 
 class Models(unittest.TestCase):
-    def test_the_table_is_there_without_a_word(self):
+    def test_both_models_are_there_without_a_word(self):
         with Server() as server:
             ready = lines(server, "embed.ready")
             self.assertEqual([r["kind"] for r in ready], ["builtin"])
-            self.assertEqual(ready[0]["dimensions"], 256)
+            self.assertEqual(ready[0]["dimensions"], 640)
             text = server.get("/metrics").body.decode()
-            self.assertIn('signalbox_embed_texts_total{kind="builtin",'
+            self.assertIn('signalbox_embed_quick_texts_total{kind="builtin",'
                           f'model="builtin"}} {N_REFERENCE}\n', text)
+            eventually(
+                lambda: metric(server, "signalbox_embed_texts_total")
+                == N_REFERENCE, "the full reference vectors")
             self.assertIn("signalbox_outgoing_requests_total 0\n", text)
+
+    def test_either_of_them_is_there_alone(self):
+        for kind, dimensions in (("table", 256), ("transformer", 384)):
+            with Server("--set", "embed.kind=" + kind) as server:
+                ready = lines(server, "embed.ready")
+                self.assertEqual([(r["kind"], r["dimensions"])
+                                  for r in ready], [(kind, dimensions)])
+                eventually(
+                    lambda: metric(server, "signalbox_embed_texts_total")
+                    == N_REFERENCE, "the reference vectors")
+                self.assertEqual(
+                    metric(server, "signalbox_embed_quick_texts_total"), 0)
+
+    def test_a_second_model_is_no_setting_any_more(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, said = refuses_to_start(
+                "serve", "--data", os.path.join(folder, "data"),
+                "--listen", "127.0.0.1:0", "--set", "embed.second=minilm")
+            self.assertEqual(status, USAGE)
+            self.assertIn("is no setting any more", said)
+            self.assertIn("embed.secondMargin", said)
 
     def test_a_model_that_is_not_there_keeps_it_from_starting(self):
         with tempfile.TemporaryDirectory() as folder:
-            for option in ("embed.kind=minilm", "embed.second=minilm"):
-                data = os.path.join(folder, "data")
-                status, said = refuses_to_start(
-                    "serve", "--data", data, "--listen", "127.0.0.1:0",
-                    "--set", option)
-                self.assertNotEqual(status, 0)
-                self.assertIn(data + "/models/minilm.sbm", said)
-                self.assertIn("signalbox model install minilm", said)
-                self.assertNotIn("listening", said)
+            data = os.path.join(folder, "data")
+            status, said = refuses_to_start(
+                "serve", "--data", data, "--listen", "127.0.0.1:0",
+                "--set", "embed.kind=minilm")
+            self.assertNotEqual(status, 0)
+            self.assertIn(data + "/models/minilm.sbm", said)
+            self.assertIn("signalbox model install minilm", said)
+            self.assertNotIn("listening", said)
 
     def test_a_file_that_is_no_model_keeps_it_from_starting(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +118,7 @@ class Models(unittest.TestCase):
                 with subprocess.Popen(
                         [BINARY, "serve", "--data", folder + "/data",
                          "--listen", "127.0.0.1:0", "--set",
-                         "embed.second=minilm", "--set",
+                         "embed.kind=minilm", "--set",
                          "outgoing.caFile=" + pipe],
                         env=clean_environment(), text=True,
                         stdout=subprocess.PIPE,
@@ -216,19 +239,16 @@ class Providers(unittest.TestCase):
                 self.assertEqual(
                     len(lines(server, "embed.provider_fails")), 1)
 
-    def test_two_of_them_have_figures_of_their_own(self):
+    def test_its_name_is_quoted_in_the_figures(self):
         with Provider() as provider:
             config = settings(provider)
-            config["embed"].update(kind="builtin", second="http")
             config["embed"]["http"]["model"] = 'a "b"\\c\nd'
             with Server(config=config) as server:
                 eventually(lambda: lines(server, "embed.provider_ready"),
                            "the first vector")
                 text = server.get("/metrics").body.decode()
-                self.assertIn('signalbox_embed_texts_total{kind="builtin",'
-                              f'model="builtin"}} {N_REFERENCE}\n'
-                              'signalbox_embed_texts_total{kind="http",'
-                              'model="a \\"b\\"\\\\c\\nd"} 1\n', text)
+                self.assertIn('signalbox_embed_texts_total{kind="http",'
+                              'model="a \\"b\\"\\\\c\\nd"} ', text)
 
     def test_a_reload_takes_what_it_can(self):
         with Provider() as provider:
@@ -298,12 +318,13 @@ class Doctor(unittest.TestCase):
     def test_it_says_which_model_there_is(self):
         found = self.look()
         self.assertEqual(found["status"], "ok")
-        self.assertIn("builtin, 256 dimensions", found["message"])
-        found = self.look("--set", "embed.second=http", "--set",
+        self.assertIn("builtin, 640 dimensions", found["message"])
+        found = self.look("--set", "embed.kind=table")
+        self.assertIn("table, 256 dimensions", found["message"])
+        found = self.look("--set", "embed.kind=http", "--set",
                           "embed.http.model=tiny", "--set",
                           "embed.http.url=http://127.0.0.1:1/")
-        self.assertIn("as the second of a cascade, http, model tiny",
-                      found["message"])
+        self.assertIn("http, model tiny, not asked", found["message"])
 
     def test_a_path_that_is_too_long_is_not_cut(self):
         found = self.look("--set", "embed.kind=minilm", "--set",

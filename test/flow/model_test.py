@@ -510,13 +510,18 @@ class Places(Models):
 class Looking(Models):
     def test_the_list(self):
         seen = self.list(binary=BIN)
-        self.assertEqual(list(seen), ["builtin", "minilm", "http"])
+        self.assertEqual(list(seen), ["builtin", "table", "transformer", "minilm",
+                                      "http"])
         self.assertEqual([m["used"] for m in seen.values()],
-                         ["first", None, None])
+                         ["first", "part", "part", None, None])
         self.assertEqual([m["state"] for m in seen.values()],
-                         ["inside", "missing", "not_configured"])
-        self.assertEqual(seen["builtin"]["dims"], 256)
+                         ["inside"] * 3 + ["missing", "not_configured"])
+        self.assertEqual([m["dims"] for m in seen.values()],
+                         [640, 256, 384, None, None])
         self.assertEqual(len(seen["builtin"]["hash"]), 64)
+        self.assertEqual(seen["builtin"]["bytes"], seen["table"]["bytes"]
+                         + seen["transformer"]["bytes"])
+        self.assertEqual(len({m["hash"] for m in list(seen.values())[:3]}), 3)
         self.assertFalse(os.path.exists(self.data))
         self.assertEqual(self.run_it(), self.run_it("list"))
 
@@ -525,11 +530,12 @@ class Looking(Models):
         self.assertEqual(seen["minilm"]["used"], "first")
         self.assertEqual((seen["minilm"]["state"], seen["minilm"]["licence"]),
                          ("missing", None))
-        seen = self.list("--set", "embed.second=minilm")
+        self.assertEqual(seen["table"]["used"], None)
+        seen = self.list("--set", "embed.kind=table")
         self.assertEqual([m["used"] for m in seen.values()],
-                         ["first", "second", None])
+                         [None, "first", None, None, None])
         self.assertIn("minilm", self.run_it(
-            "verify", "--set", "embed.second=minilm", status=REFUSED))
+            "verify", "--set", "embed.kind=minilm", status=REFUSED))
         self.install(*self.from_file(TOY.tarball))
         other = os.path.join(self.home, "other.sbm")
         shutil.copy(self.file, other)
@@ -540,8 +546,7 @@ class Looking(Models):
             *where, *self.from_file(TOY.tarball)))
         self.run_it("try", "x", "--embedder", "minilm", *where)
         for used, args in ((None, ()), (None, where),
-                           ("first", ("--set", "embed.kind=minilm")),
-                           ("second", ("--set", "embed.second=minilm"))):
+                           ("first", ("--set", "embed.kind=minilm"))):
             said = json.loads(self.install("--json", *args))
             self.assertEqual(said["used"], used)
 
@@ -549,6 +554,9 @@ class Looking(Models):
         for words, args in (("did you mean minilm", ("install", "minilmm")),
                             ("there are builtin", ("install", "gpt")),
                             ("inside this binary", ("install", "builtin")),
+                            ("table is inside", ("install", "table")),
+                            ("transformer is inside",
+                             ("install", "transformer")),
                             ("embed.http.url", ("install", "http")),
                             ("say which", ("install",)),
                             ("one word too many", ("remove", "minilm", "x")),
@@ -559,7 +567,7 @@ class Looking(Models):
 
     def test_trying(self):
         texts = ("turn on the lights", "dim the lamp", "weather in paris")
-        for name in ("builtin", "minilm"):
+        for name in ("builtin", "table", "transformer", "minilm"):
             self.install(*self.from_file(TOY.tarball))
             out = self.run_it("try", *texts, "--embedder", name, "--json")
             rows = [json.loads(line) for line in out.splitlines()]
