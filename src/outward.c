@@ -169,7 +169,7 @@ static enum err open_embed(struct outward *o, const struct config *c,
     if (e && why)
         outward_advise(c, why);
     if (e) /* a file that is no good is no mistake of who calls */
-        return e == ERR_BAD_CONFIG && w.opts.kind == EMBED_MINILM ? ERR_IO : e;
+        return e == ERR_BAD_CONFIG && w.opts.kind != EMBED_HTTP ? ERR_IO : e;
     stamp = embed_stamp(o->embeds[0]);
     if (w.opts.kind == EMBED_HTTP) {
         /* What it is worth, its first answer says: see on_greeted. */

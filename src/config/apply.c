@@ -89,7 +89,8 @@ static struct shown shown(struct place at, struct str path)
 }
 
 /* Settings that were there once, and what to do instead. */
-static const char *removed(const struct setting_table *t, struct str path)
+static const char *removed_setting(const struct setting_table *t,
+                                   struct str path)
 {
     static const struct {
         const char *path, *instead;
@@ -110,7 +111,7 @@ static void unknown(struct load *l, const struct setting_table *t,
                     struct place at, struct str path)
 {
     struct quoted name = quote(str_of(shown(at, path).text));
-    const char *instead = removed(t, path);
+    const char *instead = removed_setting(t, path);
     struct str meant = {0};
     struct buf names;
 

@@ -137,8 +137,9 @@ static void compare(const struct index *x, enum tier tier, struct vec_query q,
         index_vecs_likeness_64(&x->reference[tier], &q, (uint32_t)i, out);
 }
 
-static struct card_level compute(const struct index *x,
-                                 const struct index_entry *e, enum tier tier)
+static struct card_level compute_level(const struct index *x,
+                                       const struct index_entry *e,
+                                       enum tier tier)
 {
     float best[INDEX_REFERENCE_MAX], like[INDEX_REFERENCE_MAX];
     size_t n = 0, n_reference = x->n_reference[tier];
@@ -168,8 +169,8 @@ static struct card_level compute(const struct index *x,
 
 /* A card whose vectors are quick has nothing to compare with full ones but its
  * first part, which is what its other level says. */
-static bool lacks(const struct index *x, const struct index_entry *e,
-                  const struct levels_of *l, enum tier tier)
+static bool lacks_level(const struct index *x, const struct index_entry *e,
+                        const struct levels_of *l, enum tier tier)
 {
     return e->has_vectors && x->n_reference[tier] && l->of[tier].high < 0 &&
            (tier == TIER_QUICK || !x->profiles.is_quick[e->slot]);
@@ -180,8 +181,8 @@ struct levels_of level_compute(const struct index *x,
                                struct levels_of was)
 {
     for (enum tier t = 0; t < N_TIERS; t++)
-        if (lacks(x, e, &was, t))
-            was.of[t] = compute(x, e, t);
+        if (lacks_level(x, e, &was, t))
+            was.of[t] = compute_level(x, e, t);
     return was;
 }
 
@@ -195,7 +196,7 @@ static bool level_some(struct index *x, size_t max, size_t work_max)
         size_t own = 0;
 
         for (enum tier t = 0; e && t < N_TIERS; t++)
-            if (lacks(x, e, &p->level[e->slot], t))
+            if (lacks_level(x, e, &p->level[e->slot], t))
                 own += level_plan(x, e, t).work;
         if (!own)
             continue;

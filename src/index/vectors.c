@@ -173,7 +173,7 @@ size_t index_vecs_bytes(const struct index_vecs *v)
     return bytes;
 }
 
-static float clip(double likeness)
+static float clip_likeness(double likeness)
 {
     float f = (float)likeness;
 
@@ -186,8 +186,8 @@ float index_vecs_likeness(const struct index_vecs *v, const struct vec_query *q,
     struct vec_query row = index_vecs_row(v, doc);
     size_t n = q->is_quick || row.is_quick ? v->quick : v->dims;
 
-    return row.v.high ? clip(vec_packed_dot_of(&q->v, &row.v, n) *
-                             vec_gain(q->is_quick, row.is_quick))
+    return row.v.high ? clip_likeness(vec_packed_dot_of(&q->v, &row.v, n) *
+                                      vec_gain(q->is_quick, row.is_quick))
                       : 0;
 }
 
@@ -229,7 +229,8 @@ void index_vecs_likeness_64(const struct index_vecs *v,
         double likeness =
             (double)q->v.scale * (double)b->scale[at + i] * (double)product;
 
-        out[i] = clip(likeness * vec_gain(q->is_quick, b->quick[at + i] > 0));
+        out[i] = clip_likeness(likeness *
+                               vec_gain(q->is_quick, b->quick[at + i] > 0));
     }
 }
 

@@ -248,8 +248,10 @@ enum err ranked_near(struct registry *r, const struct registry_near_query *n,
 
     /* Half of them with vectors, or with full ones, would be ranked by who had
      * their turn first. */
-    if (r->vectors && r->vectors->n_anew)
-        vector = vectors_have_quick(r) ? first_part(r, vector, quick) : STR("");
+    if (vectors_have_quick(r) && !registry_has_full(r))
+        vector = first_part(r, vector, quick);
+    else if (r->vectors && r->vectors->n_anew && !vectors_have_quick(r))
+        vector = STR("");
     if (!e)
         e = index_near_guess(r->index, &q, vector, out, count);
     free(granted);
@@ -258,7 +260,8 @@ enum err ranked_near(struct registry *r, const struct registry_near_query *n,
 
 bool registry_has_full(const struct registry *r)
 {
-    return r->vectors && r->vectors->stamp.quick_dims && !r->vectors->n_anew;
+    return vectors_have_quick(r) && !r->vectors->n_anew &&
+           (!r->opts.reference.n || r->stats.has_levels);
 }
 
 enum err registry_says(struct registry *r, const struct eyes *eyes,

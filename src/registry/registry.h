@@ -434,8 +434,9 @@ struct card_level registry_quick_level(const struct registry *r,
                                        struct str name);
 
 /* Whether full vectors of a model of two parts are worth asking for: not while
- * those of cards are made anew for another model. Until that is done everyone
- * is compared by their quick ones, whatever the query's vector is. */
+ * those of cards are made anew for another model, nor before their levels for
+ * full queries are known. Until then everyone is compared by their quick ones,
+ * whatever the query's vector is. */
 bool registry_has_full(const struct registry *r);
 
 /* Whether a card that these eyes see says each of n words, in any inflection:

@@ -153,6 +153,30 @@ TEST(quick_texts_find_the_same_before_and_after)
     find_free(f);
 }
 
+/* Nothing is compared by both before levels are known that go with that. */
+TEST(full_texts_count_once_there_are_levels_for_them)
+{
+    struct find *f = stage();
+    uint8_t kept[8 + 2 * MODEL_DIMS];
+    struct str full = {(const char *)kept, sizeof(kept)};
+
+    find_open(f);
+    await_full(f);
+    memcpy(kept, vector_of(f, "dinner ideas", false).p, sizeof(kept));
+    find_close(f);
+    find_open(f);
+    PUT(f, "anna", cook());
+    CHECK(!registry_has_full(f->r)); /* the loop has not turned */
+    CHECK(
+        is_near(near_of(f, "cook", full).cosine,
+                near_of(f, "cook", vector_of(f, "dinner ideas", true)).cosine));
+    CHECK(near_of(f, "cook", full).level.high >= 0);
+    await_full(f);
+    CHECK(registry_has_full(f->r));
+    CHECK(near_of(f, "cook", full).level.high >= 0);
+    find_free(f);
+}
+
 TEST(a_full_text_meets_a_quick_agent_by_first_parts)
 {
     struct find *f = stage();
@@ -161,6 +185,7 @@ TEST(a_full_text_meets_a_quick_agent_by_first_parts)
     uint8_t kept[8 + 2 * MODEL_DIMS];
 
     find_open(f);
+    await_full(f);
     vector = vector_of(f, "dinner ideas", false); /* turns the loop */
     memcpy(kept, vector.p, vector.n);
     PUT(f, "anna", cook());
@@ -408,8 +433,7 @@ TEST(no_memory_for_quick_vectors_is_no_failure)
         struct find *f = stage();
 
         find_open(f);
-        /* The first is of vectors_now, which then makes none. */
-        fault_arm_at(steps[i], steps[i][8] == 't' ? 2 : 1);
+        fault_arm_at(steps[i], 1);
         PUT(f, "anna", card("cook", "Suggests recipes", "public", ""));
         CHECK(fault_fired());
         fault_arm(0);

@@ -181,9 +181,9 @@ bool vectors_now(struct registry *r, const struct agent *a, struct buf *out)
     bool is_made;
 
     vectors_learn(r);
-    if (r->is_stopped || vectors_obstacle(r) ||
+    if (r->is_stopped || vectors_obstacle(r) || vectors_have_quick(r) ||
         !embed_stamp(r->opts.embed).dims || n_texts(a) > NOW_TEXTS_MAX)
-        return false;
+        return false; /* with two parts, full ones never can */
     arena_init(&scratch, TEXTS_BYTES_MAX);
     is_made = !vectors_texts(&scratch, a, &texts) && is_small(&texts) &&
               pack_now(r, &texts, texts.n, out);
