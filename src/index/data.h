@@ -16,6 +16,9 @@
  * each further one as many as all before it, until a plane is two megabytes:
  * then all are of that size. */
 
+/* A row of two parts may need some more than its numbers. */
+enum { INDEX_STRIDE_MAX = INDEX_DIMS_MAX + 128 };
+
 enum { FIRST_DOCS = 256, PLANE_BYTES = 2 * 1024 * 1024 };
 
 struct vec_block {
@@ -23,7 +26,7 @@ struct vec_block {
     float *scale, *slack; /* zero: it has no vector */
     float *quick_slack;   /* that of its first part alone */
     float *quick;       /* one: it is quick, zero: it is full, or of one part */
-    int8_t *high, *low; /* rows of `stride` bytes */
+    int8_t *high, *low; /* `stride` bytes a row, see index_vecs */
 };
 
 struct index_vecs {
@@ -31,25 +34,29 @@ struct index_vecs {
     uint32_t dims;
     uint32_t quick;     /* of them the first part; zero: there is one part */
     uint32_t most_docs; /* of a block: a power of two */
-    size_t stride;      /* dims up to the next 64; what is between is zero */
+    size_t head, tail;  /* bytes of a row in a plane: its first part and the
+                         * rest, each up to the next 64; what is between is
+                         * zero. Where vectors have one part, that is the head.
+                         * Of 64 rows the heads lie together, and then the
+                         * tails: a quick query reads one after the other */
+    size_t stride;      /* both */
     size_t width;       /* what is beyond is zero in all rows: the stride, or
-                         * less if whoever fills it knows better */
+                         * the head if whoever fills it knows better */
     struct vec_block *blocks;
     size_t n_blocks, cap;
 };
 
-/* What rows are compared with: a packed vector, its planes as long as a row. */
+/* What rows are compared with: a packed vector, its planes laid out as a row,
+ * head and tail. */
 struct vec_query {
     struct vec_packed v;
     bool is_quick;
 };
 
-/* How many numbers of a row count for it, and may differ from zero in it. */
-static inline size_t vec_query_reach(const struct index_vecs *v,
-                                     const struct vec_query *q)
-{
-    return q->is_quick && v->quick < v->width ? v->quick : v->width;
-}
+/* p, laid out in planes of `stride` bytes each, one behind the other. It may
+ * have the first part alone. */
+struct vec_query index_vecs_lay(const struct index_vecs *v,
+                                const struct vec_packed *p, int8_t *planes);
 
 /* No vectors, of dims from now on, of which the first part are `quick`. */
 void index_vecs_reset(struct index_vecs *v, uint32_t dims, uint32_t quick);
@@ -60,9 +67,11 @@ void index_vecs_set(struct index_vecs *v, uint32_t doc, const uint8_t *packed);
 void index_vecs_get(const struct index_vecs *v, uint32_t doc, uint8_t *packed);
 size_t index_vecs_bytes(const struct index_vecs *v);
 
-/* The document's vector, its planes as long as a row; all zero where there is
+/* The document's vector as a query, laid out in planes; all zero where there is
  * none. */
-struct vec_query index_vecs_row(const struct index_vecs *v, uint32_t doc);
+struct vec_query index_vecs_row(const struct index_vecs *v, uint32_t doc,
+                                int8_t *planes);
+bool index_vecs_is_quick(const struct index_vecs *v, uint32_t doc);
 
 /* A document's likeness to q by the rule of vec.h, 0..1: the fine value. */
 float index_vecs_likeness(const struct index_vecs *v, const struct vec_query *q,
@@ -85,8 +94,7 @@ static inline size_t index_vecs_reach(const struct index_vecs *v)
 void index_vecs_add(const struct index_vecs *v, uint32_t doc, double *sum);
 
 /* Of 64 documents from `first` on: no less than index_vecs_likeness of each,
- * and zero where there is no vector. q->high has `stride` bytes, the last ones
- * zero. */
+ * and zero where there is no vector. */
 void index_vecs_bound_64(const struct index_vecs *v, const struct vec_query *q,
                          uint32_t first, float *out);
 

@@ -287,17 +287,14 @@ static bool open_midst(struct index_profiles *p)
     float *direction = (float *)(p->total + dims);
     int8_t *planes = (int8_t *)(p->total + 2 * p->vecs.dims);
     uint8_t *packed = (uint8_t *)planes + 2 * p->vecs.stride;
+    struct vec_packed midst;
 
     for (size_t i = 0; i < dims; i++)
         direction[i] = (float)p->total[i];
     if (!vec_pack(direction, (uint32_t)dims, packed) ||
-        !vec_packed_open(&p->midst.v, packed, bytes, (uint32_t)dims))
+        !vec_packed_open(&midst, packed, bytes, (uint32_t)dims))
         return false;
-    memcpy(planes, p->midst.v.high, dims);
-    memcpy(planes + p->vecs.stride, p->midst.v.low, dims);
-    p->midst.v.high = planes;
-    p->midst.v.low = planes + p->vecs.stride;
-    p->midst.is_quick = p->vecs.quick > 0;
+    p->midst = index_vecs_lay(&p->vecs, &midst, planes);
     return true;
 }
 

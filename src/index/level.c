@@ -69,10 +69,10 @@ static enum err set_reference(struct index *x, enum tier tier,
     if (e)
         return e;
     if (tier == TIER_QUICK)
-        to->width = to->quick;
+        to->width = to->head;
     for (uint32_t i = 0; i < n; i++) {
         index_vecs_set(to, i, packed + i * each);
-        if (!index_vecs_row(to, i).is_quick)
+        if (!index_vecs_is_quick(to, i))
             to->width = to->stride; /* they are not what they should be */
     }
     x->n_reference[tier] = n;
@@ -129,9 +129,13 @@ struct level_plan level_plan(const struct index *x, const struct index_entry *e,
 }
 
 /* The cosines of every step-th block of reference texts with a document. */
-static void compare(const struct index *x, enum tier tier, struct vec_query q,
-                    size_t step, float *out)
+static void compare(const struct index *x, enum tier tier,
+                    const struct index_vecs *of, uint32_t doc, size_t step,
+                    float *out)
 {
+    int8_t planes[2 * INDEX_STRIDE_MAX];
+    struct vec_query q = index_vecs_row(of, doc, planes);
+
     for (size_t i = 0; i < x->n_reference[tier];
          i += BLOCK * step, out += BLOCK)
         index_vecs_likeness_64(&x->reference[tier], &q, (uint32_t)i, out);
@@ -145,16 +149,14 @@ static struct card_level compute_level(const struct index *x,
     size_t n = 0, n_reference = x->n_reference[tier];
     struct level_plan plan = level_plan(x, e, tier);
 
-    compare(x, tier, index_vecs_row(&x->profiles.vecs, e->slot),
-            plan.block_step, like);
+    compare(x, tier, &x->profiles.vecs, e->slot, plan.block_step, like);
     for (size_t i = 0; i < n_reference; i += BLOCK * plan.block_step)
         n += n_reference - i < BLOCK ? n_reference - i : BLOCK;
     memcpy(best, like, n * sizeof(*best));
     for (size_t k = 1; k < e->n_docs; k += plan.skill_step) {
         float own[INDEX_REFERENCE_MAX];
 
-        compare(x, tier, index_vecs_row(&x->vectors, e->docs[k]),
-                plan.block_step, own);
+        compare(x, tier, &x->vectors, e->docs[k], plan.block_step, own);
         for (size_t i = 0; i < n; i++) {
             float c = near_lean(like[i], x->docs[e->docs[k]].part, own[i]);
 

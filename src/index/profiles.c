@@ -70,7 +70,7 @@ void profiles_put(struct index *x, struct index_entry *e, const uint8_t *packed)
     p->has_vector[e->slot] = packed != NULL;
     p->level[e->slot] = NO_LEVELS;
     index_vecs_set(&p->vecs, e->slot, packed);
-    p->is_quick[e->slot] = index_vecs_row(&p->vecs, e->slot).is_quick;
+    p->is_quick[e->slot] = index_vecs_is_quick(&p->vecs, e->slot);
     generic_enter(x, e);
 }
 

@@ -42,7 +42,8 @@ static enum err room(struct index *x)
         /* Packed, and its planes in rows. */
         s->query = FAULT("index.query")
                        ? NULL
-                       : malloc(vec_packed_bytes(2 * INDEX_DIMS_MAX));
+                       : malloc(vec_packed_bytes(INDEX_DIMS_MAX) +
+                                2 * INDEX_STRIDE_MAX);
         if (!s->query)
             return ERR_NOMEM;
     }
@@ -184,17 +185,13 @@ struct weights search_weights(const struct index_query *q, bool has_vector)
 bool search_take_packed(struct index *x, const uint8_t *packed, size_t n)
 {
     struct index_search *s = &x->search;
-    size_t dims = x->vectors.dims, stride = x->vectors.stride;
-    uint8_t *high = s->query + vec_packed_bytes(dims), *low = high + stride;
+    size_t dims = x->vectors.dims;
+    struct vec_packed p;
 
-    if (!dims || !vec_packed_open(&s->vector.v, packed, n, dims))
+    if (!dims || !vec_packed_open(&p, packed, n, dims))
         return false;
-    s->vector.is_quick = vec_packed_is_quick(&s->vector.v, x->vectors.quick);
-    memset(high, 0, 2 * stride);
-    memcpy(high, s->vector.v.high, dims);
-    memcpy(low, s->vector.v.low, dims);
-    s->vector.v.high = (const int8_t *)high;
-    s->vector.v.low = (const int8_t *)low;
+    s->vector = index_vecs_lay(&x->vectors, &p,
+                               (int8_t *)s->query + vec_packed_bytes(dims));
     return true;
 }
 

@@ -12,7 +12,8 @@
 #include "base/fault.h"
 #include "base/pages.h"
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, GROUP = 64 /* rows that lie together */ };
+_Static_assert((int)FIRST_DOCS % (int)GROUP == 0, "blocks are whole groups");
 
 /* The bound is reckoned in floats, in half a dozen steps on numbers of two at
  * most, each wrong by 2^-23 or less. */
@@ -30,17 +31,24 @@ static void blocks_free(struct index_vecs *v)
     free(v->blocks);
 }
 
+static size_t aligned_up(size_t n)
+{
+    return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
 void index_vecs_reset(struct index_vecs *v, uint32_t dims, uint32_t quick)
 {
     blocks_free(v);
+    quick = quick < dims ? quick : 0;
     *v = (struct index_vecs){
         .ops = vec_ops(),
         .dims = dims,
-        .quick = quick < dims ? quick : 0,
+        .quick = quick,
         .most_docs = FIRST_DOCS,
-        .stride = (size_t)(dims + ALIGN - 1) / ALIGN * ALIGN,
+        .head = aligned_up(quick ? quick : dims),
+        .tail = quick ? aligned_up(dims - quick) : 0,
     };
-    v->width = v->stride;
+    v->stride = v->width = v->head + v->tail;
     while (dims > 0 && 2 * v->most_docs * v->stride <= PLANE_BYTES)
         v->most_docs *= 2;
 }
@@ -109,6 +117,47 @@ static struct vec_block *find_block(const struct index_vecs *v, uint32_t doc)
     return at < v->n_blocks ? &v->blocks[at] : NULL;
 }
 
+/* Where a row begins in a plane, and where its tail does. */
+static int8_t *head_of(const struct index_vecs *v, int8_t *plane, size_t at)
+{
+    return plane + at / GROUP * GROUP * v->stride + at % GROUP * v->head;
+}
+
+static int8_t *tail_of(const struct index_vecs *v, int8_t *plane, size_t at)
+{
+    return plane + at / GROUP * GROUP * v->stride + GROUP * v->head +
+           at % GROUP * v->tail;
+}
+
+/* How many numbers of a vector are in the head. */
+static size_t n_head(const struct index_vecs *v)
+{
+    return v->quick ? v->quick : v->dims;
+}
+
+static void set_plane(const struct index_vecs *v, int8_t *plane, size_t at,
+                      const int8_t *from)
+{
+    size_t n = n_head(v);
+
+    if (from) {
+        memcpy(head_of(v, plane, at), from, n);
+        memcpy(tail_of(v, plane, at), from + n, v->dims - n);
+    } else {
+        memset(head_of(v, plane, at), 0, n);
+        memset(tail_of(v, plane, at), 0, v->dims - n);
+    }
+}
+
+static void get_plane(const struct index_vecs *v, int8_t *plane, size_t at,
+                      uint8_t *to)
+{
+    size_t n = n_head(v);
+
+    memcpy(to, head_of(v, plane, at), n);
+    memcpy(to + n, tail_of(v, plane, at), v->dims - n);
+}
+
 static void set_row(struct index_vecs *v, struct vec_block *b, size_t at,
                     const struct vec_packed *p)
 {
@@ -116,13 +165,8 @@ static void set_row(struct index_vecs *v, struct vec_block *b, size_t at,
     b->slack[at] = p->slack;
     b->quick_slack[at] = p->high && v->quick ? vec_slack_of(p, v->quick) : 0;
     b->quick[at] = p->high && vec_packed_is_quick(p, v->quick);
-    if (p->high) {
-        memcpy(b->high + at * v->stride, p->high, v->dims);
-        memcpy(b->low + at * v->stride, p->low, v->dims);
-    } else {
-        memset(b->high + at * v->stride, 0, v->dims);
-        memset(b->low + at * v->stride, 0, v->dims);
-    }
+    set_plane(v, b->high, at, p->high);
+    set_plane(v, b->low, at, p->low);
 }
 
 void index_vecs_set(struct index_vecs *v, uint32_t doc, const uint8_t *packed)
@@ -139,29 +183,59 @@ void index_vecs_set(struct index_vecs *v, uint32_t doc, const uint8_t *packed)
     set_row(v, b, doc - b->first, &p);
 }
 
-struct vec_query index_vecs_row(const struct index_vecs *v, uint32_t doc)
+struct vec_query index_vecs_lay(const struct index_vecs *v,
+                                const struct vec_packed *p, int8_t *planes)
+{
+    size_t n = n_head(v) < p->n ? n_head(v) : p->n;
+    int8_t *low = planes + v->stride;
+
+    memset(planes, 0, 2 * v->stride);
+    memcpy(planes, p->high, n);
+    memcpy(low, p->low, n);
+    memcpy(planes + v->head, p->high + n, p->n - n);
+    memcpy(low + v->head, p->low + n, p->n - n);
+    return (struct vec_query){
+        {p->scale, p->slack, planes, low, v->stride},
+        v->quick && (p->n == n || vec_packed_is_quick(p, v->quick))};
+}
+
+struct vec_query index_vecs_row(const struct index_vecs *v, uint32_t doc,
+                                int8_t *planes)
 {
     const struct vec_block *b = find_block(v, doc);
+    int8_t *low = planes + v->stride;
     size_t at;
 
+    memset(planes, 0, 2 * v->stride);
     if (!b)
-        return (struct vec_query){.is_quick = false};
+        return (struct vec_query){{0, 0, planes, low, v->stride}, false};
     at = doc - b->first;
-    return (struct vec_query){{b->scale[at], b->slack[at],
-                               b->high + at * v->stride,
-                               b->low + at * v->stride, v->dims},
-                              b->quick[at] > 0};
+    memcpy(planes, head_of(v, b->high, at), v->head);
+    memcpy(planes + v->head, tail_of(v, b->high, at), v->tail);
+    memcpy(low, head_of(v, b->low, at), v->head);
+    memcpy(low + v->head, tail_of(v, b->low, at), v->tail);
+    return (struct vec_query){
+        {b->scale[at], b->slack[at], planes, low, v->stride}, b->quick[at] > 0};
+}
+
+bool index_vecs_is_quick(const struct index_vecs *v, uint32_t doc)
+{
+    const struct vec_block *b = find_block(v, doc);
+
+    return b && b->quick[doc - b->first] > 0;
 }
 
 void index_vecs_get(const struct index_vecs *v, uint32_t doc, uint8_t *packed)
 {
-    struct vec_packed p = index_vecs_row(v, doc).v;
+    const struct vec_block *b = find_block(v, doc);
+    size_t at;
 
-    assert(p.high);
-    memcpy(packed, &p.scale, 4);
-    memcpy(packed + 4, &p.slack, 4);
-    memcpy(packed + 8, p.high, v->dims);
-    memcpy(packed + 8 + v->dims, p.low, v->dims);
+    assert(b);
+    at = doc - b->first;
+    memcpy(packed, &b->scale[at], 4);
+    memcpy(packed + 4, &b->slack[at], 4);
+    get_plane(v, b->high, at, packed + 8);
+    get_plane(v, b->low, at, packed + 8 + v->dims);
 }
 
 size_t index_vecs_bytes(const struct index_vecs *v)
@@ -180,27 +254,73 @@ static float clip_likeness(double likeness)
     return f > 0 ? (f < 1 ? f : 1) : 0;
 }
 
+/* Whether tails count for a query; where they do not, they are not touched. */
+static bool has_tails(const struct index_vecs *v, const struct vec_query *q)
+{
+    return !q->is_quick && v->width > v->head;
+}
+
+/* The product of a plane of one row with one of a query's. */
+static int64_t dot_row(const struct index_vecs *v, int8_t *plane, size_t at,
+                       const int8_t *q, bool with_tail)
+{
+    int64_t product = v->ops->dot_i8(head_of(v, plane, at), q, v->head);
+
+    if (with_tail)
+        product += v->ops->dot_i8(tail_of(v, plane, at), q + v->head, v->tail);
+    return product;
+}
+
 float index_vecs_likeness(const struct index_vecs *v, const struct vec_query *q,
                           uint32_t doc)
 {
-    struct vec_query row = index_vecs_row(v, doc);
-    size_t n = q->is_quick || row.is_quick ? v->quick : v->dims;
+    const struct vec_block *b = find_block(v, doc);
+    size_t at = b ? doc - b->first : 0;
+    bool is_quick = b && b->quick[at] > 0;
+    bool with_tail = has_tails(v, q) && !is_quick;
+    int64_t product;
 
-    return row.v.high ? clip_likeness(vec_packed_dot_of(&q->v, &row.v, n) *
-                                      vec_gain(q->is_quick, row.is_quick))
-                      : 0;
+    if (!b)
+        return 0;
+    product = 65536 * dot_row(v, b->high, at, q->v.high, with_tail) +
+              256 * (dot_row(v, b->high, at, q->v.low, with_tail) +
+                     dot_row(v, b->low, at, q->v.high, with_tail)) +
+              dot_row(v, b->low, at, q->v.low, with_tail);
+    return clip_likeness((double)q->v.scale * (double)b->scale[at] *
+                         (double)product * vec_gain(q->is_quick, is_quick));
 }
 
 void index_vecs_add(const struct index_vecs *v, uint32_t doc, double *sum)
 {
-    struct vec_query row = index_vecs_row(v, doc);
-    const struct vec_packed *p = &row.v;
-    double by = v->quick ? vec_gain(true, row.is_quick) : 1;
+    const struct vec_block *b = find_block(v, doc);
+    size_t at = b ? doc - b->first : 0;
+    const int8_t *high, *low;
+    double by;
 
+    if (!b)
+        return;
+    high = head_of(v, b->high, at);
+    low = head_of(v, b->low, at);
+    by = v->quick ? vec_gain(true, b->quick[at] > 0) : 1;
     /* Doubles hold whole numbers of 53 bits, a million vectors of 31. */
-    for (size_t i = 0; p->high && i < index_vecs_reach(v); i++)
-        sum[i] += rint((double)p->scale * 0x1p30 *
-                       (256 * (double)p->high[i] + (double)p->low[i]) * by);
+    for (size_t i = 0; i < index_vecs_reach(v); i++)
+        sum[i] += rint((double)b->scale[at] * 0x1p30 *
+                       (256 * (double)high[i] + (double)low[i]) * by);
+}
+
+/* dot_row of 64 rows. */
+static void dot_rows(const struct index_vecs *v, int8_t *plane, size_t at,
+                     const int8_t *q, bool with_tail, int32_t out[GROUP])
+{
+    int32_t tails[GROUP];
+
+    v->ops->dots_i8(head_of(v, plane, at), v->head, GROUP, q, v->head, out);
+    if (!with_tail)
+        return;
+    v->ops->dots_i8(tail_of(v, plane, at), v->tail, GROUP, q + v->head, v->tail,
+                    tails);
+    for (size_t i = 0; i < GROUP; i++)
+        out[i] += tails[i];
 }
 
 void index_vecs_likeness_64(const struct index_vecs *v,
@@ -208,22 +328,20 @@ void index_vecs_likeness_64(const struct index_vecs *v,
                             float *out)
 {
     const struct vec_block *b = find_block(v, first);
-    const int8_t *high, *low;
-    int32_t hh[64], hl[64], lh[64], ll[64];
-    size_t at, n = vec_query_reach(v, q);
+    int32_t hh[GROUP], hl[GROUP], lh[GROUP], ll[GROUP];
+    bool with_tail = has_tails(v, q);
+    size_t at;
 
     if (!b) {
-        memset(out, 0, 64 * sizeof(*out));
+        memset(out, 0, GROUP * sizeof(*out));
         return;
     }
     at = first - b->first;
-    high = b->high + at * v->stride;
-    low = b->low + at * v->stride;
-    v->ops->dots_i8(high, v->stride, 64, q->v.high, n, hh);
-    v->ops->dots_i8(low, v->stride, 64, q->v.high, n, hl);
-    v->ops->dots_i8(high, v->stride, 64, q->v.low, n, lh);
-    v->ops->dots_i8(low, v->stride, 64, q->v.low, n, ll);
-    for (size_t i = 0; i < 64; i++) {
+    dot_rows(v, b->high, at, q->v.high, with_tail, hh);
+    dot_rows(v, b->low, at, q->v.high, with_tail, hl);
+    dot_rows(v, b->high, at, q->v.low, with_tail, lh);
+    dot_rows(v, b->low, at, q->v.low, with_tail, ll);
+    for (size_t i = 0; i < GROUP; i++) {
         int64_t product =
             65536 * (int64_t)hh[i] + 256 * ((int64_t)hl[i] + lh[i]) + ll[i];
         double likeness =
@@ -272,7 +390,7 @@ void index_vecs_bound_64(const struct index_vecs *v, const struct vec_query *q,
                          uint32_t first, float *out)
 {
     const struct vec_block *b = find_block(v, first);
-    int32_t products[64];
+    int32_t products[GROUP];
     size_t at;
 
     if (!b) {
@@ -280,7 +398,6 @@ void index_vecs_bound_64(const struct index_vecs *v, const struct vec_query *q,
         return;
     }
     at = first - b->first;
-    v->ops->dots_i8(b->high + at * v->stride, v->stride, 64, q->v.high,
-                    vec_query_reach(v, q), products);
+    dot_rows(v, b->high, at, q->v.high, has_tails(v, q), products);
     bounds_of(v, b, at, q, products, out);
 }
