@@ -295,8 +295,8 @@ enum agent_state registry_state(const struct registry *r, const struct agent *a)
 
 bool registry_is_embedded(const struct registry *r, const struct agent *a)
 {
-    (void)r;
-    return entry_of(a)->is_embedded;
+    return entry_of(a)->is_embedded ||
+           index_is_for_now(r->index, entry_of(a)->number);
 }
 
 struct registry_stats registry_stats(const struct registry *r)

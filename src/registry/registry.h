@@ -172,8 +172,8 @@ void registry_set_state_of(struct registry *r,
                                                         const struct agent *a),
                            void *ctx);
 
-/* It has vectors of the model that is used, made from the card it has now. Of
- * a model of two parts, full ones: quick ones are there from the beginning. */
+/* It has vectors of the model that is used, made from the card it has now,
+ * quick or full: it is found by meaning. */
 bool registry_is_embedded(const struct registry *r, const struct agent *a);
 
 /* Changes: each appends to c->tx what it takes, with an entry of the feed that

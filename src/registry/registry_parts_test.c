@@ -46,6 +46,12 @@ static size_t row_bytes(struct find *f, const char *key)
     return n;
 }
 
+/* Its full vectors are there, in a row. */
+static bool has_full(struct find *f, const char *name)
+{
+    return row_bytes(f, name) > 0;
+}
+
 /* The packed vector of a text. */
 static struct str vector_of(struct find *f, const char *text, bool is_quick)
 {
@@ -105,8 +111,8 @@ TEST(a_fresh_agent_is_found_by_meaning_at_once)
     find_open(f);
     PUT(f, "anna", cook());
     PUT(f, "anna", card("coder", "Fixes web pages", "public", ""));
-    CHECK(n_unembedded(f) == 2 && !find_is_embedded(f, "cook"));
-    CHECK_INT(row_bytes(f, "cook"), 0); /* quick ones are kept nowhere */
+    CHECK(n_unembedded(f) == 2 && !has_full(f, "cook"));
+    CHECK(find_is_embedded(f, "cook")); /* it is found by meaning */
     find_check(f);
     near = near_of(f, "cook", vector_of(f, "dinner ideas", true));
     CHECK(near.cosine > 0.1F && near.level.high >= 0);
@@ -117,7 +123,7 @@ TEST(a_fresh_agent_is_found_by_meaning_at_once)
     CHECK(o.n && strcmp(o.hits[0].name, "cook") == 0);
     CHECK(o.mode == INDEX_SEMANTIC && !o.note[0]);
     await_full(f);
-    CHECK(find_is_embedded(f, "cook"));
+    CHECK(has_full(f, "cook"));
     CHECK_INT(row_bytes(f, "cook"), 5 * vec_packed_bytes(MODEL_DIMS));
     find_search(f, &s, &o);
     CHECK(o.n && strcmp(o.hits[0].name, "cook") == 0 && !o.note[0]);
@@ -189,7 +195,7 @@ TEST(a_full_text_meets_a_quick_agent_by_first_parts)
     vector = vector_of(f, "dinner ideas", false); /* turns the loop */
     memcpy(kept, vector.p, vector.n);
     PUT(f, "anna", cook());
-    CHECK(!find_is_embedded(f, "cook"));
+    CHECK(!has_full(f, "cook"));
     quick = near_of(f, "cook", vector_of(f, "dinner ideas", true));
     CHECK(is_near(
         near_of(f, "cook", (struct str){(const char *)kept, sizeof(kept)})
@@ -207,19 +213,19 @@ TEST(an_agent_that_changes_is_quick_again)
     PUT(f, "anna", cook());
     await_full(f);
     PUT(f, "anna", card("cook", "Sings of ships", "public", ""));
-    CHECK(!find_is_embedded(f, "cook") && !row_bytes(f, "cook"));
+    CHECK(!has_full(f, "cook"));
     find_check(f);
     CHECK(near_of(f, "cook", vector_of(f, "a sea shanty", true)).cosine > 0.1F);
     await_full(f);
     /* The same words: what is there is kept, and not made again. */
     PUT(f, "anna", card("cook", "Sings of ships", "private", ""));
-    CHECK(find_is_embedded(f, "cook") && row_bytes(f, "cook"));
+    CHECK(has_full(f, "cook"));
     find_check(f);
     /* Changed while it is quick, with the same words: quick ones are not kept
      * as if they were full. */
     PUT(f, "anna", card("cook", "Bakes", "public", ""));
     PUT(f, "anna", card("cook", "Bakes", "private", ""));
-    CHECK(!find_is_embedded(f, "cook") && !row_bytes(f, "cook"));
+    CHECK(!has_full(f, "cook"));
     find_check(f);
     await_full(f);
     CHECK(find_remove(f, "anna", "cook") == OK);
@@ -255,7 +261,7 @@ TEST(a_restart_in_the_midst_of_it_goes_on)
         find_close(f);
         find_open(f);
         CHECK(!with || find_n_logged(f, "from its snapshot") == 1);
-        CHECK(find_is_embedded(f, "coder") && !find_is_embedded(f, "cook"));
+        CHECK(has_full(f, "coder") && !has_full(f, "cook"));
         CHECK_INT(n_unembedded(f), 1);
         find_check(f);
         CHECK(near_of(f, "cook", vector_of(f, "dinner ideas", true)).cosine >
@@ -471,7 +477,7 @@ TEST(the_closest_card_is_found_whichever_vectors_they_have)
     await_full(f);
     PUT(f, "anna",
         card("two", "Paints old wooden fences and houses!", "public", ""));
-    CHECK(find_is_embedded(f, "one") && !find_is_embedded(f, "two"));
+    CHECK(has_full(f, "one") && !has_full(f, "two"));
     for (int i = 0; i < 2; i++) {
         a = registry_find(f->r, str_of(i ? "one" : "two"), &eyes);
         a = registry_closest(f->r, a, &eyes, &likeness);

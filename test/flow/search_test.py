@@ -7,7 +7,7 @@ import unittest
 
 from cards import card, error_code, names, register, skill
 from provider import Provider
-from signalbox import Server, eventually
+from signalbox import Server, eventually, metric
 
 QUERY_MAX = 16 * 1024
 FINANCE = {
@@ -41,7 +41,9 @@ class Shapes(unittest.TestCase):
                  description="Waters plants and mows lawns")
         eventually(lambda: all(
             a["embedded"] for a in cls.server.call(
-                "GET", "/api/agents").json()["items"]), "all vectors")
+                "GET", "/api/agents").json()["items"])
+            and metric(cls.server, "signalbox_agents_unembedded") == 0,
+            "all vectors")
 
     @classmethod
     def tearDownClass(cls):
