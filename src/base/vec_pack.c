@@ -10,6 +10,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fault.h"
+
 enum { MOST = 127 * 256 + 127 };
 
 /* Whole numbers: 65536 of them at MOST each still fit. */
@@ -146,6 +148,9 @@ bool vec_packed_is_quick(const struct vec_packed *p, size_t quick)
 
 double vec_gain(bool is_quick_a, bool is_quick_b)
 {
+    /* As if both were of a kind: tests must notice. */
+    if (PLANTED("vec.no_gain"))
+        return 1;
     return is_quick_a == is_quick_b ? 1 : 1 / sqrt(VEC_QUICK_PART);
 }
 

@@ -4,6 +4,8 @@
 
 #include "test/lib/index_stage.h"
 
+#include "test/lib/control.h"
+
 #include "base/fault.h"
 
 /* How many agents are nearer than they were guessed to be, or have other
@@ -554,7 +556,7 @@ TEST(quick_and_full_texts_are_compared_with_quick_and_full_agents)
 
 /* The same agents, in one index with their quick vectors, in the other with
  * full ones of the same first parts. */
-TEST(a_quick_text_finds_the_same_whichever_vectors_agents_have)
+static void check_quick_text(void)
 {
     enum { N = 60, QUICK = 16, ALL = 40 };
     struct index *x[2] = {index_new(200, stage_seed),
@@ -602,6 +604,17 @@ TEST(a_quick_text_finds_the_same_whichever_vectors_agents_have)
     world_free(w);
     index_free(x[0]);
     index_free(x[1]);
+}
+
+TEST(a_quick_text_finds_the_same_whichever_vectors_agents_have)
+{
+    check_quick_text();
+}
+
+/* The control. */
+TEST(without_the_gain_it_would_not)
+{
+    check_control("vec.no_gain", check_quick_text);
 }
 
 TEST(with_two_parts_the_total_is_what_making_it_anew_gives)
