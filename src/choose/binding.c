@@ -15,16 +15,16 @@
 #include "choose/internal.h"
 
 /* The most specific first. */
-enum tier {
-    TIER_PEER = 1,
-    TIER_PARENT,
-    TIER_KIND, /* any peer of a kind */
-    TIER_GUILD_ROLES,
-    TIER_GUILD,
-    TIER_TEAM,
-    TIER_ACCOUNT,
-    TIER_CHANNEL,
-    TIER_NONE, /* it does not fit */
+enum fit {
+    FIT_PEER = 1,
+    FIT_PARENT,
+    FIT_KIND, /* any peer of a kind */
+    FIT_GUILD_ROLES,
+    FIT_GUILD,
+    FIT_TEAM,
+    FIT_ACCOUNT,
+    FIT_CHANNEL,
+    FIT_NONE, /* it does not fit */
 };
 
 static bool is_any(struct str s)
@@ -52,18 +52,18 @@ static bool is_peer(const struct source_peer *want, const struct source_peer *p)
     return want->id.n && str_eq(want->id, p->id) && fits_kind(want, p);
 }
 
-/* Which of the first three tiers; TIER_NONE: another peer is meant. */
-static enum tier tier_of_peer(const struct source_peer *want,
-                              const struct source *s)
+/* Which of the first three fits; FIT_NONE: another peer is meant. */
+static enum fit fit_of_peer(const struct source_peer *want,
+                            const struct source *s)
 {
     if (want->id.n && !is_any(want->id)) {
         if (is_peer(want, &s->peer))
-            return TIER_PEER;
-        return is_peer(want, &s->parent) ? TIER_PARENT : TIER_NONE;
+            return FIT_PEER;
+        return is_peer(want, &s->parent) ? FIT_PARENT : FIT_NONE;
     }
     return s->peer.id.n + s->peer.kind.n > 0 && fits_kind(want, &s->peer)
-               ? TIER_KIND
-               : TIER_NONE;
+               ? FIT_KIND
+               : FIT_NONE;
 }
 
 /* A name that was left empty is nobody's. */
@@ -97,47 +97,47 @@ static bool fits(const struct binding *b, const struct source *s)
 }
 
 /* The peer first: of many bindings it tells the most apart. */
-static enum tier tier_of(const struct binding *b, const struct source *s)
+static enum fit fit_of(const struct binding *b, const struct source *s)
 {
-    enum tier peer = TIER_NONE;
+    enum fit peer = FIT_NONE;
 
     if (is_given(&b->peer)) {
-        peer = tier_of_peer(&b->peer, s);
-        return peer == TIER_NONE || fits(b, s) ? peer : TIER_NONE;
+        peer = fit_of_peer(&b->peer, s);
+        return peer == FIT_NONE || fits(b, s) ? peer : FIT_NONE;
     }
     if (!fits(b, s))
-        return TIER_NONE;
+        return FIT_NONE;
     if (b->guild_id.n)
-        return b->roles.n ? TIER_GUILD_ROLES : TIER_GUILD;
+        return b->roles.n ? FIT_GUILD_ROLES : FIT_GUILD;
     if (b->team_id.n)
-        return TIER_TEAM;
-    return is_given_account(b->account_id) ? TIER_ACCOUNT : TIER_CHANNEL;
+        return FIT_TEAM;
+    return is_given_account(b->account_id) ? FIT_ACCOUNT : FIT_CHANNEL;
 }
 
-/* What a binding of that tier is for. */
-static const char *const tier_words[] = {
-    [TIER_PEER] = "this peer",
-    [TIER_PARENT] = "the parent of this peer",
-    [TIER_KIND] = "peers of this kind",
-    [TIER_GUILD_ROLES] = "this guild and role",
-    [TIER_GUILD] = "this guild",
-    [TIER_TEAM] = "this team",
-    [TIER_ACCOUNT] = "this account",
-    [TIER_CHANNEL] = "this channel",
+/* What a binding of that fit is for. */
+static const char *const fit_words[] = {
+    [FIT_PEER] = "this peer",
+    [FIT_PARENT] = "the parent of this peer",
+    [FIT_KIND] = "peers of this kind",
+    [FIT_GUILD_ROLES] = "this guild and role",
+    [FIT_GUILD] = "this guild",
+    [FIT_TEAM] = "this team",
+    [FIT_ACCOUNT] = "this account",
+    [FIT_CHANNEL] = "this channel",
 };
 
 static int64_t best(const struct bindings *b, const struct source *s,
-                    enum tier *tier)
+                    enum fit *fit)
 {
     int64_t found = -1;
 
-    *tier = TIER_NONE;
-    for (size_t i = 0; i<b->n && * tier> TIER_PEER; i++) {
-        enum tier t = tier_of(&b->list[i], s);
+    *fit = FIT_NONE;
+    for (size_t i = 0; i<b->n && * fit> FIT_PEER; i++) {
+        enum fit t = fit_of(&b->list[i], s);
 
-        if (t >= *tier)
+        if (t >= *fit)
             continue;
-        *tier = t;
+        *fit = t;
         found = (int64_t)i;
     }
     return found;
@@ -145,9 +145,9 @@ static int64_t best(const struct bindings *b, const struct source *s,
 
 int64_t choose_binding(const struct bindings *b, const struct source *s)
 {
-    enum tier tier;
+    enum fit fit;
 
-    return best(b, s, &tier);
+    return best(b, s, &fit);
 }
 
 enum err choose_by_binding(const struct choose_view *v, struct msg *m)
@@ -155,7 +155,7 @@ enum err choose_by_binding(const struct choose_view *v, struct msg *m)
     const struct bindings *b = &v->settings->bindings;
     const struct agent *a;
     struct source s;
-    enum tier tier;
+    enum fit fit;
     int64_t i;
     enum err e;
 
@@ -164,7 +164,7 @@ enum err choose_by_binding(const struct choose_view *v, struct msg *m)
     e = choose_source_read(&m->arena, m->call.source, &s, &m->why);
     if (e)
         return e;
-    i = best(b, &s, &tier);
+    i = best(b, &s, &fit);
     if (i < 0)
         return ERR_NO_ROUTE;
     a = choose_seen(v, b->list[i].agent);
@@ -176,5 +176,5 @@ enum err choose_by_binding(const struct choose_view *v, struct msg *m)
     if (choose_is_self(v, a))
         return ERR_NO_ROUTE;
     return choose_take(m, a, "bindings[%lld] names it for %s", (long long)i,
-                       tier_words[tier]);
+                       fit_words[fit]);
 }

@@ -329,7 +329,16 @@ TEST(every_sentence_about_bindings_holds)
 /* The rules told the long way: for each tier in turn the list from its front,
  * as OpenClaw's own code goes about it. */
 
-enum tier { PEER_, PARENT, KIND, GUILD_ROLES, GUILD, TEAM, ACCOUNT, CHANNEL };
+enum wanted_fit {
+    PEER_,
+    PARENT,
+    KIND,
+    GUILD_ROLES,
+    GUILD,
+    TEAM,
+    ACCOUNT,
+    CHANNEL
+};
 
 static bool same(struct str a, struct str b)
 {
@@ -369,7 +378,7 @@ static bool plain_rest(const struct binding *b, const struct source *s)
     return has_role && str_eq_nocase(b->channel, s->channel);
 }
 
-static bool plain_in(enum tier t, const struct binding *b,
+static bool plain_in(enum wanted_fit t, const struct binding *b,
                      const struct source *s)
 {
     bool has_peer = b->peer.id.n, is_any = same(b->peer.id, STR("*"));
@@ -394,7 +403,7 @@ static int64_t plain(const struct bindings *b, const struct source *s)
 {
     for (int t = PEER_; t <= CHANNEL; t++)
         for (size_t i = 0; i < b->n; i++)
-            if (plain_in((enum tier)t, &b->list[i], s) &&
+            if (plain_in((enum wanted_fit)t, &b->list[i], s) &&
                 plain_rest(&b->list[i], s))
                 return (int64_t)i;
     return -1;
