@@ -2,6 +2,10 @@
  * everything known that was known then, and goes through the same layers. So
  * there is no second way of deciding that could drift from the first.
  *
+ * Where the table decided, the record has what the table said and no more. It
+ * is decided by that, also where other settings would have the server ask the
+ * transformer.
+ *
  * What a record does not have is who there was. Those that it names were there,
  * but for the agent of a conversation that somebody below `sticky` then got:
  * that one had gone. Nor does it have the bindings, which may be thousands; by
@@ -54,6 +58,7 @@ static struct choose_settings own_settings(const struct decision *d)
         .text_blend = r->text_blend,
         .explore = r->explore,
         .close_margin = r->close_margin,
+        .second_margin = r->second_margin,
         .default_agent = r->default_agent,
         .intent = {.is_on = r->has_intent,
                    .threshold = r->intent_threshold,
@@ -252,6 +257,8 @@ static enum err fill(struct again *g)
     m->known.has_conversation = true;
     m->known.stuck_to = d->stuck_to;
     m->known.vector = d->vector;
+    m->known.tier = d->tier;
+    why_err(&m->known.no_full, OK, "%.*s", STR_ARG(d->tier_note));
     m->known.type = d->type;
     m->known.chance = d->rules.chance;
     m->known.has_intent = d->intent.is_asked;

@@ -83,7 +83,7 @@ TEST(a_record_decides_itself_again)
 TEST(what_is_made_by_chance_has_all_that_there_is)
 {
     int n_off = 0, n_taken_off = 0, n_wordy = 0, n_beyond = 0, n_dead = 0;
-    int n_by_agent = 0;
+    int n_by_agent = 0, n_by_tier[N_TIERS] = {0}, n_unheard = 0;
     struct decision d;
 
     for (uint64_t i = 0; i < 2000; i++) {
@@ -91,6 +91,8 @@ TEST(what_is_made_by_chance_has_all_that_there_is)
             continue;
         n_off += d.stuck_to.n && stage.settings.is_off[LAYER_STICKY];
         n_by_agent += d.is_by_agent;
+        n_by_tier[d.tier]++;
+        n_unheard += d.tier == TIER_TABLE && d.tier_note.n;
         n_dead += stage.m->known.is_there && d.n_candidates;
         for (size_t k = 0; k < d.n_candidates; k++) {
             const struct signals *s = &d.candidates[k].signals;
@@ -103,6 +105,8 @@ TEST(what_is_made_by_chance_has_all_that_there_is)
     }
     CHECK(n_off >= 20 && n_dead >= 20 && n_by_agent >= 100);
     CHECK(n_taken_off >= 100 && n_wordy >= 100 && n_beyond >= 100);
+    CHECK(n_unheard >= 20 && n_by_tier[TIER_TABLE] - n_unheard >= 20);
+    CHECK(n_by_tier[TIER_TRANSFORMER] >= 20 && n_by_tier[TIER_NONE] >= 50);
 }
 
 /* Where conversations do not stick, who had one does not matter: not to who
@@ -397,6 +401,9 @@ TEST(what_decides_alike_has_one_version)
     b.threshold += 1e-15; /* of a threshold that cutoffs stand in for */
     CHECK(is_same_version(&a, &b));
     a.is_auto = b.is_auto = false;
+    CHECK(!is_same_version(&a, &b));
+    b = a;
+    b.second_margin = .5;
     CHECK(!is_same_version(&a, &b));
     b = a;
     b.explore = -0.0;

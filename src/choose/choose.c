@@ -148,6 +148,27 @@ static enum err say_gone(const struct choose_view *v, struct msg *m)
     return keep_reason(m, words) ? OK : ERR_NOMEM;
 }
 
+/* And that the transformer was not heard, where it should have been. It goes
+ * first, so that a long reason does not cut it off. */
+static enum err say_no_full(struct msg *m)
+{
+    char words[2 * DECISION_REASON_MAX];
+
+    if (m->choice.needs || !m->known.no_full.text[0] ||
+        (m->choice.layer != LAYER_SEMANTIC && m->choice.layer != LAYER_DEFAULT))
+        return OK;
+    snprintf(words, sizeof(words), "%s; %.*s", m->known.no_full.text,
+             STR_ARG(m->choice.reason));
+    return keep_reason(m, words) ? OK : ERR_NOMEM;
+}
+
+static enum err say_more(const struct choose_view *v, struct msg *m)
+{
+    enum err e = say_no_full(m);
+
+    return e ? e : say_gone(v, m);
+}
+
 enum err choose_agent(const struct choose_view *v, struct msg *m)
 {
     const struct choose_settings *s = v->settings;
@@ -168,7 +189,7 @@ enum err choose_agent(const struct choose_view *v, struct msg *m)
         if (e == ERR_AGENT_NOT_FOUND)
             return choose_refused(m, e);
         if (e != ERR_NO_ROUTE)
-            return e ? e : say_gone(v, m);
+            return e ? e : say_more(v, m);
         m->choice.margin = 0; /* it is the chosen agent's, and there is none */
     }
     return choose_no_route(v, m);
@@ -188,6 +209,7 @@ struct choose_settings choose_defaults(void)
         .text_blend = 0.25,
         .recency_ms = INT64_C(48) * 3600 * 1000,
         .close_margin = 0.05,
+        .second_margin = 0.3,
         .intent = {.threshold = 0.8},
     };
 }

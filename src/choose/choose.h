@@ -42,12 +42,15 @@ struct choose_settings {
     double alpha;     /* of auto: how many of the texts that are out of
                        * scope become confident choices, at most */
     enum unsure_policy unsure; /* routing.unsure */
-    bool is_seed;        /* routing.preset "seed": no discounts, no trust */
-    double text_blend;   /* routing.textBlend: of text in `semantic` */
-    int64_t recency_ms;  /* routing.recencyMs: until recency is zero */
-    double explore;      /* routing.explore: how often a close runner-up gets
-                          * an ambiguous query; 0: never */
-    double close_margin; /* routing.closeMargin: nearer than this is close */
+    bool is_seed;         /* routing.preset "seed": no discounts, no trust */
+    double text_blend;    /* routing.textBlend: of text in `semantic` */
+    int64_t recency_ms;   /* routing.recencyMs: until recency is zero */
+    double explore;       /* routing.explore: how often a close runner-up gets
+                           * an ambiguous query; 0: never */
+    double close_margin;  /* routing.closeMargin: nearer than this is close */
+    double second_margin; /* embed.secondMargin: how far above its cutoff a
+                           * choice by the table alone is, in units of the card;
+                           * 0: the table decides whenever it is confident */
     struct bindings bindings;
     struct str default_agent; /* empty: none */
     struct {
@@ -97,6 +100,10 @@ bool choose_is_small_talk(struct str text);
 /* The band of a candidate whose cutoffs are there. */
 enum band choose_band(const struct decision_rules *r,
                       const struct candidate *c);
+
+/* Whether a candidate is confident by a quick vector alone: above its cutoff by
+ * rules.second_margin units of its card. (cutoff.c) */
+bool choose_is_clear(const struct decision_rules *r, const struct candidate *c);
 
 /* The settings for a text that has no vector: words, which then are all of
  * `semantic`, and keywords share what the two had, and the others keep theirs.
@@ -253,7 +260,8 @@ void choose_decision(const struct choose_view *v, const struct msg *m,
 /* Into a tx: one row. After task_create, so that the ids are there. */
 void choose_record(struct tx *tx, const struct decision *d);
 
-/* A row as a decision; strings are the row's, candidates lie in the arena.
+/* A row as a decision; strings are the row's, candidates lie in the arena, and
+ * the vector in either.
  * ERR_SYNTAX: the body is none of ours; ERR_NOMEM. */
 MUST_USE enum err decision_from_row(struct arena *a, const struct row *r,
                                     struct decision *out);

@@ -29,6 +29,10 @@
  * Small talk (small_talk.c) is for a card only from SMALL_TALK_REACH on, and
  * out of scope for it below.
  *
+ * A choice by the table alone (tier.c) is clear if it would be confident with
+ * cutoffs that are `second_margin` units higher. Where routing.threshold is a
+ * number, that many units are added to the number.
+ *
  * Every card has cutoffs of its own. A card that holds the reference texts
  * raises its own level and moves no other card's, which one number for the
  * whole fleet would do.
@@ -148,24 +152,52 @@ void choose_cutoffs(const struct decision_rules *r, struct candidate *list,
     }
 }
 
-/* A routing keyword is the operator's own word for whose a text is. */
-enum band choose_band(const struct decision_rules *r, const struct candidate *c)
+static bool says_nothing(const struct candidate *c)
+{
+    return !(c->signals.semantic > 0) && !(c->signals.keyword > 0) &&
+           c->level.high >= 0;
+}
+
+/* Its unit, on the scale of `semantic`. */
+static float unit_on_scale(const struct decision_rules *r,
+                           const struct candidate *c)
+{
+    return (float)((1 - r->text_blend) * unit_of(r, &c->level));
+}
+
+/* Confident, and above its cutoff by so many units of its card. A routing
+ * keyword is the operator's own word for whose a text is. */
+static bool is_confident(const struct decision_rules *r,
+                         const struct candidate *c, double units)
 {
     float s = c->signals.semantic, lead = c->lead;
-    float most =
-        LEAD_MOST * (float)((1 - r->text_blend) * unit_of(r, &c->level));
+    float most = LEAD_MOST * unit_on_scale(r, c);
+    float spare = (float)units * unit_on_scale(r, c);
 
     if (c->is_taught)
-        return BAND_CONFIDENT;
+        return true;
     if (!r->is_auto)
-        return c->score >= r->threshold ? BAND_CONFIDENT : BAND_OUT_OF_SCOPE;
-    if (!(s > 0) && !(c->signals.keyword > 0) && c->level.high >= 0)
-        return BAND_OUT_OF_SCOPE;
+        return c->score - (double)spare >= r->threshold;
+    if (says_nothing(c))
+        return false;
     if (c->signals.cosine < 0 || c->level.high < 0)
         lead = 0;
     else if (lead > most || lead < -most)
         lead = lead > 0 ? most : -most;
-    if (s + lead >= c->floor || (c->signals.keyword > 0 && s >= c->low))
+    return s + lead >= c->floor + spare ||
+           (c->signals.keyword > 0 && s >= c->low + spare);
+}
+
+enum band choose_band(const struct decision_rules *r, const struct candidate *c)
+{
+    if (is_confident(r, c, 0))
         return BAND_CONFIDENT;
-    return s >= c->low ? BAND_UNSURE : BAND_OUT_OF_SCOPE;
+    return r->is_auto && !says_nothing(c) && c->signals.semantic >= c->low
+               ? BAND_UNSURE
+               : BAND_OUT_OF_SCOPE;
+}
+
+bool choose_is_clear(const struct decision_rules *r, const struct candidate *c)
+{
+    return is_confident(r, c, r->second_margin);
 }

@@ -42,11 +42,12 @@ static bool left_strangers_out(const struct msg *m)
     return false;
 }
 
-/* Where only the words were compared, or agents were left out, the nearest one
- * says less, and why. */
+/* Where only the words were compared, the transformer was not heard, or agents
+ * were left out, the nearest one says less, and why. */
 static const char *what_was_missing(const struct msg *m, struct why *room)
 {
-    const char *words = m->known.no_vector.text;
+    const char *words = m->known.no_vector.text[0] ? m->known.no_vector.text
+                                                   : m->known.no_full.text;
     bool is_share_spent = left_strangers_out(m);
 
     if (!*words && !is_share_spent)

@@ -3,6 +3,9 @@
  * it is sure enough; whatever else it says, and whatever keeps it from saying
  * something, leaves the message to the layers behind this one.
  *
+ * A classifier takes a thousand times longer than the transformer, so that is
+ * asked first where the table leaves it open.
+ *
  * So the worst that a text can talk it into is another agent that its sender
  * may see, and could have named as well. */
 #include "choose/internal.h"
@@ -60,6 +63,9 @@ enum err choose_intent(const struct choose_view *v, struct msg *m)
         return ERR_NO_ROUTE;
     if (m->choice.candidates->is_taught && !s->is_off[LAYER_SEMANTIC])
         return ERR_NO_ROUTE; /* a person has said whose this text is */
+    if (choose_wants_full(v, m) || (s->intent.when == INTENT_AMBIGUOUS &&
+                                    is_open(v, m) && choose_may_ask_full(v, m)))
+        return choose_needs(m, NEEDS_FULL_VECTOR);
     if (s->intent.when == INTENT_AMBIGUOUS && !is_open(v, m))
         return ERR_NO_ROUTE;
     if (!m->known.has_intent)

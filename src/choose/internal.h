@@ -55,6 +55,17 @@ bool choose_is_stranger(const struct candidate *c);
 struct decision_rules choose_cutoff_rules(const struct choose_settings *s,
                                           const struct msg *m);
 
+/* The candidate that the semantic layer would take, and how far it is trusted.
+ */
+enum band choose_judge(const struct msg *m, const struct decision_rules *r,
+                       size_t *at);
+
+/* Whether a full vector could still change the choice among the ranked
+ * candidates; and whether it is worth asking for: it could, and the table's
+ * choice is not clear. (tier.c) */
+bool choose_may_ask_full(const struct choose_view *v, const struct msg *m);
+bool choose_wants_full(const struct choose_view *v, const struct msg *m);
+
 /* The policy that applies to an unsure choice for this requester. */
 enum unsure_policy choose_unsure(const struct choose_view *v);
 

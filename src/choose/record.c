@@ -6,7 +6,8 @@
  * all little-endian, each string with its length before it. A plain decision
  * (nobody was compared) has a body of about a hundred bytes, one of eighteen
  * agents with a vector about two thousand. Numbers that are not whole are kept
- * bit for bit, so that what is decided again from them is the same.
+ * bit for bit, so that what is decided again from them is the same. Of a vector
+ * the zeros at its end are left out: of a quick one that is more than half.
  *
  * Turned down: JSON. Thirty-two candidates are six kilobytes of it, with every
  * message. */
@@ -18,7 +19,7 @@
 #include "model/tx.h"
 
 enum {
-    BODY_VERSION = 2, /* 1 had no bands, levels and times */
+    BODY_VERSION = 3, /* 1 had no bands, levels and times; 2 had no tiers */
     BODY_MAX = 256 * 1024
 };
 
@@ -121,6 +122,28 @@ static void put_str(struct buf *out, struct str s)
     buf_add_str(out, s);
 }
 
+/* A packed vector: scale and slack, one plane of bytes and another. */
+enum { VECTOR_HEAD = 8 };
+
+static void put_vector(struct buf *out, struct str v)
+{
+    size_t n = v.n > VECTOR_HEAD ? (v.n - VECTOR_HEAD) / 2 : 0, kept = n;
+    const char *high = v.p + VECTOR_HEAD, *low = high + n;
+
+    while (kept && !high[kept - 1] && !low[kept - 1])
+        kept--;
+    put_u32(out, (uint32_t)v.n);
+    put_u32(out, (uint32_t)kept);
+    if (kept == n) {
+        buf_add_str(out, v);
+        return;
+    }
+    buf_add_str(out, (struct str){v.p, VECTOR_HEAD});
+    buf_add_str(out, (struct str){high, kept});
+    buf_add_str(out, (struct str){low, kept});
+    buf_add_str(out, (struct str){low + n, (v.n - VECTOR_HEAD) % 2});
+}
+
 static void put_rules(struct buf *out, const struct decision *d)
 {
     const struct decision_rules *r = &d->rules;
@@ -146,6 +169,7 @@ static void put_rules(struct buf *out, const struct decision *d)
     put_u32(out, r->unsure);
     put_real(out, r->alpha);
     put_u64(out, (uint64_t)r->n);
+    put_real(out, r->second_margin);
 }
 
 static void put_intent(struct buf *out, const struct intent_answer *i)
@@ -199,7 +223,9 @@ static void put_body(struct buf *out, const struct decision *d)
     put_u64(out, (uint64_t)d->learn_version);
     put_str(out, d->model);
     put_str(out, d->model_hash);
-    put_str(out, d->vector);
+    put_vector(out, d->vector);
+    put_u32(out, d->tier);
+    put_str(out, d->tier_note);
     put_intent(out, &d->intent);
     put_u64(out, (uint64_t)d->n_considered);
     put_u32(out, (uint32_t)d->n_candidates);
@@ -311,6 +337,39 @@ static struct str get_str(struct reader *r)
     return take(r, get_u32(r));
 }
 
+static enum err get_vector(struct reader *r, struct arena *a, struct str *out)
+{
+    size_t all = get_u32(r), kept = r->version < 3 ? 0 : get_u32(r);
+    size_t n = all > VECTOR_HEAD ? (all - VECTOR_HEAD) / 2 : 0;
+    struct str head, high, low, last;
+    char *to;
+
+    if (r->version < 3 || kept == n) {
+        *out = take(r, all);
+        return OK;
+    }
+    if (kept > n || all > BODY_MAX)
+        return ERR_SYNTAX;
+    head = take(r, VECTOR_HEAD);
+    high = take(r, kept);
+    low = take(r, kept);
+    last = take(r, (all - VECTOR_HEAD) % 2);
+    if (r->is_bad)
+        return ERR_SYNTAX;
+    to = arena_alloc(a, all); /* all zero */
+    if (!to)
+        return ERR_NOMEM;
+    memcpy(to, head.p, head.n);
+    if (kept) {
+        memcpy(to + VECTOR_HEAD, high.p, kept);
+        memcpy(to + VECTOR_HEAD + n, low.p, kept);
+    }
+    if (last.n)
+        to[all - 1] = *last.p;
+    *out = (struct str){to, all};
+    return OK;
+}
+
 static void get_rules(struct reader *r, struct decision *d)
 {
     struct decision_rules *rules = &d->rules;
@@ -344,6 +403,7 @@ static void get_rules(struct reader *r, struct decision *d)
     rules->unsure = r->is_bad ? UNSURE_AUTO : (enum unsure_policy)policy;
     rules->alpha = get_real(r);
     rules->n = get_i64(r);
+    rules->second_margin = r->version < 3 ? 0 : get_real(r);
 }
 
 static void get_intent(struct reader *r, struct intent_answer *i)
@@ -359,6 +419,19 @@ static void get_intent(struct reader *r, struct intent_answer *i)
     i->reasoning = get_str(r);
     i->why = get_str(r);
     i->took_ms = get_i64(r);
+}
+
+/* A model of older records had one tier. */
+static void get_tier(struct reader *r, struct decision *d)
+{
+    uint32_t tier;
+
+    if (r->version < 3)
+        return;
+    tier = get_u32(r);
+    d->tier_note = get_str(r);
+    r->is_bad |= tier >= N_TIERS;
+    d->tier = r->is_bad ? TIER_NONE : (enum tier)tier;
 }
 
 static void get_candidate(struct reader *r, struct candidate *c)
@@ -437,7 +510,10 @@ static enum err get_body(struct str body, struct arena *a, struct decision *d)
     d->learn_version = get_i64(&r);
     d->model = get_str(&r);
     d->model_hash = get_str(&r);
-    d->vector = get_str(&r);
+    e = get_vector(&r, a, &d->vector);
+    if (e)
+        return e;
+    get_tier(&r, d);
     get_intent(&r, &d->intent);
     d->n_considered = get_i64(&r);
     e = get_candidates(&r, a, d);

@@ -55,6 +55,7 @@ static struct decision sample(void)
                   .text_blend = .25,
                   .close_margin = .05,
                   .explore = .01,
+                  .second_margin = 0.1 + 0.2,
                   .chance = 1.0 / 3,
                   .has_intent = true,
                   .intent_is_over_bindings = true,
@@ -72,6 +73,8 @@ static struct decision sample(void)
         .vector = STR("\0\1\2\3"),
         .model = STR("builtin"),
         .model_hash = STR("abc"),
+        .tier = TIER_TABLE,
+        .tier_note = STR("the transformer slept"),
         .config_version = STR("0123456789abcdef"),
         .registry_version = 7,
         .learn_version = 9,
@@ -104,6 +107,8 @@ static void check_same(const struct decision *a, const struct decision *b)
     CHECK(a->intent.confidence == b->intent.confidence);
     CHECK_INT(a->intent.took_ms, b->intent.took_ms);
     CHECK(str_eq(a->vector, b->vector));
+    CHECK(a->tier == b->tier && str_eq(a->tier_note, b->tier_note));
+    CHECK(a->rules.second_margin == b->rules.second_margin);
     CHECK(str_eq(a->config_version, b->config_version));
     CHECK_INT(a->n_considered, b->n_considered);
     CHECK_INT(a->n_candidates, b->n_candidates);
@@ -132,6 +137,115 @@ TEST(a_decision_comes_back_as_it_was)
     CHECK(decision_from_row(&a, &row, &back) == OK);
     check_same(&back, &d);
     CHECK(back.verdict == VERDICT_OPEN && back.answer_chars == -1);
+    tx_fini(&tx);
+    arena_fini(&a);
+}
+
+static size_t cut_out(char *bytes, size_t n, size_t at, size_t n_cut)
+{
+    CHECK(at + n_cut <= n);
+    memmove(bytes + at, bytes + at + n_cut, n - at - n_cut);
+    return n - n_cut;
+}
+
+/* As it was before models had two tiers: those parts are not in the body. */
+TEST(a_decision_of_before_tiers_is_read)
+{
+    enum { MARGIN_AT = 1 + 44 + 36 + 4 + 4 + 40 + 12 + 24 };
+    static const char vector[] = {4, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3};
+    struct decision d = sample(), back;
+    struct value values[N_DECISION_COLUMNS];
+    char bytes[2048], *tier;
+    struct arena a;
+    struct row row;
+    struct tx tx;
+    size_t n;
+
+    arena_init(&a, 1 << 20);
+    tx_init(&tx);
+    choose_record(&tx, &d);
+    row = row_of(&tx, values);
+    n = values[DECISION_BODY].s.n;
+    CHECK(n < sizeof(bytes));
+    memcpy(bytes, values[DECISION_BODY].s.p, n);
+    tier = memmem(bytes, n, vector, sizeof(vector));
+    CHECK(tier);
+    n = cut_out(bytes, n, (size_t)(tier - bytes) + sizeof(vector),
+                8 + d.tier_note.n);
+    n = cut_out(bytes, n, (size_t)(tier - bytes) + 4, 4);
+    n = cut_out(bytes, n, MARGIN_AT, 8);
+    values[DECISION_BODY].s = (struct str){bytes, n};
+    CHECK(decision_from_row(&a, &row, &back) == ERR_SYNTAX); /* it says 3 */
+    bytes[0] = 2;
+    CHECK(decision_from_row(&a, &row, &back) == OK);
+    CHECK(back.tier == TIER_NONE && !back.tier_note.n);
+    CHECK(back.rules.second_margin == 0);
+    d.tier = TIER_NONE;
+    d.tier_note = STR("");
+    d.rules.second_margin = 0;
+    check_same(&back, &d);
+    tx_fini(&tx);
+    arena_fini(&a);
+}
+
+/* Vectors of all lengths with zeros at their ends, and of every beginning. */
+TEST(a_vector_comes_back_whatever_zeros_it_ends_with)
+{
+    enum { MOST = 8 + 2 * 20 + 1 };
+    size_t shortest = SIZE_MAX, longest = 0;
+
+    for (size_t n = 0; n <= MOST; n++)
+        for (size_t zeros = 0; zeros <= 20; zeros++) {
+            struct decision d = sample(), back;
+            struct value values[N_DECISION_COLUMNS];
+            char bytes[MOST + 1], *less;
+            size_t each = n > 8 ? (n - 8) / 2 : 0;
+            struct arena a;
+            struct row row;
+            struct str body;
+            struct tx tx;
+
+            memset(bytes, 'v', sizeof(bytes));
+            for (size_t i = 0; i < zeros && i < each; i++)
+                bytes[8 + each - 1 - i] = bytes[8 + 2 * each - 1 - i] = 0;
+            d.vector = (struct str){bytes, n};
+            arena_init(&a, 1 << 20);
+            tx_init(&tx);
+            choose_record(&tx, &d);
+            row = row_of(&tx, values);
+            CHECK(decision_from_row(&a, &row, &back) == OK);
+            CHECK(str_eq(back.vector, d.vector));
+            body = values[DECISION_BODY].s;
+            shortest = n == MOST && body.n < shortest ? body.n : shortest;
+            longest = n == MOST && body.n > longest ? body.n : longest;
+            less = malloc(body.n); /* so that reading too far is seen */
+            CHECK(less);
+            memcpy(less, body.p, body.n);
+            for (size_t k = 0; k < body.n; k += 7) {
+                values[DECISION_BODY].s = (struct str){less, k};
+                CHECK(decision_from_row(&a, &row, &back) == ERR_SYNTAX);
+            }
+            free(less);
+            tx_fini(&tx);
+            arena_fini(&a);
+        }
+    CHECK_INT(longest - shortest, 40);
+}
+
+TEST(a_tier_that_there_is_not_is_refused)
+{
+    struct decision d = sample(), back;
+    struct value values[N_DECISION_COLUMNS];
+    struct arena a;
+    struct row row;
+    struct tx tx;
+
+    arena_init(&a, 1 << 20);
+    tx_init(&tx);
+    d.tier = N_TIERS;
+    choose_record(&tx, &d);
+    row = row_of(&tx, values);
+    CHECK(decision_from_row(&a, &row, &back) == ERR_SYNTAX);
     tx_fini(&tx);
     arena_fini(&a);
 }

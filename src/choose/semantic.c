@@ -180,6 +180,7 @@ struct decision_rules choose_cutoff_rules(const struct choose_settings *s,
                                    .is_centred = s->is_centred,
                                    .alpha = s->alpha,
                                    .text_blend = s->text_blend,
+                                   .second_margin = s->second_margin,
                                    .n = m->known.n_seen,
                                    .is_small_talk = m->known.is_small_talk};
 }
@@ -203,7 +204,7 @@ static double sure_from(const struct candidate *c)
 /* The first that qualifies, in the order of the scores; else how near the best
  * of them came. One agent that the requester trusts, and no other, gets
  * whatever is sent. */
-static enum band judge(const struct msg *m, const struct decision_rules *r,
+enum band choose_judge(const struct msg *m, const struct decision_rules *r,
                        size_t *at)
 {
     const struct candidate *all = m->choice.candidates;
@@ -336,7 +337,9 @@ enum err choose_semantic_best(const struct choose_view *v, struct msg *m)
     if (!m->choice.n_candidates)
         return ERR_NO_ROUTE;
     r = choose_cutoff_rules(v->settings, m);
-    m->choice.band = judge(m, &r, &at);
+    if (choose_wants_full(v, m))
+        return choose_needs(m, NEEDS_FULL_VECTOR);
+    m->choice.band = choose_judge(m, &r, &at);
     best = m->choice.candidates + at;
     if (r.is_auto)
         m->choice.threshold = sure_from(best);

@@ -89,6 +89,7 @@ void choose_version(const struct choose_settings *s, char out[17])
     add_int(&h, (uint64_t)s->recency_ms);
     add_real(&h, s->explore);
     add_real(&h, s->close_margin);
+    add_real(&h, s->second_margin);
     add_str(&h, s->is_off[LAYER_DEFAULT] ? STR("") : s->default_agent, false);
     add_intent(&h, s);
     add_int(&h, has_bindings ? s->bindings.n : 0);

@@ -25,6 +25,12 @@ static const struct str policies[] = {
     [UNSURE_REFUSE] = STR("refuse"),
 };
 
+static const struct str tiers[N_TIERS] = {
+    [TIER_NONE] = STR(""),
+    [TIER_TABLE] = STR("table"),
+    [TIER_TRANSFORMER] = STR("transformer"),
+};
+
 static const struct str verdicts[] = {
     [VERDICT_OPEN] = STR("open"),
     [VERDICT_POSITIVE] = STR("positive"),
@@ -77,6 +83,19 @@ uint64_t decision_text_hash(struct str text)
 struct str band_name(enum band b)
 {
     return bands[b];
+}
+
+struct str tier_name(enum tier t)
+{
+    return tiers[t];
+}
+
+enum tier tier_of(struct str name)
+{
+    for (int i = TIER_NONE + 1; i < N_TIERS; i++)
+        if (str_eq(tiers[i], name))
+            return (enum tier)i;
+    return TIER_NONE;
 }
 
 struct str unsure_policy_name(enum unsure_policy p)

@@ -55,6 +55,18 @@ enum unsure_policy {
 
 struct str unsure_policy_name(enum unsure_policy p); /* "best" */
 
+/* Which of a model's two tiers the candidates were compared by. The numbers are
+ * kept in the store. */
+enum tier {
+    TIER_NONE = 0,  /* no vector was compared, or the model has no tiers */
+    TIER_TABLE = 1, /* by a quick vector */
+    TIER_TRANSFORMER = 2, /* by a full vector, in which both count */
+    N_TIERS,
+};
+
+struct str tier_name(enum tier t); /* "table"; empty: TIER_NONE */
+enum tier tier_of(struct str name);
+
 enum {
     DECISION_CANDIDATES_MAX = 32, /* that are kept */
     DECISION_TEXT_MAX = 1024,     /* bytes of the message that are kept */
@@ -117,7 +129,9 @@ struct decision_rules {
     enum unsure_policy unsure;
     bool is_seed; /* routing.preset is "seed" */
     double text_blend, close_margin, explore;
-    double chance; /* that exploring was decided by */
+    double second_margin; /* embed.secondMargin: units of the card above the
+                           * cutoff, from which on the table decides alone */
+    double chance;        /* that exploring was decided by */
     bool has_intent, intent_is_ambiguous, intent_is_over_bindings;
     double intent_threshold;
 };
@@ -187,7 +201,10 @@ struct decision {
     struct intent_answer intent;
     struct str vector; /* of the text, packed; empty: there was none */
     struct str model, model_hash; /* that made it */
-    struct str config_version;    /* a hash of what choosing is told */
+    enum tier tier;               /* that decided */
+    struct str tier_note; /* why the transformer was not heard, where the table
+                           * was not sure; else empty */
+    struct str config_version; /* a hash of what choosing is told */
     int64_t registry_version, learn_version;
     int64_t type; /* of query; zero: none */
 

@@ -35,6 +35,8 @@ enum choose_need {
     NEEDS_NOTHING,
     NEEDS_CONVERSATION, /* which agent the conversation has: known.has_… */
     NEEDS_CANDIDATES,   /* the signals of every agent */
+    NEEDS_FULL_VECTOR,  /* the candidates by the transformer: the table is not
+                         * sure */
     NEEDS_INTENT,       /* the classifier's answer */
 };
 
@@ -99,6 +101,11 @@ struct msg {
         struct str vector;    /* of the text, packed; empty: there is none */
         struct str model, model_hash;
         struct why no_vector; /* why there is none; else empty */
+        enum tier tier;       /* that made it */
+        bool may_ask_full;    /* it is the table's, and the transformer was not
+                               * asked yet */
+        struct why no_full;   /* why the transformer was not heard, where it was
+                               * asked; else empty */
         int64_t type;         /* of query; zero: none */
         int64_t registry_version, learn_version;
 

@@ -654,6 +654,7 @@ enum err routing_fetch(struct routing *g, const struct choose_view *v)
     switch (g->m->choice.needs) {
     case NEEDS_CONVERSATION: return routing_fetch_conversation(g);
     case NEEDS_CANDIDATES: return fetch_candidates(g);
+    case NEEDS_FULL_VECTOR:
     case NEEDS_INTENT: return fetch_intent(g, v);
     case NEEDS_NOTHING: break;
     }

@@ -67,6 +67,7 @@ static inline void some_settings(void)
     s->text_blend = some_part();
     s->explore = once_in(3) ? some_part() : 0;
     s->close_margin = some_part() / 4;
+    s->second_margin = (once_in(2) ? 10 : 1) * some_part();
     s->default_agent = once_in(2) ? some_name() : STR("");
     s->intent.is_on = once_in(2);
     s->intent.threshold = some_part();
@@ -151,6 +152,35 @@ static inline void some_signals(void)
     stage.m->known.chance = some_part();
 }
 
+/* Half of the models have two tiers, and the table comes first. */
+static inline void some_tier(void)
+{
+    struct msg *m = stage.m;
+
+    if (m->known.tier || once_in(3))
+        return;
+    m->known.tier = TIER_TABLE;
+    m->known.may_ask_full = true;
+}
+
+/* The candidates once more, by the transformer; or it does not answer. */
+static inline void some_full_vector(void)
+{
+    struct msg *m = stage.m;
+
+    CHECK(m->known.tier == TIER_TABLE && m->known.may_ask_full);
+    m->known.may_ask_full = false;
+    if (once_in(2)) {
+        why_err(&m->known.no_full, OK,
+                "the transformer has too much to do, so the table decided");
+        return;
+    }
+    m->known.tier = TIER_TRANSFORMER;
+    for (size_t i = 0; i < m->known.n_candidates; i++)
+        if (stage.candidates[i].signals.cosine >= 0)
+            stage.candidates[i].signals.cosine = (float)some_part();
+}
+
 static inline void some_message(void)
 {
     struct msg *m = stage.m;
@@ -229,8 +259,11 @@ static inline enum err make_choice(void)
         if (e || (!m->choice.needs &&
                   (m->known.has_conversation || !m->call.conversation_id.n)))
             return e;
-        if (m->choice.needs == NEEDS_CANDIDATES)
+        if (m->choice.needs == NEEDS_CANDIDATES) {
             some_signals();
+            some_tier();
+        } else if (m->choice.needs == NEEDS_FULL_VECTOR)
+            some_full_vector();
         else if (m->choice.needs == NEEDS_INTENT)
             some_intent();
         else
@@ -303,6 +336,7 @@ static inline void check_same_answer(const struct decision *a,
     CHECK(memcmp(&a->threshold, &b->threshold, sizeof(a->threshold)) == 0);
     CHECK(str_eq(a->skill, b->skill) && a->is_explored == b->is_explored);
     CHECK(a->band == b->band && a->is_unsure == b->is_unsure);
+    CHECK(a->tier == b->tier && str_eq(a->tier_note, b->tier_note));
     if (!str_eq(a->reason, b->reason))
         T_FAIL("\"%s\" has become \"%s\"",
                arena_strdup(&stage.m->arena, a->reason),
