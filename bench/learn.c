@@ -120,7 +120,7 @@ static double ask_floats(const float *vectors, float *sums)
 int main(void)
 {
     struct learn_settings settings = learn_defaults();
-    struct learn *l = learn_new(&settings, STR("model"), seed);
+    struct learn *l = learn_new(&settings, STR("model"), 0, seed);
     float *vectors = malloc((size_t)N * DIMS * sizeof(*vectors));
     static char names[ASKED][32];
     double begin[ROUNDS], look[ROUNDS], floats[ROUNDS], from, apply;

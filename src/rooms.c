@@ -289,6 +289,7 @@ static enum err open_lessons(struct server *s, struct why *why)
     if (embed)
         stamp = embed_stamp(embed);
     opts.model_hash = str_of(stamp.hash);
+    opts.quick_dims = stamp.quick_dims;
     s->lessons = lessons_new(&opts);
     if (!s->lessons)
         return why_err(why, ERR_NOMEM, "out of memory");

@@ -420,7 +420,8 @@ static struct choose_settings settings_of(const struct eval_fleet *f)
 enum err eval_fleet_forget(struct eval_fleet *f)
 {
     struct learn_settings s = settings_lessons(f->opts.config).learn;
-    struct learn *fresh = learn_new(&s, str_of(f->stamp.hash), seed);
+    struct learn *fresh =
+        learn_new(&s, str_of(f->stamp.hash), f->stamp.quick_dims, seed);
     struct choose_shares *shares = choose_shares_new(seed);
 
     if (!fresh || !shares) {

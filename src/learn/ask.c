@@ -6,7 +6,8 @@
  *
  * The high bytes give a good guess of the likeness; where it is worth anything
  * the low ones are looked at too. Both are whole numbers until the last step,
- * so every processor says the same. */
+ * so every processor says the same. Of a quick query only the first part is
+ * looked at: the rest is zero. */
 #include "learn/internal.h"
 
 #include <math.h>
@@ -16,11 +17,21 @@ enum { AT_ONCE = 64 };
 static const double ONE = 1099511627776.0; /* 2^40 */
 static const double FINE = 0.4; /* from here on the low bytes count too */
 
+static const struct type *type_of_query(const struct learn *l,
+                                        const struct vec_packed *v)
+{
+    struct type_vector first;
+
+    return type_vector_of(l, l->model_hash, v, &first)
+               ? type_near(l, l->model_hash, &first.v)
+               : NULL;
+}
+
 int64_t learn_type(const struct learn *l, struct str vector)
 {
     struct vec_packed v;
     const struct type *t =
-        vector_open(&v, vector) ? type_near(l, l->model_hash, &v) : NULL;
+        vector_open(&v, vector) ? type_of_query(l, &v) : NULL;
 
     return t ? t->id : 0;
 }
@@ -122,8 +133,9 @@ static void hear_row(struct learn *l, const struct shelf *s, size_t row,
     if (likeness >= FINE) {
         struct vec_packed p = shelf_at(s, row);
 
-        likeness = fmax(0, fmin(1, vec_packed_dot(&p, v)));
+        likeness = vec_likeness(&p, v, s->quick);
     }
+    likeness = fmax(0, fmin(1, likeness));
     what = (int64_t)(likeness * likeness * likeness * ONE + 0.5);
     speak(l, s->right[row], what);
     speak(l, s->wrong[row], -what);
@@ -132,18 +144,22 @@ static void hear_row(struct learn *l, const struct shelf *s, size_t row,
 static void hear_examples(struct learn *l, const struct shelf *s,
                           const struct vec_packed *v)
 {
+    bool is_quick = vec_packed_is_quick(v, s->quick);
     double unit = 65536 * (double)v->scale;
+    double units[2] = {unit * vec_gain(is_quick, false),
+                       unit * vec_gain(is_quick, true)};
     int32_t products[AT_ONCE];
 
     for (size_t at = 0; at < s->n; at += AT_ONCE) {
         size_t n = s->n - at < AT_ONCE ? s->n - at : AT_ONCE;
 
         vec_ops()->dots_i8(s->high + at * s->stride, s->stride, n, v->high,
-                           s->dims, products);
+                           is_quick ? s->quick : s->dims, products);
         for (size_t i = 0; i < n; i++)
             if (products[i] > 0)
                 hear_row(l, s, at + i, v,
-                         products[i] * (unit * (double)s->scale[at + i]));
+                         products[i] * (units[s->is_quick[at + i]] *
+                                        (double)s->scale[at + i]));
     }
 }
 
@@ -162,7 +178,7 @@ enum err learn_begin(struct learn *l, const struct learn_query *q)
     if (l->settings.is_plain)
         tell_of_all(l);
     if (vector_open(&v, q->vector)) {
-        if ((t = type_near(l, l->model_hash, &v))) {
+        if ((t = type_of_query(l, &v))) {
             hand_out_pairs(l, t);
             hand_out_views(l, t, q->scope);
         }

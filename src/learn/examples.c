@@ -76,7 +76,7 @@ void example_thank(struct learn *l, const struct outcome *o,
         if (s->right[i] != right)
             continue;
         p = shelf_at(s, i);
-        likeness = vec_packed_dot(&p, v);
+        likeness = vec_likeness(&p, v, s->quick);
         x = (struct example *)s->owner[i];
         if (likeness < best || (nearest && likeness == best &&
                                 str_cmp(x->thing.key, nearest->thing.key) > 0))

@@ -201,6 +201,8 @@ struct shelf {
     int64_t *heard; /* of examples: as in the thing */
     struct thing **owner;
     struct who **right, **wrong; /* of examples; NULL: nobody */
+    size_t quick;   /* numbers of a quick vector; zero: none here is one */
+    bool *is_quick; /* of each row */
 };
 
 struct heap {
@@ -220,6 +222,7 @@ struct learn {
     struct learn_settings settings;
     struct str model_hash;
     char model_hash_bytes[HASH_MAX];
+    size_t quick;    /* of that model's vectors */
     int64_t version; /* the last outcome that was taken */
     int64_t counted; /* the last that was not skipped */
     int64_t applied_total;
@@ -376,6 +379,21 @@ bool vector_open(struct vec_packed *v, struct str packed);
 /* ---- types.c ---- */
 
 /* The nearest type that is near enough; NULL: none is. */
+/* Whether vectors of that model and length have two parts. Of another model
+ * than the one in use this is not known, and none of its vectors is compared
+ * with a query. */
+bool has_two_parts(const struct learn *l, struct str model_hash, size_t dims);
+
+/* What of a vector tells its type: of a model of two tiers the first part, else
+ * all of it. False: there is nothing in that part. */
+struct type_vector {
+    struct vec_packed v;
+    uint8_t bytes[8 + 2 * LEARN_QUICK_MAX];
+};
+bool type_vector_of(const struct learn *l, struct str model_hash,
+                    const struct vec_packed *v, struct type_vector *out);
+
+/* The vector is one of type_vector_of. */
 struct type *type_near(const struct learn *l, struct str model_hash,
                        const struct vec_packed *v);
 /* NULL: memory is gone. In no map or shelf yet; has room for its mean. */

@@ -2,8 +2,9 @@
  * made, nothing of the state changes, and what fails leaves it as it was. Then
  * it is carried out, which cannot fail.
  *
- * Nothing here depends on the model in use or on the order of rows in memory:
- * vectors know the model that made them and meet only their own kind. */
+ * Nothing here depends on the order of rows in memory; nor on the model in use,
+ * but that its vectors may have two parts: vectors know the model that made
+ * them and meet only their own kind. */
 #include "learn/internal.h"
 
 #include <stdlib.h>
@@ -26,7 +27,7 @@ struct learn_settings learn_defaults(void)
 }
 
 struct learn *learn_new(const struct learn_settings *s, struct str model_hash,
-                        const uint64_t seed[2])
+                        size_t quick, const uint64_t seed[2])
 {
     struct learn *l = FAULT("learn.new") ? NULL : calloc(1, sizeof(*l));
 
@@ -40,6 +41,7 @@ struct learn *learn_new(const struct learn_settings *s, struct str model_hash,
     if (model_hash.n)
         memcpy(l->model_hash_bytes, model_hash.p, model_hash.n);
     l->model_hash = (struct str){l->model_hash_bytes, model_hash.n};
+    l->quick = quick <= LEARN_QUICK_MAX ? quick : 0;
     map_init(&l->things, NAMES_MAX, seed);
     memcpy(l->whos.seed, seed, sizeof(l->whos.seed));
     map_init(&l->shelves, NAMES_MAX, seed);
@@ -125,7 +127,8 @@ struct plan_vote {
 struct plan {
     const struct outcome *o;
     struct vec_packed v;
-    bool has_vector, is_judged;
+    struct type_vector of_type; /* of has_type: what tells the type */
+    bool has_vector, has_type, is_judged;
 
     struct who *agent, *right, *wrong; /* a reference each; NULL: not needed */
     struct known *known;
@@ -215,11 +218,11 @@ static enum err plan_type(struct learn *l, struct plan *p)
 {
     if (!words_of(p->o->text, &p->words))
         return ERR_NOMEM;
-    p->type = type_near(l, p->o->model_hash, &p->v);
+    p->type = type_near(l, p->o->model_hash, &p->of_type.v);
     if (p->type)
         return OK;
-    p->type_shelf = shelf_take(l, STR(""), p->o->model_hash, p->v.n);
-    p->type = p->type_shelf ? type_new(p->o->seq, p->v.n) : NULL;
+    p->type_shelf = shelf_take(l, STR(""), p->o->model_hash, p->of_type.v.n);
+    p->type = p->type_shelf ? type_new(p->o->seq, p->of_type.v.n) : NULL;
     p->is_type_new = p->type != NULL;
     return p->type ? OK : ERR_NOMEM;
 }
@@ -370,9 +373,11 @@ static enum err plan_all(struct learn *l, struct plan *p)
                     vector_open(&p->v, o->vector);
     if (!p->has_vector)
         p->v = (struct vec_packed){.n = 0};
+    p->has_type =
+        p->has_vector && type_vector_of(l, o->model_hash, &p->v, &p->of_type);
     if (!e && p->is_judged)
         e = plan_agent(l, p);
-    if (!e && p->has_vector && o->counts != COUNTS_NOT)
+    if (!e && p->has_type && o->counts != COUNTS_NOT)
         e = plan_type(l, p);
     if (!e && p->type && p->is_judged)
         e = plan_pair(p);
@@ -423,9 +428,9 @@ static void judge_agent(struct learn *l, struct plan *p)
 static void join_type(struct learn *l, struct plan *p)
 {
     if (p->is_type_new)
-        type_begin(l, p->type, p->type_shelf, &p->v, p->o->seq);
+        type_begin(l, p->type, p->type_shelf, &p->of_type.v, p->o->seq);
     else
-        type_join(l, p->type, &p->v, p->o->seq);
+        type_join(l, p->type, &p->of_type.v, p->o->seq);
     p->is_type_new = false;
     p->type_shelf = NULL;
     type_hear(p->type, &p->words);

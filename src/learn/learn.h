@@ -16,6 +16,11 @@
  * A crash between the two commits loses nothing: the outcomes after the number
  * that is kept are applied again when the server starts.
  *
+ * Vectors of a model of two tiers are quick or full, as the decision had them,
+ * and examples of both kinds are compared with queries of both kinds. Types are
+ * told apart by the first part alone, which both kinds have: so a text is of
+ * the same type whichever tier decided.
+ *
  * Corrections are examples: the next text like it goes to the agent that was
  * right, by degrees, and the same text (by decision_text_hash) goes there at
  * once. They count within the org of whose message it was, regardless of who
@@ -118,9 +123,13 @@ struct outcome {
     struct str model_hash;  /* that made it */
 };
 
-/* NULL: memory is gone. model_hash: vectors of others are not compared. */
+/* NULL: memory is gone. model_hash: vectors of others are not compared. quick:
+ * so many numbers are the first part of that model's vectors (base/vec.h);
+ * zero, or more than LEARN_QUICK_MAX: they have one part. */
+enum { LEARN_QUICK_MAX = 1024 };
 MUST_USE struct learn *learn_new(const struct learn_settings *s,
-                                 struct str model_hash, const uint64_t seed[2]);
+                                 struct str model_hash, size_t quick,
+                                 const uint64_t seed[2]);
 void learn_free(struct learn *l);
 
 /* From now on. Limits that became lower take effect with the next outcome. */

@@ -77,7 +77,7 @@ TEST(a_new_state_survives_every_fault)
         struct learn *l;
 
         fault_arm(++nth);
-        l = learn_new(&settings, STR("model"), stage_seed);
+        l = learn_new(&settings, STR("model"), 0, stage_seed);
         is_hit = fault_fired();
         fault_arm(0);
         CHECK(is_hit == !l);
@@ -101,7 +101,7 @@ TEST(loading_survives_every_fault)
     }
     write_all(s->l, k);
     do {
-        struct learn *l = learn_new(&s->settings, STR("model"), stage_seed);
+        struct learn *l = learn_new(&s->settings, STR("model"), 0, stage_seed);
         enum err e;
 
         fault_arm(++nth);

@@ -178,7 +178,7 @@ static void note(struct journal *j, const struct outcome *o)
 static void start_again(struct stage *s, const struct kept *k,
                         const struct journal *j)
 {
-    struct learn *l = learn_new(&s->settings, STR("model"), stage_seed);
+    struct learn *l = learn_new(&s->settings, STR("model"), 0, stage_seed);
     char *before = strdup(exported(s));
 
     CHECK(l && before);

@@ -20,7 +20,7 @@ static void teach(struct stage *s)
 
 static struct learn *loaded(const struct stage *s, const struct kept *k)
 {
-    struct learn *l = learn_new(&s->settings, STR("model"), stage_seed);
+    struct learn *l = learn_new(&s->settings, STR("model"), 0, stage_seed);
 
     CHECK(l && load_all(l, k) == OK && learn_check(l));
     return l;
@@ -168,7 +168,7 @@ TEST(a_state_that_takes_the_place_of_another_leaves_none_of_its_rows)
     teach(s);
     write_all(s->l, k);
     learn_free(s->l);
-    s->l = learn_new(&s->settings, STR("model"), stage_seed);
+    s->l = learn_new(&s->settings, STR("model"), 0, stage_seed);
     s->seq = 0;
     CHECK(s->l);
     o.owner = STR("olga");
@@ -192,7 +192,7 @@ TEST(rows_come_in_the_order_of_their_kinds)
     CHECK(k);
     teach(s);
     write_all(s->l, k);
-    l = learn_new(&s->settings, STR("model"), stage_seed);
+    l = learn_new(&s->settings, STR("model"), 0, stage_seed);
     CHECK(l);
     for (size_t i = 0; i < k->n; i++)
         if (k->rows[i].kind != 0)
@@ -256,7 +256,7 @@ TEST(rows_that_are_none_of_ours_are_refused_and_do_no_harm)
     teach(s);
     write_all(s->l, k);
     for (int i = 0; i < n; i++) {
-        struct learn *l = learn_new(&s->settings, STR("model"), stage_seed);
+        struct learn *l = learn_new(&s->settings, STR("model"), 0, stage_seed);
         struct learn *was = s->l;
         struct outcome o = corrected(s, "ann", "dan", "org:acme", 100);
 

@@ -19,6 +19,11 @@ bool vector_open(struct vec_packed *v, struct str packed)
            v->scale > 0;
 }
 
+bool has_two_parts(const struct learn *l, struct str model_hash, size_t dims)
+{
+    return l->quick && dims > l->quick && str_eq(model_hash, l->model_hash);
+}
+
 /* Lengths in front, so that no two run into each other. */
 static size_t key_of(char *out, struct str scope, struct str hash, size_t dims)
 {
@@ -87,6 +92,7 @@ static void move_rest(struct shelf *s, float *scale, int64_t *heard, size_t cap)
     struct thing **owner = (struct thing **)(void *)(heard + cap);
     struct who **right = (struct who **)(void *)(owner + cap);
     struct who **wrong = right + cap;
+    bool *is_quick = (bool *)(void *)(wrong + cap);
 
     if (s->n) {
         memcpy(scale, s->scale, s->n * sizeof(*scale));
@@ -95,6 +101,7 @@ static void move_rest(struct shelf *s, float *scale, int64_t *heard, size_t cap)
         memcpy(owner, s->owner, s->n * sizeof(*owner));
         memcpy(right, s->right, s->n * sizeof(*right));
         memcpy(wrong, s->wrong, s->n * sizeof(*wrong));
+        memcpy(is_quick, s->is_quick, s->n * sizeof(*is_quick));
     }
     free(s->scale);
     free(s->heard);
@@ -104,6 +111,7 @@ static void move_rest(struct shelf *s, float *scale, int64_t *heard, size_t cap)
     s->owner = owner;
     s->right = right;
     s->wrong = wrong;
+    s->is_quick = is_quick;
 }
 
 static enum err reserve_one(struct shelf *s)
@@ -119,7 +127,7 @@ static enum err reserve_one(struct shelf *s)
         return ERR_NOMEM;
     planes = aligned_alloc(ALIGN, 2 * cap * s->stride);
     scale = malloc(cap * 2 * sizeof(*scale));
-    heard = malloc(cap * (sizeof(*heard) + 3 * sizeof(void *)));
+    heard = malloc(cap * (sizeof(*heard) + 3 * sizeof(void *) + sizeof(bool)));
     if (!planes || !scale || !heard) {
         free(planes);
         free(scale);
@@ -144,6 +152,8 @@ struct shelf *shelf_take(struct learn *l, struct str scope,
         s = shelf_new(scope, model_hash, dims);
     if (!s)
         return NULL;
+    if (is_new && has_two_parts(l, model_hash, dims))
+        s->quick = l->quick;
     if (reserve_one(s) || (is_new && map_put(&l->shelves, s->key, s))) {
         if (is_new)
             shelf_free(s);
@@ -172,6 +182,7 @@ void shelf_set(struct shelf *s, size_t row, const struct vec_packed *v)
     memset(low + s->dims, 0, s->stride - s->dims);
     s->scale[row] = v->scale;
     s->slack[row] = v->slack;
+    s->is_quick[row] = vec_packed_is_quick(v, s->quick);
 }
 
 size_t shelf_add(struct shelf *s, struct thing *owner,

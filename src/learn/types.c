@@ -99,6 +99,22 @@ static bool pack_mean(struct type *t, size_t n, struct vec_packed *out)
            vec_packed_open(out, bytes, vec_packed_bytes(n), n);
 }
 
+bool type_vector_of(const struct learn *l, struct str model_hash,
+                    const struct vec_packed *v, struct type_vector *out)
+{
+    float first[LEARN_QUICK_MAX];
+
+    if (!has_two_parts(l, model_hash, v->n)) {
+        out->v = *v;
+        return true;
+    }
+    for (size_t i = 0; i < l->quick; i++)
+        first[i] = (float)number_at(v, i);
+    return vec_pack(first, l->quick, out->bytes) &&
+           vec_packed_open(&out->v, out->bytes, vec_packed_bytes(l->quick),
+                           l->quick);
+}
+
 bool type_shelve(struct learn *l, struct type *t, struct shelf *s,
                  int64_t heard)
 {

@@ -396,7 +396,7 @@ static char *fold(struct stage *s, const struct log *log, bool honors,
     struct learn_voids *v = learn_voids_new(stage_seed);
 
     learn_free(s->l);
-    s->l = learn_new(&s->settings, STR("model"), stage_seed);
+    s->l = learn_new(&s->settings, STR("model"), 0, stage_seed);
     CHECK(s->l && v);
     for (size_t i = 0; honors && i < log->n; i++)
         if (log->list[i].kind == OUTCOME_VOID)

@@ -28,7 +28,7 @@ static void heed_void(struct learnt *l);
 
 static struct learn *new_state(const struct learnt *l)
 {
-    return learn_new(&l->settings, l->model_hash, l->seed);
+    return learn_new(&l->settings, l->model_hash, l->quick_dims, l->seed);
 }
 
 static void set_timer(struct learnt *l, struct timer *t, int64_t delay_ms)

@@ -55,6 +55,7 @@ struct learnt {
     struct store *store;
     struct learn_settings settings;
     struct str model_hash;
+    size_t quick_dims; /* of that model: as in learn_new */
     uint64_t seed[2];
 
     struct learn *learn;
@@ -96,7 +97,8 @@ enum {
     LEARNT_WRITE_BEHIND = 256 /* or once so many are not written */
 };
 
-/* loop, log, store, settings, model_hash and seed are filled in. ERR_NOMEM. */
+/* loop, log, store, settings, model_hash, quick_dims and seed are filled in.
+ * ERR_NOMEM. */
 MUST_USE enum err learnt_init(struct learnt *l);
 
 /* After the store has given everything back. Harmless for one that is zero. */

@@ -609,6 +609,7 @@ struct lessons *lessons_new(const struct lessons_opts *opts)
                                 .store = opts->store,
                                 .settings = opts->settings.learn,
                                 .model_hash = l->opts.model_hash,
+                                .quick_dims = l->opts.quick_dims,
                                 .seed = {opts->seed[0], opts->seed[1]}};
     if (learnt_init(&l->learnt) == OK)
         return l;

@@ -46,6 +46,7 @@ struct lessons_opts {
     struct log *log;
     struct store *store;
     struct str model_hash; /* of what makes the vectors */
+    size_t quick_dims;     /* of the same: as in learn_new */
     /* Whether the task is still going on: the decision waits. */
     bool (*is_going_on)(void *ctx, struct str task_id);
     lessons_stands *stands; /* NULL: everybody from elsewhere */

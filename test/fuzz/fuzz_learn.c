@@ -94,7 +94,7 @@ static void check_goes_on(struct stage *s, struct kept *k)
     kept_clear(k);
     write_all(s->l, k);
     before = export_of(s);
-    s->l = learn_new(&s->settings, STR("model"), stage_seed);
+    s->l = learn_new(&s->settings, STR("model"), 0, stage_seed);
     assert(s->l && load_all(s->l, k) == OK && learn_check(s->l));
     after = export_of(s);
     assert(strcmp(before, after) == 0);

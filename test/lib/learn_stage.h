@@ -36,7 +36,7 @@ static inline struct stage *stage_new_with(struct learn_settings settings)
 
     CHECK(s);
     s->settings = settings;
-    s->l = learn_new(&s->settings, STR("model"), stage_seed);
+    s->l = learn_new(&s->settings, STR("model"), 0, stage_seed);
     CHECK(s->l);
     s->random = 1;
     buf_init(&s->out, 64 * 1024 * 1024);

@@ -367,7 +367,8 @@ static inline void export_now(struct buf *out)
 static inline void export_fold(struct buf *out)
 {
     const uint64_t seed[2] = {3, 4};
-    struct learn *plain = learn_new(&stage.settings.learn, STR("model"), seed);
+    struct learn *plain =
+        learn_new(&stage.settings.learn, STR("model"), 0, seed);
     struct learn_voids *voids = learn_voids_new(seed);
     struct query q;
 
