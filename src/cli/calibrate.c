@@ -217,6 +217,8 @@ static enum err calibrate(struct calibration *k)
         return no_memory(k);
     eval_shuffle(k->order, n, (uint64_t)k->seed);
     e = eval_route_open(&k->route, k->cli, &k->plan, &k->run, &k->why);
+    if (!e)
+        e = eval_route_embed_queries(&k->route);
     if (e)
         return e;
     s = eval_fleet_settings(k->route.fleet);

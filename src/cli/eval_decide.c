@@ -1,9 +1,13 @@
 /* A decision as route makes one: what the registry and learning say of
- * everyone, and choose asked once. The conversation is a new one, no binding
- * fits and nobody is named, so that prefix, semantic and default have a say. */
+ * everyone, and choose asked: of a model of two tiers by the quick vector, and
+ * once more by the full one where the table is not clear. The conversation is a
+ * new one, no binding fits and nobody is named, so that prefix, semantic and
+ * default have a say. */
 #include "cli/eval_fleet_own.h"
 
 #include <stdlib.h>
+
+#include "base/vec.h"
 
 #define SCOPE STR("org:home")
 
@@ -91,6 +95,7 @@ static void read_choice(const struct eval_fleet *f, const struct msg *m,
 
     *out = (struct eval_choice){.layer = layer,
                                 .band = m->choice.band,
+                                .tier = m->known.tier,
                                 .is_unsure = m->choice.is_unsure,
                                 .agent = EVAL_NOBODY};
     if (!out->band) /* a layer before semantic chose, or there was no choice */
@@ -127,25 +132,66 @@ enum err eval_fleet_read(struct eval_fleet *f, struct arena *a, struct str text,
                         out);
 }
 
-static enum err ask(struct eval_fleet *f, struct msg *m)
+static bool is_silent(const struct reading *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->texts[i].n)
+            return false;
+    return true;
+}
+
+/* The quick vector, where the model has such and the table knows the text. */
+static enum err take_quick(struct eval_fleet *f, struct msg *m,
+                           const struct reading *r)
+{
+    struct embed *embed = f->opts.model->outward.embeds[0];
+    float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
+    size_t bytes = vec_packed_bytes(f->stamp.dims);
+    uint8_t *packed;
+
+    if (!f->stamp.quick_dims)
+        return OK;
+    packed = arena_alloc(&m->arena, bytes);
+    if (!packed)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < r->n; i++)
+        (void)!embed_quick(embed, r->texts[i], v + i * f->stamp.dims);
+    reading_add_up(r, v, &f->stamp);
+    if (!vec_pack(v, f->stamp.dims, packed))
+        return OK;
+    m->known.vector = (struct str){(const char *)packed, bytes};
+    m->known.tier = TIER_TABLE;
+    m->known.may_ask_full = registry_has_full(f->registry);
+    return OK;
+}
+
+static void take_full(const struct eval_fleet *f, struct msg *m,
+                      struct str full)
+{
+    m->known.may_ask_full = false;
+    if (!full.n)
+        return; /* what the table said stands */
+    m->known.vector = full;
+    m->known.tier = f->stamp.quick_dims ? TIER_TRANSFORMER : TIER_NONE;
+}
+
+static enum err ask_once(struct eval_fleet *f, struct msg *m, struct str words)
 {
     struct agents agents = registry_agents(f->registry);
     struct eyes eyes = eyes_of(&f->asker, m->in.at_ms);
     struct choose_view view = {&f->settings, &agents, &eyes};
-    struct registry_near_query q = {
-        .eyes = eyes, .text = m->call.text, .vector = m->known.vector};
+    struct registry_near_query q = {.eyes = eyes,
+                                    .text = m->call.text,
+                                    .words = words,
+                                    .vector = m->known.vector};
     struct learn_query lq = {.scope = SCOPE,
                              .vector = m->known.vector,
                              .now_ms = m->in.at_ms,
                              .recency_ms = f->settings.recency_ms};
     const struct registry_near *near;
-    struct reading reading;
     size_t n, n_left;
-    enum err e = eval_fleet_read(f, &m->arena, m->call.text, &reading);
+    enum err e = registry_near(f->registry, &q, &near, &n, &n_left);
 
-    q.words = reading.words;
-    if (!e)
-        e = registry_near(f->registry, &q, &near, &n, &n_left);
     if (!e)
         e = learn_begin(f->learn, &lq);
     if (!e)
@@ -158,8 +204,34 @@ static enum err ask(struct eval_fleet *f, struct msg *m)
     m->known.is_share_spent = choose_share_is_spent(f->shares, SCOPE);
     m->known.chance = 1; /* nothing is tried out */
     e = choose_agent(&view, m);
-    choose_share_count(f->shares, SCOPE, m);
     return e == ERR_NO_ROUTE || e == ERR_BAD_REQUEST ? OK : e;
+}
+
+static enum err ask(struct eval_fleet *f, struct msg *m, struct str full,
+                    bool *wants_full)
+{
+    struct reading reading;
+    enum err e = eval_fleet_read(f, &m->arena, m->call.text, &reading);
+
+    if (!e)
+        e = take_quick(f, m, &reading);
+    if (e)
+        return e;
+    if (!m->known.vector.n) {
+        *wants_full = f->stamp.quick_dims && !full.p && !is_silent(&reading);
+        take_full(f, m, full);
+    }
+    if (!*wants_full)
+        e = ask_once(f, m, reading.words);
+    if (!e && m->choice.needs == NEEDS_FULL_VECTOR) {
+        *wants_full = !full.p;
+        take_full(f, m, full);
+        if (!*wants_full)
+            e = ask_once(f, m, reading.words);
+    }
+    if (!e && !*wants_full)
+        choose_share_count(f->shares, SCOPE, m);
+    return e;
 }
 
 enum err eval_fleet_decide(struct eval_fleet *f, struct str text,
@@ -167,15 +239,17 @@ enum err eval_fleet_decide(struct eval_fleet *f, struct str text,
                            struct eval_choice *out)
 {
     struct msg *m = msg_new(&f->asker, now_ms);
+    bool wants_full = false;
     enum err e;
 
     if (!m)
         return ERR_NOMEM;
     m->call.text = text;
-    m->known.vector = vector;
-    e = ask(f, m);
+    e = ask(f, m, vector, &wants_full);
     if (!e)
         read_choice(f, m, out);
+    if (!e)
+        out->wants_full = wants_full;
     msg_free(m);
     return e;
 }

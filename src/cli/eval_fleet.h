@@ -82,8 +82,10 @@ struct eval_choice {
     enum layer layer; /* LAYER_NONE: no agent gets it */
     enum band band;   /* never BAND_NOT_ASKED */
     bool is_unsure;
-    uint32_t agent; /* EVAL_DEFAULT, EVAL_STRANGER, a number of the set;
-                     * EVAL_NOBODY */
+    enum tier tier;  /* that decided */
+    bool wants_full; /* nothing is decided: the full vector is needed */
+    uint32_t agent;  /* EVAL_DEFAULT, EVAL_STRANGER, a number of the set;
+                      * EVAL_NOBODY */
     struct {
         uint32_t agent;
         struct signals signals;
@@ -98,7 +100,10 @@ struct eval_choice {
 MUST_USE enum err eval_fleet_read(struct eval_fleet *f, struct arena *a,
                                   struct str text, struct reading *out);
 
-/* vector: packed, of the reading; empty: there is none. ERR_NOMEM. */
+/* vector: packed, of the reading; empty: there is none. Of a model of two tiers
+ * it is the full one, which counts where the table is not clear, as in a
+ * server; NULL in place of its bytes: it was not made yet, and out->wants_full
+ * may ask for it. ERR_NOMEM. */
 MUST_USE enum err eval_fleet_decide(struct eval_fleet *f, struct str text,
                                     struct str vector, int64_t now_ms,
                                     struct eval_choice *out);

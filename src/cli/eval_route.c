@@ -1,6 +1,8 @@
 /* The clock runs for queries only, from the text to the decision: a text is
  * embedded, and before the next one is, it is decided. Providers are asked for
- * many texts at once, so there what one took is a share. */
+ * many texts at once, so there what one took is a share. With a model of two
+ * tiers a text is embedded by the transformer where the table is not clear, one
+ * at a time, as in a server. */
 #include "cli/eval_route.h"
 
 #include <stdlib.h>
@@ -77,6 +79,7 @@ static void take_text(void *ctx, size_t i, const float *vector, uint32_t dims)
     struct reader *d = ctx;
     struct reader_text t = d->texts[i];
     const struct reading *g = &d->readings[t.message];
+    struct embed_stamp stamp = eval_model_stamp(&d->r->model);
     float **parts = &d->parts[t.message];
 
     if (g->n == 1) {
@@ -93,7 +96,8 @@ static void take_text(void *ctx, size_t i, const float *vector, uint32_t dims)
         memcpy(*parts + t.nth * dims, vector, dims * sizeof(*vector));
     if (++d->n_parts[t.message] < g->n)
         return;
-    reading_add_up(g, *parts, dims);
+    stamp.dims = dims;
+    reading_add_up(g, *parts, &stamp);
     d->take(d->r, t.message, *parts, dims);
     free(*parts);
     *parts = NULL;
@@ -155,6 +159,7 @@ bool eval_gate_count(struct eval_gate *g, const struct eval_query *q,
     bool is_right = is_named(q, c->agent);
 
     g->by_layer[c->layer]++;
+    g->by_tier[c->tier]++;
     if (!q->n_agents) {
         g->n_out++;
         g->n_out_refused += is_refused;
@@ -177,6 +182,8 @@ void eval_gate_add(struct eval_gate *to, const struct eval_gate *from)
     to->n_out_refused += from->n_out_refused;
     for (size_t i = 0; i < N_LAYERS; i++)
         to->by_layer[i] += from->by_layer[i];
+    for (size_t i = 0; i < N_TIERS; i++)
+        to->by_tier[i] += from->by_tier[i];
 }
 
 /* The fleet. */
@@ -243,12 +250,24 @@ struct eval_ranked eval_ranked_of(const struct eval_choice *c)
     return out;
 }
 
+static void note_choice(struct eval_route *r, size_t i,
+                        const struct eval_choice *c)
+{
+    double now_s;
+
+    (void)eval_gate_count(&r->run->gate, &r->plan->set->queries[i], c);
+    r->run->decided[i] = (struct eval_decided){c->band, c->agent, c->is_unsure};
+    r->run->outcomes[i].ranked = eval_ranked_of(c);
+    now_s = cli_mono_s();
+    r->took_us[i] = (float)(1e6 * (now_s - r->last_s));
+    r->last_s = now_s;
+}
+
 static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
 {
     struct eval_route *r = ctx;
     const struct eval_query *q = &r->plan->set->queries[i];
     struct eval_choice c;
-    double now_s;
 
     cli_bar_step(&r->bar);
     r->run->n_empty += !vector;
@@ -258,14 +277,70 @@ static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
         eval_fleet_decide(r->fleet, eval_head(q->text),
                           eval_vector(&r->queries, i), EVAL_BEGIN_MS, &c))
         r->e = no_memory(r->why);
-    if (r->e)
-        return;
-    (void)eval_gate_count(&r->run->gate, q, &c);
-    r->run->decided[i] = (struct eval_decided){c.band, c.agent, c.is_unsure};
-    r->run->outcomes[i].ranked = eval_ranked_of(&c);
-    now_s = cli_mono_s();
-    r->took_us[i] = (float)(1e6 * (now_s - r->last_s));
-    r->last_s = now_s;
+    if (!r->e)
+        note_choice(r, i, &c);
+}
+
+/* A model of two tiers. */
+
+static void take_full(void *ctx, size_t i, const float *vector, uint32_t dims)
+{
+    struct eval_route *r = ctx;
+
+    if (!r->e && vectors_put(&r->queries, r->asked + i, vector, dims))
+        r->e = no_memory(r->why);
+}
+
+static enum err decide_in_tiers(struct eval_route *r, struct str text, size_t i)
+{
+    struct eval_choice c;
+    enum err e = eval_fleet_decide(r->fleet, text, (struct str){NULL, 0},
+                                   EVAL_BEGIN_MS, &c);
+
+    if (!e && c.wants_full) {
+        r->asked = i;
+        e = embed_messages(r, &text, 1, take_full);
+        if (e || r->e)
+            return e ? e : r->e;
+        e = eval_fleet_decide(r->fleet, text, eval_vector(&r->queries, i),
+                              EVAL_BEGIN_MS, &c);
+    }
+    if (e)
+        return no_memory(r->why);
+    r->run->n_empty += c.tier == TIER_NONE;
+    note_choice(r, i, &c);
+    return OK;
+}
+
+static enum err decide_all_in_tiers(struct eval_route *r,
+                                    const struct str *texts, size_t n)
+{
+    enum err e = OK;
+
+    for (size_t i = 0; !e && i < n; i++) {
+        e = decide_in_tiers(r, texts[i], i);
+        cli_bar_step(&r->bar);
+    }
+    return e;
+}
+
+enum err eval_route_embed_queries(struct eval_route *r)
+{
+    const struct eval_set *s = r->plan->set;
+    struct str *texts;
+    enum err e;
+
+    if (!eval_model_stamp(&r->model).quick_dims)
+        return OK;
+    texts = calloc(s->n_queries + 1, sizeof(*texts));
+    if (!texts)
+        return no_memory(r->why);
+    for (size_t i = 0; i < s->n_queries; i++)
+        texts[i] = eval_head(s->queries[i].text);
+    r->asked = 0;
+    e = embed_messages(r, texts, s->n_queries, take_full);
+    free(texts);
+    return e ? e : r->e;
 }
 
 static int by_size(const void *a, const void *b)
@@ -291,7 +366,9 @@ static enum err ask_all(struct eval_route *r)
     cli_bar_count(&r->bar, r->cli, "answering the queries", n);
     began_s = r->last_s = cli_mono_s();
     if (!e)
-        e = embed_messages(r, texts, n, take_query);
+        e = eval_model_stamp(&r->model).quick_dims
+                ? decide_all_in_tiers(r, texts, n)
+                : embed_messages(r, texts, n, take_query);
     r->run->seconds = cli_mono_s() - began_s;
     cli_bar_end(&r->bar);
     free(texts);
@@ -372,6 +449,8 @@ enum err eval_route(struct cli *c, const struct eval_plan *plan,
     struct eval_route r;
     enum err e = eval_route_open(&r, c, plan, out, why);
 
+    if (!e && (plan->n_checkpoints || plan->capture))
+        e = eval_route_embed_queries(&r);
     if (!e && plan->n_checkpoints)
         e = eval_learn(&r);
     if (!e && plan->capture)

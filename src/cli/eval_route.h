@@ -22,6 +22,7 @@ struct eval_route {
     struct eval_model model;
     struct eval_fleet *fleet;
     struct eval_vectors queries, examples;
+    size_t asked;       /* the query whose full vector is being made */
     struct strs *shots; /* for each agent */
     struct str *shot_texts;
     struct eval_run *run;
@@ -44,6 +45,10 @@ MUST_USE enum err eval_route_open(struct eval_route *r, struct cli *c,
 void eval_route_close(struct eval_route *r);
 
 struct str eval_vector(const struct eval_vectors *v, size_t i);
+
+/* The vectors of all queries: with a model of two tiers deciding makes only
+ * those that it needs. */
+MUST_USE enum err eval_route_embed_queries(struct eval_route *r);
 
 /* The vectors of the set's examples. */
 MUST_USE enum err eval_route_embed_examples(struct eval_route *r);

@@ -70,6 +70,7 @@ struct eval_gate {
     size_t n_refused;  /* it was under the threshold: a false alarm */
     size_t n_out, n_out_refused;
     size_t by_layer[N_LAYERS]; /* LAYER_NONE: no agent got it */
+    size_t by_tier[N_TIERS]; /* TIER_NONE: no vector, or a model of one tier */
 };
 
 struct eval_checkpoint {

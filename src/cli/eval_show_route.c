@@ -175,6 +175,22 @@ static void show_layers(struct cli *c, const struct eval_view *v)
     show_line(c, "decided by", words);
 }
 
+/* Of a model of two tiers: how many each decided. */
+static void show_tiers(struct cli *c, const struct eval_gate *g)
+{
+    size_t table = g->by_tier[TIER_TABLE];
+    size_t transformer = g->by_tier[TIER_TRANSFORMER];
+    char words[4 * CELL], percent[2][CELL];
+
+    if (!table && !transformer)
+        return;
+    add_percent(percent[0], table, g->n + g->n_out);
+    add_percent(percent[1], transformer, g->n + g->n_out);
+    snprintf(words, sizeof(words), "table %zu (%s), transformer %zu (%s)",
+             table, percent[0], transformer, percent[1]);
+    show_line(c, "tiers", words);
+}
+
 void eval_show_route(struct cli *c, const struct eval_view *v)
 {
     char words[2 * CELL];
@@ -182,6 +198,7 @@ void eval_show_route(struct cli *c, const struct eval_view *v)
     show_gate(c, v->run);
     show_band_lines(c, v);
     show_layers(c, v);
+    show_tiers(c, &v->run->gate);
     snprintf(words, sizeof(words),
              "%.0f us from text to decision, %.0f us for the slowest in a "
              "hundred",
@@ -307,6 +324,18 @@ static void put_layers(struct json_out *o, const struct eval_gate *g)
     json_close(o, '}');
 }
 
+static void put_tiers(struct json_out *o, const struct eval_gate *g)
+{
+    json_key(o, STR("tiers"));
+    json_open(o, '{');
+    for (size_t i = TIER_NONE + 1; i < N_TIERS; i++)
+        if (g->by_tier[i]) {
+            json_key(o, tier_name((enum tier)i));
+            json_put_int(o, (int64_t)g->by_tier[i]);
+        }
+    json_close(o, '}');
+}
+
 static void put_checkpoints(struct json_out *o, const struct eval_run *r)
 {
     json_key(o, STR("learning"));
@@ -360,6 +389,7 @@ void eval_put_route(struct json_out *o, const struct eval_view *v)
     put_gate(o, &r->gate);
     eval_put_bands(o, v, EVAL_ANY_LEVEL);
     put_layers(o, &r->gate);
+    put_tiers(o, &r->gate);
     json_member_real(o, "p50_us", r->p50_us);
     json_member_real(o, "p99_us", r->p99_us);
     put_checkpoints(o, r);

@@ -93,13 +93,15 @@ bool reading_leaves_spelling(enum embed_kind kind)
     return kind == EMBED_HTTP;
 }
 
-void reading_add_up(const struct reading *r, float *vectors, uint32_t dims)
+void reading_add_up(const struct reading *r, float *vectors,
+                    const struct embed_stamp *stamp)
 {
+    uint32_t dims = stamp->dims;
     float weight = r->n > 1 ? PARTS_WEIGHT / (float)(r->n - 1) : 0;
 
     for (size_t k = 1; k < r->n; k++)
         for (uint32_t i = 0; i < dims; i++)
             vectors[i] += weight * vectors[k * dims + i];
     if (r->n > 1)
-        (void)vec_normalise(vectors, dims);
+        (void)vec_join(vectors, dims, stamp->quick_dims);
 }

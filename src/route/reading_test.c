@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/fault.h"
+#include "base/vec.h"
 #include "test/t.h"
 
 static struct arena arena;
@@ -121,8 +122,9 @@ TEST(the_vector_of_a_short_message_stays_what_it_is)
 {
     float v[2] = {0.6F, 0.8F};
     struct reading one = {.n = 1};
+    struct embed_stamp stamp = {.dims = 2};
 
-    reading_add_up(&one, v, 2);
+    reading_add_up(&one, v, &stamp);
     CHECK(v[0] == 0.6F && v[1] == 0.8F);
 }
 
@@ -130,10 +132,31 @@ TEST(the_vector_of_a_long_message_is_between_its_texts)
 {
     float v[4] = {1, 0, 0, 1};
     struct reading two = {.n = 2};
+    struct embed_stamp stamp = {.dims = 2};
 
-    reading_add_up(&two, v, 2);
+    reading_add_up(&two, v, &stamp);
     CHECK(v[0] > 0 && v[1] > 0);
     CHECK(fabsf(v[0] * v[0] + v[1] * v[1] - 1) < 1e-5F);
+}
+
+/* Each part is added up by itself: a quick vector and a full one are compared
+ * by their first parts, which must be as long as ever. */
+TEST(both_parts_of_a_sum_are_as_long_as_those_of_one)
+{
+    const float a = sqrtf((float)VEC_QUICK_PART);
+    const float b = sqrtf(1 - (float)VEC_QUICK_PART);
+    /* The tables' parts are alike and the others are not. */
+    float full[8] = {a, 0, b, 0, a, 0, 0, b};
+    float quick[8] = {1, 0, 0, 0, 0, 1, 0, 0};
+    struct reading two = {.n = 2};
+    struct embed_stamp stamp = {.dims = 4, .quick_dims = 2};
+
+    reading_add_up(&two, full, &stamp);
+    CHECK(fabsf(full[0] - a) < 1e-6F && full[1] == 0);
+    CHECK(fabsf(full[2] - b * sqrtf(.5F)) < 1e-6F && full[2] == full[3]);
+    reading_add_up(&two, quick, &stamp);
+    CHECK(fabsf(quick[0] - sqrtf(.5F)) < 1e-6F && quick[0] == quick[1]);
+    CHECK(quick[2] == 0 && quick[3] == 0);
 }
 
 TEST(reading_survives_every_lack_of_memory)

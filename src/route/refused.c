@@ -129,6 +129,7 @@ void route_settle_refusal(struct router *r, struct msg *m)
 
     if (m->tx.result == TX_COMMITTED) {
         r->stats.by_layer[LAYER_NONE]++;
+        r->stats.by_tier[m->known.tier]++;
         return;
     }
     r->stats.refusals_unrecorded_total++;

@@ -3,6 +3,8 @@
  *     route_message -> (its turn in the conversation) -> ask -> choose_agent
  *         needs the conversation   the store, then ask again
  *         needs candidates         the vector, registry, what is learnt; again
+ *         needs a full vector      the transformer's, in place of the table's,
+ *                                  and candidates by that; again
  *         needs an intent          the classifier; again
  *         chosen                   and where it takes the conversation away
  *                                  from another agent: the decision that had
@@ -28,7 +30,7 @@
 #include "task/task.h"
 #include "watch/watch.h"
 
-enum { STEPS_MAX = 8 }; /* more: choose asks for what it has */
+enum { STEPS_MAX = 12 }; /* more: choose asks for what it has */
 
 static void ask(struct routing *g);
 
@@ -338,6 +340,7 @@ void route_settle(struct router *r, struct msg *m)
 
     if (m->tx.result == TX_COMMITTED) {
         r->stats.by_layer[m->choice.layer]++;
+        r->stats.by_tier[m->known.tier]++;
         if (m->choice.n_candidates)
             choose_share_count(r->strangers,
                                lessons_scope(&m->in.caller, scope), m);

@@ -65,8 +65,10 @@ MUST_USE enum err reading_make(struct arena *a, const struct speller *speller,
  */
 bool reading_leaves_spelling(enum embed_kind kind);
 
-/* The vector of a reading, in place of the first of its texts' vectors. */
-void reading_add_up(const struct reading *r, float *vectors, uint32_t dims);
+/* The vector of a reading, in place of the first of its texts' vectors, which
+ * are all quick or all full. */
+void reading_add_up(const struct reading *r, float *vectors,
+                    const struct embed_stamp *stamp);
 
 struct route_intent {
     struct str endpoint; /* ".../v1/chat/completions" */
@@ -169,6 +171,8 @@ extern const int64_t route_bucket_us[ROUTE_BUCKETS - 1];
 
 struct router_stats {
     int64_t by_layer[N_LAYERS]; /* decisions */
+    int64_t by_tier[N_TIERS];   /* the same; TIER_NONE: neither decided */
+    int64_t full_failed_total;  /* the transformer was asked and not heard */
     int64_t no_route_total;
     int64_t refusals_unrecorded_total; /* too many, or the store was full */
     int64_t switches_total;

@@ -235,9 +235,22 @@ static const char *what_failed(enum err e)
     }
 }
 
+/* The table has spoken, and the transformer does not: its word stands. */
+static void transformer_failed(struct routing *g, enum err e)
+{
+    g->router->stats.full_failed_total++;
+    why_err(&g->m->known.no_full, OK,
+            "the transformer %s, so the table decided", what_failed(e));
+}
+
 static void provider_failed(struct routing *g, enum err e)
 {
     char words[EMBED_NAME_MAX + 128];
+
+    if (g->m->known.vector.n) {
+        transformer_failed(g, e);
+        return;
+    }
 
     snprintf(words, sizeof(words), "the embedding provider \"%s\" %s",
              g->router->stamp.name, what_failed(e));
@@ -250,20 +263,37 @@ const struct choose_settings *routing_settings(const struct router *r,
     return m->known.no_vector.text[0] ? &r->by_words : &r->opts.settings.choose;
 }
 
-static enum err keep_vector(struct routing *g, const float *v, uint32_t dims)
+/* A full vector is quick where the transformer has nothing to say of a text. */
+static enum tier tier_of_vector(const struct embed_stamp *stamp,
+                                struct str vector)
+{
+    struct vec_packed p;
+
+    if (!stamp->quick_dims ||
+        !vec_packed_open(&p, (const uint8_t *)vector.p, vector.n, stamp->dims))
+        return TIER_NONE;
+    return vec_packed_is_quick(&p, stamp->quick_dims) ? TIER_TABLE
+                                                      : TIER_TRANSFORMER;
+}
+
+/* In place of the one before, if there was one. */
+static enum err keep_vector(struct routing *g, const float *v,
+                            const struct embed_stamp *stamp)
 {
     struct msg *m = g->m;
-    size_t n = vec_packed_bytes(dims);
+    size_t n = vec_packed_bytes(stamp->dims);
     uint8_t *packed = arena_alloc(&m->arena, n);
 
     if (!packed)
         return ERR_NOMEM;
-    if (!dims || !vec_pack(v, dims, packed)) {
-        no_vector(g, "there is nothing in this text that the model knows");
+    if (!stamp->dims || !vec_pack(v, stamp->dims, packed)) {
+        if (!m->known.vector.n)
+            no_vector(g, "there is nothing in this text that the model knows");
         return OK;
     }
     g->has_vector = true;
     m->known.vector = (struct str){(const char *)packed, n};
+    m->known.tier = tier_of_vector(stamp, m->known.vector);
     m->known.model = str_of(g->router->stamp.name);
     m->known.model_hash = str_of(g->router->stamp.hash);
     return OK;
@@ -271,12 +301,11 @@ static enum err keep_vector(struct routing *g, const float *v, uint32_t dims)
 
 static enum err keep_vectors(struct routing *g, const struct embed_result *r)
 {
-    uint32_t dims = r->stamp.dims;
     float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
 
-    memcpy(v, r->vectors, r->n * dims * sizeof(*v));
-    reading_add_up(&g->reading, v, dims);
-    return keep_vector(g, v, dims);
+    memcpy(v, r->vectors, r->n * r->stamp.dims * sizeof(*v));
+    reading_add_up(&g->reading, v, &r->stamp);
+    return keep_vector(g, v, &r->stamp);
 }
 
 static void on_vector(void *ctx, uint64_t id, enum err e,
@@ -310,6 +339,10 @@ static enum err wait_for_vector(struct routing *g)
     int64_t most_ms = r->opts.settings.vector_timeout_ms;
     enum err e = routing_wait(g, A_VECTOR);
 
+    if (e == ERR_OVERLOADED && g->m->known.vector.n) {
+        transformer_failed(g, ERR_BUSY);
+        return OK;
+    }
     if (e)
         return e;
     e = embed_start(r->opts.embed, g->reading.texts, g->reading.n, EMBED_QUERY,
@@ -365,12 +398,58 @@ static enum err read_message(struct routing *g)
                            &g->reading);
 }
 
+/* All that the model can say; of a model of two tiers, the full vector. */
+static enum err fetch_full_vector(struct routing *g)
+{
+    struct embed *embed = g->router->opts.embed;
+    struct embed_stamp stamp = embed_stamp(embed);
+    float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
+
+    g->m->known.may_ask_full = false;
+    g->m->known.has_candidates = false; /* they will be others' */
+    for (size_t i = 0; i < g->reading.n; i++)
+        if (!embed_now(embed, g->reading.texts[i], EMBED_QUERY,
+                       v + i * stamp.dims))
+            return wait_for_vector(g);
+    reading_add_up(&g->reading, v, &stamp);
+    return keep_vector(g, v, &stamp);
+}
+
+static bool is_silent(const struct reading *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->texts[i].n)
+            return false;
+    return true;
+}
+
+/* What the table says, at once. Where that is nothing, but there is a text, the
+ * transformer may know its words. */
+static enum err fetch_quick_vector(struct routing *g)
+{
+    struct embed *embed = g->router->opts.embed;
+    struct embed_stamp stamp = embed_stamp(embed);
+    float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
+    bool is_any = false;
+    enum err e;
+
+    for (size_t i = 0; i < g->reading.n; i++)
+        (void)!embed_quick(embed, g->reading.texts[i], v + i * stamp.dims);
+    reading_add_up(&g->reading, v, &stamp);
+    for (size_t i = 0; !is_any && i < stamp.quick_dims; i++)
+        is_any = v[i] != 0;
+    if (!is_any && !is_silent(&g->reading))
+        return fetch_full_vector(g);
+    e = keep_vector(g, v, &stamp);
+    g->m->known.may_ask_full = !e && g->m->known.vector.n > 0 &&
+                               registry_has_full(g->router->opts.registry);
+    return e;
+}
+
 static enum err fetch_vector(struct routing *g)
 {
     struct embed *embed = g->router->opts.embed;
-    float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
     enum err e = read_message(g);
-    uint32_t dims;
 
     if (e)
         return e;
@@ -378,12 +457,8 @@ static enum err fetch_vector(struct routing *g)
         no_vector(g, "there is no embedding model");
         return OK;
     }
-    dims = embed_stamp(embed).dims;
-    for (size_t i = 0; i < g->reading.n; i++)
-        if (!embed_now(embed, g->reading.texts[i], EMBED_QUERY, v + i * dims))
-            return wait_for_vector(g);
-    reading_add_up(&g->reading, v, dims);
-    return keep_vector(g, v, dims);
+    return embed_stamp(embed).quick_dims ? fetch_quick_vector(g)
+                                         : fetch_full_vector(g);
 }
 
 /* Candidates. */
@@ -654,7 +729,7 @@ enum err routing_fetch(struct routing *g, const struct choose_view *v)
     switch (g->m->choice.needs) {
     case NEEDS_CONVERSATION: return routing_fetch_conversation(g);
     case NEEDS_CANDIDATES: return fetch_candidates(g);
-    case NEEDS_FULL_VECTOR:
+    case NEEDS_FULL_VECTOR: return fetch_full_vector(g);
     case NEEDS_INTENT: return fetch_intent(g, v);
     case NEEDS_NOTHING: break;
     }
