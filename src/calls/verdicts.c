@@ -5,7 +5,9 @@
  *
  * Where the decision has no vector of the model in use (an agent was named, a
  * rule or habit chose it) its text is embedded now, read as routing reads a
- * message, or similar texts would learn nothing from it. Without a vector the
+ * message, or similar texts would learn nothing from it. So it is where the
+ * table decided alone: an example by the transformer is the better one. Without
+ * a vector the
  * verdict counts for this very text alone, and the answer says so.
  *
  * An override also gives the conversation to the agent that is named, if it is
@@ -375,30 +377,65 @@ static void go_on_without(struct open *o, const char *because)
     go_on(o);
 }
 
-/* The vectors of the reading, one behind the other. */
-static void take_vectors(struct open *o, float *v, uint32_t dims)
+/* The vectors of the reading, one behind the other. False: it has none. */
+static bool take_vectors(struct open *o, float *v,
+                         const struct embed_stamp *stamp)
 {
     struct call_word *w = o->word;
-    size_t n = vec_packed_bytes(dims);
+    size_t n = vec_packed_bytes(stamp->dims);
 
-    reading_add_up(&w->reading, v, dims);
-    w->vector = FAULT("calls.vector") || !dims ? NULL : malloc(n);
-    if (w->vector && vec_pack(v, dims, w->vector)) {
+    reading_add_up(&w->reading, v, stamp);
+    w->vector = FAULT("calls.vector") || !stamp->dims ? NULL : malloc(n);
+    if (w->vector && vec_pack(v, stamp->dims, w->vector)) {
         w->vector_bytes = n;
         go_on(o);
-        return;
+        return true;
     }
     free(w->vector);
     w->vector = NULL;
-    go_on_without(o, "there is nothing in this text that the model knows");
+    return false;
 }
+
+/* Whether the decision has a vector of the model in use, quick or full. */
+static bool has_own_vector(const struct open *o,
+                           const struct embed_stamp *stamp)
+{
+    const struct decision *d = &o->word->d;
+
+    return d->vector.n && str_eq(d->model_hash, str_of(stamp->hash));
+}
+
+/* The full vector cannot be had: a quick one teaches too. */
+static void go_on_quickly(struct open *o, const char *because)
+{
+    const struct reading *r = &o->word->reading;
+    struct embed *embed = o->calls->embeds[0];
+    struct embed_stamp stamp = embed_stamp(embed);
+    float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
+
+    if (has_own_vector(o, &stamp)) {
+        go_on(o);
+        return;
+    }
+    for (size_t i = 0; i < r->n; i++)
+        if (!embed_quick(embed, r->texts[i], v + i * stamp.dims)) {
+            go_on_without(o, because);
+            return;
+        }
+    if (!take_vectors(o, v, &stamp))
+        go_on_without(o, because);
+}
+
+static const char unknown_text[] =
+    "there is nothing in this text that the model knows";
 
 static void take_result(struct open *o, const struct embed_result *r)
 {
     float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
 
     memcpy(v, r->vectors, r->n * r->stamp.dims * sizeof(*v));
-    take_vectors(o, v, r->stamp.dims);
+    if (!take_vectors(o, v, &r->stamp))
+        go_on_quickly(o, unknown_text);
 }
 
 static void on_vector(void *ctx, uint64_t id, enum err e,
@@ -413,7 +450,7 @@ static void on_vector(void *ctx, uint64_t id, enum err e,
     if (e == ERR_STOPPING)
         open_refuse(o, e, STR(""), STR(""));
     else if (e)
-        go_on_without(o, err_row(e)->wording);
+        go_on_quickly(o, err_row(e)->wording);
     else
         take_result(o, result);
 }
@@ -423,7 +460,7 @@ static void on_late_vector(struct timer *t)
     struct open *o = LIST_OF(t, struct open, timer);
 
     word_quiet(o);
-    go_on_without(o, "the model took too long");
+    go_on_quickly(o, "the model took too long");
 }
 
 static void wait_for_vector(struct open *o, struct embed *embed)
@@ -436,13 +473,13 @@ static void wait_for_vector(struct open *o, struct embed *embed)
 
     if (e) {
         o->word->embedding = 0;
-        go_on_without(o, err_row(e)->wording);
+        go_on_quickly(o, err_row(e)->wording);
         return;
     }
     o->timer.fire = on_late_vector;
     if (most_ms && loop_timer_set(c->loop, &o->timer, most_ms) != OK) {
         word_quiet(o);
-        go_on_without(o, err_row(ERR_NOMEM)->wording);
+        go_on_quickly(o, err_row(ERR_NOMEM)->wording);
     }
 }
 
@@ -482,17 +519,29 @@ static void embed_reading(struct open *o, struct embed *embed)
 {
     const struct reading *r = &o->word->reading;
     float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
-    uint32_t dims = embed_stamp(embed).dims;
+    struct embed_stamp stamp = embed_stamp(embed);
 
     for (size_t i = 0; i < r->n; i++)
-        if (!embed_now(embed, r->texts[i], EMBED_QUERY, v + i * dims)) {
+        if (!embed_now(embed, r->texts[i], EMBED_QUERY, v + i * stamp.dims)) {
             wait_for_vector(o, embed);
             return;
         }
-    take_vectors(o, v, dims);
+    if (!take_vectors(o, v, &stamp))
+        go_on_quickly(o, unknown_text);
 }
 
-/* The decision's vector may be from a model that is no longer in use. */
+/* Whether the decision's own vector is the best there can be of it: it is full,
+ * or only the beginning of its text is on record. The vector may be from a
+ * model that is no longer in use. */
+static bool has_best_vector(const struct open *o,
+                            const struct embed_stamp *stamp)
+{
+    const struct decision *d = &o->word->d;
+
+    return has_own_vector(o, stamp) &&
+           (d->tier != TIER_TABLE || d->text.n > DECISION_TEXT_MAX - 4);
+}
+
 static void embed_text(struct open *o)
 {
     struct call_word *w = o->word;
@@ -502,8 +551,7 @@ static void embed_text(struct open *o)
 
     if (embed)
         stamp = embed_stamp(embed);
-    if (w->is_embedded || is_known(o) || !text.n ||
-        (w->d.vector.n && str_eq(w->d.model_hash, str_of(stamp.hash))))
+    if (w->is_embedded || is_known(o) || !text.n || has_best_vector(o, &stamp))
         go_on(o);
     else if (!embed)
         go_on_without(o, "there is no model that could do it");
