@@ -342,6 +342,19 @@ static void write_routing(struct buf *out, const struct router_stats *s)
                  STR_ARG(layer_name((enum layer)i)));
         metric_int(out, "signalbox_decisions_total", label, s->by_layer[i]);
     }
+    metric_family(out, "signalbox_decisions_by_tier_total", "counter",
+                  "Decisions on record for which agents were compared by a "
+                  "model of two tiers, by the tier that decided.");
+    for (int i = TIER_NONE + 1; i < N_TIERS; i++) {
+        snprintf(label, sizeof(label), "tier=\"%.*s\"",
+                 STR_ARG(tier_name((enum tier)i)));
+        metric_int(out, "signalbox_decisions_by_tier_total", label,
+                   s->by_tier[i]);
+    }
+    metric_counter(out, "signalbox_transformer_unheard_total",
+                   "Messages that the transformer was asked about in vain, so "
+                   "that the table decided.",
+                   s->full_failed_total);
     metric_counter(out, "signalbox_no_route_total",
                    "Messages that no agent was found for.", s->no_route_total);
     metric_counter(out, "signalbox_refusals_unrecorded_total",

@@ -56,6 +56,8 @@ void share_message_details(struct buf *out, const struct msg *m)
         json_key(&o, STR("note"));
         if (m->known.no_vector.text[0])
             json_put_str(&o, str_of(m->known.no_vector.text));
+        else if (m->known.no_full.text[0])
+            json_put_str(&o, str_of(m->known.no_full.text));
         else
             json_put_null(&o);
     }

@@ -144,6 +144,19 @@ static void say_score(struct cli *c, const struct json *d)
     cli_named(c, "margin", str_of(words));
 }
 
+/* Which tier of the model decided, where it has two. */
+static void say_tier(struct cli *c, const struct json *d)
+{
+    struct str tier = cli_field(d, STR("tier"));
+
+    if (str_eq(tier, STR("transformer")))
+        cli_named(c, "tier", STR("transformer: the table was not clear"));
+    else if (cli_field(d, STR("tier_note")).n)
+        cli_named(c, "tier", STR("table, without the transformer"));
+    else
+        cli_named(c, "tier", tier);
+}
+
 static void say_agent(struct cli *c, const struct json *d)
 {
     struct str agent = cli_tamed(c, cli_field(d, STR("agent")));
@@ -189,6 +202,7 @@ static void say_chosen(struct cli *c, const struct json *d)
     cli_named(c, "layer", words ? str_of(words) : layer);
     cli_named(c, "skill", cli_field(d, STR("skill")));
     say_score(c, d);
+    say_tier(c, d);
     say_reason(c, d);
     say_decide_time(c, d);
     if (price > 0)

@@ -122,6 +122,7 @@ static void put_answer(struct json_out *o, const struct decision *d,
     if (d->is_explored)
         json_member_bool(o, "explored", true);
     json_member_str(o, "band", band_name(d->band));
+    json_member_str(o, "tier", tier_name(d->tier));
     json_member_bool(o, "unsure", d->is_unsure);
     json_member_bool(o, "example", d->is_by_example);
     json_member_text(o, "reason", d->reason);
@@ -202,6 +203,7 @@ static void put_rules(struct json_out *o, const struct decision *d)
     json_member_real(o, "text_blend", r->text_blend);
     json_member_real(o, "close_margin", r->close_margin);
     json_member_real(o, "explore", r->explore);
+    json_member_real(o, "second_margin", r->second_margin);
     json_member_real(o, "chance", r->chance);
     json_member_bool(o, "intent", r->has_intent);
     json_member_bool(o, "intent_if_ambiguous", r->intent_is_ambiguous);
@@ -249,6 +251,7 @@ static void put_inputs(struct json_out *o, const struct decision *d)
     json_member_int(o, "type", d->type);
     put_rules(o, d);
     put_versions(o, d);
+    json_member_str(o, "tier_note", d->tier_note);
     put_vector(o, d->vector);
 }
 

@@ -109,6 +109,8 @@ test('one is shown whole', async () => {
   const whole = await server.ask('GET', `/api/decisions/${made.code.id}`);
   for (const part of [whole.versions.config, 'Registry', 'Learning', 'builtin', 'meaning 0.60', 'helper'])
     assert.ok(from.includes(part), `${part} in ${from}`);
+  assert.match(whole.tier, /^(table|transformer)$/);
+  assert.match(from, new RegExp(`Tier\\s+${whole.tier}: `));
   const message = page.getByRole('region', { name: 'The message' });
   assert.ok((await message.innerText()).includes(TEXTS.code));
   assert.equal(await message.getByRole('link', { name: /^task_/ }).getAttribute('href'), `#/tasks/${whole.task_id}`);

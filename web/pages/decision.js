@@ -100,6 +100,12 @@ function thresholdFacts(d) {
     ['If unsure', POLICIES[r.unsure] || r.unsure]];
 }
 
+/** Why it was that tier of a model which has two. */
+function tierWords(d) {
+  if (d.tier === 'transformer') return ': the table was not clear';
+  return d.tier_note ? `: ${d.tier_note}` : ': clear without the transformer';
+}
+
 function MadeFrom({ d }) {
   const { versions: v, rules: r, weights: w } = d;
   return html`<${Card} title="What it was made from">
@@ -117,6 +123,7 @@ function MadeFrom({ d }) {
       ['Learning', `version ${num(v.learning)}`],
       ['Model', v.model && html`<span><${Text} text=${v.model} max=${64} line=${true}/> <code
         class="faint">${(v.model_hash || '').slice(0, 12)}</code></span>`],
+      ['Tier', d.tier && `${d.tier}${tierWords(d)}`],
       ['Type of query', d.type ? html`<${Link} to=${`/decisions?type=${d.type}`}>${d.type}<//> <span
         class="faint">(<${Link} to="/analytics?tab=types">all types<//>)</span>` : null],
     ]}/>
