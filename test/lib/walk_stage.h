@@ -14,6 +14,8 @@
 #include "test/t.h"
 #include "walk.h"
 
+enum { STAGE_REFERENCE = 24 }; /* texts, where there is a model */
+
 static struct {
     char root[64];
     struct store_folder folder;
@@ -30,6 +32,9 @@ static struct {
     struct id_maker ids;
     struct rand_seeded seed;
     struct route_settings routing;
+    const struct embed_opts *model; /* NULL: none */
+    struct embed *embed;
+    struct str reference[STAGE_REFERENCE];
     const struct gate_rules *rules; /* NULL: none */
     struct agent agents[8];
     size_t n_agents;
@@ -126,6 +131,16 @@ static inline enum err stage_configure(struct why *why)
                             stage.agents, stage.n_agents, why);
 }
 
+static inline enum err stage_open_model(struct why *why)
+{
+    struct str all[EMBED_REFERENCE_MAX];
+
+    CHECK(embed_reference(all) >= STAGE_REFERENCE);
+    memcpy(stage.reference, all, sizeof(stage.reference));
+    return embed_new(&stage.embed, &stage.loop, &stage.log, NULL, stage.model,
+                     why);
+}
+
 static inline enum err stage_open_registry(struct why *why)
 {
     struct registry_opts opts = {
@@ -139,8 +154,17 @@ static inline enum err stage_open_registry(struct why *why)
     };
     enum err e;
 
+    if (stage.model) {
+        e = stage_open_model(why);
+        if (e)
+            return e;
+        opts.embed = stage.embed;
+        opts.reference = (struct strs){stage.reference, STAGE_REFERENCE};
+    }
     stage.registry = registry_new(&opts);
     e = stage.registry ? registry_load(stage.registry, why) : ERR_NOMEM;
+    if (!e && stage.model)
+        registry_begin(stage.registry);
     return e ? e : stage_configure(why);
 }
 
@@ -152,14 +176,19 @@ static bool stage_is_going_on(void *ctx, struct str task_id)
 
 static inline enum err stage_open_walk(struct why *why)
 {
+    struct embed_stamp stamp = {.dims = 0};
     struct walk_opts opts;
     enum err e;
 
+    if (stage.embed)
+        stamp = embed_stamp(stage.embed);
     stage.lessons = lessons_new(
         &(struct lessons_opts){.loop = &stage.loop,
                                .log = &stage.log,
                                .store = stage.store,
                                .is_going_on = stage_is_going_on,
+                               .model_hash = str_of(stamp.hash),
+                               .quick_dims = stamp.quick_dims,
                                .seed = {1, 2},
                                .settings = {.learn = learn_defaults()}});
     e = stage.lessons ? lessons_load(stage.lessons, why) : ERR_NOMEM;
@@ -169,6 +198,7 @@ static inline enum err stage_open_walk(struct why *why)
                                                     .log = &stage.log,
                                                     .store = stage.store,
                                                     .registry = stage.registry,
+                                                    .embed = stage.embed,
                                                     .lessons = stage.lessons,
                                                     .ids = &stage.ids,
                                                     .seed = {1, 2},
@@ -210,6 +240,8 @@ static inline void stage_stop(void)
         router_stop(stage.router);
     if (stage.lessons)
         lessons_stop(stage.lessons);
+    if (stage.embed)
+        registry_stop(stage.registry);
     store_close(stage.store);
     stage.store = NULL;
     walk_free(stage.walk);
@@ -220,6 +252,8 @@ static inline void stage_stop(void)
     stage.lessons = NULL;
     registry_free(stage.registry);
     stage.registry = NULL;
+    embed_free(stage.embed);
+    stage.embed = NULL;
     access_free(stage.access);
     stage.access = NULL;
     feed_free(stage.feed);

@@ -1,0 +1,440 @@
+/* A model of two tiers on the way through the real rooms: the table decides
+ * what is clear, the transformer is asked about the rest, and what becomes of a
+ * message while it is, or if it does not answer. */
+#include <math.h>
+#include <poll.h>
+
+#include "base/vec.h"
+#include "route/routing.h"
+#include "test/lib/walk_stage.h"
+
+enum { TURNS_MAX = 200 * 1000, WAIT_MS = 1000, WAITING_MAX = 64 };
+
+static const char clear[] = "why does this program segfault";
+static const char unclear[] = "something went wrong again since yesterday";
+
+static const struct embed_opts both = {.kind = EMBED_BUILTIN,
+                                       .cache_entries = 100,
+                                       .max_waiting = WAITING_MAX,
+                                       .max_waiting_bytes = 64 << 20,
+                                       .timeout_ms = 60 * 60 * 1000};
+
+#define AWAIT(condition)                                               \
+    do {                                                               \
+        struct pollfd fd = {.fd = uv_backend_fd(&stage.loop.uv),       \
+                            .events = POLLIN};                         \
+        for (int left = TURNS_MAX; !(condition) && left > 0; left--) { \
+            loop_turn(&stage.loop);                                    \
+            if (!(condition))                                          \
+                poll(&fd, 1, 1);                                       \
+        }                                                              \
+        CHECK(condition);                                              \
+    } while (0)
+
+static bool is_ready(void)
+{
+    struct registry_stats s = registry_stats(stage.registry);
+
+    return !s.unembedded && s.has_levels && registry_has_full(stage.registry);
+}
+
+static void open_tiers(void)
+{
+    static const struct str examples[] = {
+        STR("why does this program segfault")};
+    static struct skill debug;
+    static const struct {
+        const char *name, *says;
+    } others[] = {{"cook", "Recipes for bread and soup"},
+                  {"lawyer", "Contracts and the law of companies"},
+                  {"translator", "Translates letters into French"}};
+
+    debug =
+        (struct skill){.id = STR("debug"),
+                       .name = STR("Debugging"),
+                       .description = STR("Finds and fixes bugs in programs"),
+                       .examples = {examples, 1}};
+    stage_ground();
+    stage.model = &both;
+    stage.routing.choose = choose_defaults();
+    stage.routing.vector_timeout_ms = WAIT_MS;
+    stage.agents[0] = (struct agent){.name = STR("engineer"),
+                                     .url = STR("echo:"),
+                                     .description = STR("Builds software"),
+                                     .skills = &debug,
+                                     .n_skills = 1};
+    for (size_t i = 0; i < 3; i++)
+        stage.agents[i + 1] =
+            (struct agent){.name = str_of(others[i].name),
+                           .url = STR("echo:"),
+                           .description = str_of(others[i].says)};
+    stage.n_agents = 4;
+    stage_start();
+    AWAIT(is_ready());
+}
+
+static struct letter plain(const char *text, const char *conversation)
+{
+    return (struct letter){
+        .text = text, .conversation = conversation, .is_plain = true};
+}
+
+static struct told sent_and_back(struct letter l)
+{
+    struct told t;
+
+    CHECK(post(l, &t));
+    AWAIT(t.is_back);
+    return t;
+}
+
+/* Its strings are in `a`. */
+static struct decision decision_of(struct arena *a, const struct id *id)
+{
+    struct decision d;
+    struct query q;
+    struct str *strings[] = {
+        &d.agent,  &d.reason,   &d.tier_note,          &d.vector,
+        &d.text,   &d.skill,    &d.conversation_id,    &d.executor,
+        &d.source, &d.stuck_to, &d.rules.default_agent};
+    struct candidate *list;
+
+    query_init(&q, &decision_table, 1);
+    query_if(&q, DECISION_ID, IS, value_text(str_of(id->text)));
+    CHECK_INT(store_look(stage.store, &q), OK);
+    CHECK_INT(q.n_rows, 1);
+    CHECK_INT(decision_from_row(a, q.rows, &d), OK);
+    for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
+        CHECK(arena_keep(a, *strings[i], strings[i]));
+    list = arena_array(a, d.n_candidates + 1, sizeof(*list));
+    for (size_t i = 0; list && i < d.n_candidates; i++) {
+        list[i] = d.candidates[i];
+        CHECK(arena_keep(a, list[i].agent, &list[i].agent) &&
+              arena_keep(a, list[i].skill, &list[i].skill) &&
+              arena_keep(a, list[i].keyword, &list[i].keyword));
+    }
+    d.candidates = list;
+    query_fini(&q);
+    return d;
+}
+
+static enum tier tier_of_sent(struct letter l)
+{
+    struct told t = sent_and_back(l);
+    struct arena a;
+    enum tier tier;
+
+    arena_init(&a, 1 << 20);
+    CHECK(t.decision_id.text[0]);
+    tier = decision_of(&a, &t.decision_id).tier;
+    arena_fini(&a);
+    return tier;
+}
+
+static int64_t n_full(void)
+{
+    return embed_stats(stage.embed).texts_total;
+}
+
+TEST(the_table_decides_what_is_clear_and_the_transformer_the_rest)
+{
+    int64_t before;
+
+    open_tiers();
+    before = n_full();
+    CHECK_INT(tier_of_sent(plain(clear, NULL)), TIER_TABLE);
+    CHECK_INT(n_full(), before);
+    CHECK_INT(tier_of_sent(plain(unclear, NULL)), TIER_TRANSFORMER);
+    CHECK_INT(n_full(), before + 1);
+    CHECK_INT(tier_of_sent(plain(unclear, NULL)), TIER_TRANSFORMER);
+    CHECK_INT(n_full(), before + 1); /* it is in the cache */
+    CHECK_INT(router_stats(stage.router).by_tier[TIER_TABLE], 1);
+    CHECK_INT(router_stats(stage.router).by_tier[TIER_TRANSFORMER], 2);
+    CHECK_INT(router_stats(stage.router).full_failed_total, 0);
+    stage_close();
+}
+
+/* The control: the same message by other margins, and by the table alone. */
+TEST(the_margin_decides_who_is_asked)
+{
+    static struct embed_opts table;
+
+    open_tiers();
+    stage.routing.choose.second_margin = 10;
+    router_set(stage.router, &stage.routing);
+    CHECK_INT(tier_of_sent(plain(clear, NULL)), TIER_TRANSFORMER);
+    stage.routing.choose.second_margin = 0;
+    router_set(stage.router, &stage.routing);
+    CHECK_INT(tier_of_sent(plain(clear, NULL)), TIER_TABLE);
+    stage_close();
+
+    table = both;
+    table.kind = EMBED_TABLE;
+    stage_ground();
+    stage.model = &table;
+    stage.routing.choose = choose_defaults();
+    stage_start();
+    CHECK_INT(tier_of_sent(plain(clear, NULL)), TIER_NONE);
+    CHECK_INT(tier_of_sent(plain(unclear, NULL)), TIER_NONE);
+    stage_close();
+}
+
+static bool is_quick(struct str vector)
+{
+    struct embed_stamp stamp = embed_stamp(stage.embed);
+    struct vec_packed p;
+
+    CHECK(vec_packed_open(&p, (const uint8_t *)vector.p, vector.n, stamp.dims));
+    return vec_packed_is_quick(&p, stamp.quick_dims);
+}
+
+/* How much of a vector its first part is. */
+static double first_part(struct str vector)
+{
+    struct embed_stamp stamp = embed_stamp(stage.embed);
+    struct vec_packed p;
+    double sum = 0;
+
+    CHECK(vec_packed_open(&p, (const uint8_t *)vector.p, vector.n, stamp.dims));
+    for (size_t i = 0; i < stamp.quick_dims; i++) {
+        double v = (double)p.scale * (256 * p.high[i] + p.low[i]);
+
+        sum += v * v;
+    }
+    return sum;
+}
+
+TEST(a_record_has_the_vector_that_decided_and_decides_itself_again)
+{
+    static const char *const texts[] = {clear, unclear};
+    struct decision again;
+    struct arena a;
+
+    open_tiers();
+    arena_init(&a, 1 << 20);
+    for (int i = 0; i < 2; i++) {
+        struct told t = sent_and_back(plain(texts[i], NULL));
+        struct decision d = decision_of(&a, &t.decision_id);
+
+        CHECK_INT(is_quick(d.vector), i == 0);
+        CHECK(!d.tier_note.n && d.rules.second_margin == .3);
+        CHECK_INT(choose_again(NULL, NULL, &d, &a, &again),
+                  t.err ? ERR_NO_ROUTE : OK);
+        CHECK(str_eq(again.agent, d.agent) && str_eq(again.reason, d.reason));
+        CHECK(again.score == d.score && again.tier == d.tier);
+        CHECK(again.band == d.band && again.margin == d.margin);
+    }
+    arena_fini(&a);
+    stage_close();
+}
+
+/* A log with a question below it: two texts, whose vectors are added up. */
+static const char *long_message(const char *asks)
+{
+    static char text[2048];
+    size_t at = 0;
+
+    for (int i = 0; i < 20; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at,
+                               "2026-05-01 12:00:%02d [INFO] worker %d: ok\n",
+                               i, i);
+    snprintf(text + at, sizeof(text) - at, "\n%s\n", asks);
+    return text;
+}
+
+TEST(a_long_message_is_read_in_parts_by_both_tiers)
+{
+    struct arena a;
+
+    open_tiers();
+    arena_init(&a, 1 << 20);
+    for (int is_full = 0; is_full < 2; is_full++) {
+        struct told t;
+        struct decision d;
+
+        stage.routing.choose.second_margin = is_full ? 10 : 0;
+        router_set(stage.router, &stage.routing);
+        t = sent_and_back(
+            plain(long_message("Could you please find and fix the bug in my "
+                               "program? Why does it segfault?"),
+                  NULL));
+        d = decision_of(&a, &t.decision_id);
+        CHECK_INT(d.tier, is_full ? TIER_TRANSFORMER : TIER_TABLE);
+        CHECK_STR(d.agent, "engineer");
+        CHECK(fabs(first_part(d.vector) - (is_full ? VEC_QUICK_PART : 1)) <
+              1e-3);
+    }
+    arena_fini(&a);
+    stage_close();
+}
+
+TEST(who_is_named_costs_no_vector)
+{
+    struct letter l = plain(clear, NULL);
+    int64_t full, quick;
+
+    open_tiers();
+    full = n_full();
+    quick = embed_stats(stage.embed).quick_total;
+    CHECK_INT(tier_of_sent((struct letter){.to = "cook"}), TIER_NONE);
+    l.text = "/cook and so on";
+    CHECK_INT(tier_of_sent(l), TIER_NONE);
+    CHECK_INT(n_full(), full);
+    CHECK_INT(embed_stats(stage.embed).quick_total, quick);
+    /* Small talk and keys struck at random need none of the transformer. */
+    CHECK_INT(tier_of_sent(plain("ok thanks", NULL)), TIER_TABLE);
+    CHECK_INT(tier_of_sent(plain("asdkjh qwlekj", NULL)), TIER_NONE);
+    CHECK_INT(n_full(), full);
+    stage_close();
+}
+
+static void no_more(void *ctx, uint64_t id, enum err e,
+                    const struct embed_result *r, const struct why *why)
+{
+    (void)id;
+    (void)e;
+    (void)r;
+    (void)why;
+    ++*(int *)ctx;
+}
+
+/* Keep the transformer at work with so many texts of others. */
+static void busy_with(size_t n, int *n_done)
+{
+    static char text[4096];
+    struct str texts[WAITING_MAX];
+    uint64_t id;
+
+    for (size_t i = 0; i + 6 < sizeof(text); i += 6)
+        memcpy(text + i, "flight ", 7);
+    for (size_t i = 0; i < n; i++)
+        texts[i] = (struct str){text, sizeof(text) - 8 - i};
+    *n_done = 0;
+    CHECK_INT(embed_start(stage.embed, texts, n, EMBED_QUERY, no_more, n_done,
+                          &id, NULL),
+              OK);
+}
+
+static void check_table_decided(const struct told *t, const char *because)
+{
+    char words[128];
+    struct decision d, again;
+    struct arena a;
+
+    snprintf(words, sizeof(words), "the transformer %s, so the table decided",
+             because);
+    arena_init(&a, 1 << 20);
+    d = decision_of(&a, &t->decision_id);
+    CHECK_INT(d.tier, TIER_TABLE);
+    CHECK_STR(d.tier_note, words);
+    CHECK(is_quick(d.vector));
+    CHECK(memmem(d.reason.p, d.reason.n, words, strlen(words)));
+    CHECK_INT(choose_again(NULL, NULL, &d, &a, &again),
+              t->err ? ERR_NO_ROUTE : OK);
+    CHECK(str_eq(again.reason, d.reason) && str_eq(again.agent, d.agent));
+    CHECK_INT(router_stats(stage.router).full_failed_total, 1);
+    arena_fini(&a);
+}
+
+TEST(a_transformer_with_too_much_to_do_leaves_it_to_the_table)
+{
+    struct told t;
+    int n_done;
+
+    open_tiers();
+    busy_with(WAITING_MAX, &n_done);
+    CHECK(post(plain(unclear, NULL), &t));
+    pass_ms(0);
+    CHECK(t.is_back && !n_done); /* it has not waited */
+    check_table_decided(&t, "has too much to do");
+    AWAIT(n_done);
+    CHECK_INT(tier_of_sent(plain(unclear, NULL)), TIER_TRANSFORMER);
+    stage_close();
+}
+
+TEST(a_transformer_that_is_late_leaves_it_to_the_table)
+{
+    struct told t;
+    int n_done;
+
+    open_tiers();
+    busy_with(WAITING_MAX / 2, &n_done);
+    CHECK(post(plain(unclear, NULL), &t));
+    pass_ms(0);
+    CHECK(!t.is_back && router_stats(stage.router).waiting == 1);
+    pass_ms(WAIT_MS + 1);
+    CHECK(t.is_back);
+    check_table_decided(&t, "did not answer in time");
+    CHECK_INT(router_stats(stage.router).waiting, 0);
+    AWAIT(n_done);
+    stage_close();
+}
+
+TEST(others_pass_and_the_same_conversation_waits)
+{
+    struct told first, second, other;
+    struct arena a;
+    int n_done;
+
+    open_tiers();
+    arena_init(&a, 1 << 20);
+    busy_with(WAITING_MAX / 2, &n_done);
+    CHECK(post(plain(unclear, "c"), &first));
+    CHECK(post(plain(clear, "c"), &second));
+    CHECK(post(plain(clear, "d"), &other));
+    pass_ms(0);
+    CHECK(!first.is_back && !second.is_back);
+    CHECK(other.is_back && !other.err);
+    AWAIT(first.is_back && second.is_back);
+    CHECK_INT(decision_of(&a, &first.decision_id).tier, TIER_TRANSFORMER);
+    if (!first.err) /* it has the conversation */
+        CHECK_INT(decision_of(&a, &second.decision_id).layer, LAYER_STICKY);
+    arena_fini(&a);
+    AWAIT(n_done);
+    stage_close();
+}
+
+TEST(who_waits_for_the_transformer_when_it_stops_is_told_so)
+{
+    struct told t;
+    int n_done;
+
+    open_tiers();
+    busy_with(WAITING_MAX / 2, &n_done);
+    CHECK(post(plain(unclear, NULL), &t));
+    pass_ms(0);
+    CHECK(!t.is_back);
+    router_stop(stage.router);
+    pass_ms(0);
+    CHECK(t.is_back && t.err == ERR_STOPPING);
+    AWAIT(n_done);
+    stage_close();
+}
+
+/* Full of others' messages: there is no room to wait, but there is a table. */
+TEST(without_room_to_wait_the_table_decides)
+{
+    enum { SHARE = ROUTING_WAITING_BYTES_MAX / MSG_TEXT_MAX / ROUTING_SHARE };
+    static struct told waiting[SHARE];
+    static char text[MSG_TEXT_MAX + 1];
+    struct told t;
+    int n_done;
+
+    open_tiers();
+    memset(text, 'x', MSG_TEXT_MAX);
+    memcpy(text, "something went wrong again ", 27);
+    for (size_t i = 27; i < MSG_TEXT_MAX; i += 64)
+        text[i] = ' ';
+    busy_with(WAITING_MAX / 2, &n_done);
+    for (int i = 0; i < SHARE; i++)
+        CHECK(post(plain(text, "c"), &waiting[i]));
+    pass_ms(0);
+    CHECK_INT(router_stats(stage.router).waiting, SHARE);
+    CHECK(post(plain(unclear, NULL), &t));
+    pass_ms(0);
+    CHECK(t.is_back && t.err != ERR_OVERLOADED);
+    check_table_decided(&t, "has too much to do");
+    router_stop(stage.router);
+    AWAIT(n_done);
+    stage_close();
+}
