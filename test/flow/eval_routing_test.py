@@ -238,7 +238,11 @@ class Hostile(Routing):
         self.assertIn("HOSTILE CARDS", self.run_it(
             *OWN, "--capture", "stuffed", "--limit", "20").stdout)
 
+    # Thousands of examples, which the transformer takes half a minute for: so
+    # one of the relations with both tiers, and the others with the table.
     def questions(self, relation, *more):
+        if relation != "rated":
+            more = ("--embedder", "table", *more)
         return self.result(*OWN, "--capture", "questions", "--relation",
                            relation, *more)["routing"]["capture"]
 
@@ -254,6 +258,28 @@ class Hostile(Routing):
     def test_without_protection_they_win_much(self):
         raids = self.questions("platform", "--set", "routing.preset=seed")
         self.assertGreater(max(r["captured"] for r in raids), .3)
+
+
+class Tiers(Routing):
+    def test_how_many_each_tier_decided_is_said(self):
+        r = self.result(*OWN)["routing"]
+        n = sum(r["layers"].values())
+        self.assertEqual(set(r["tiers"]), {"table", "transformer"})
+        self.assertLessEqual(sum(r["tiers"].values()), n)
+        self.assertRegex(self.run_it(*OWN).stdout,
+                         r"\ntiers +table \d+ \(.* %\), transformer \d+ \(")
+        # The controls: by other margins, and with a model of one tier.
+        always = self.result(*OWN, "--set", "embed.secondMargin=10")
+        self.assertLess(always["routing"]["tiers"].get("table", 0),
+                        r["tiers"]["table"] / 4)
+        least = self.result(*OWN, "--set", "embed.secondMargin=0")
+        self.assertGreater(least["routing"]["tiers"]["table"],
+                           r["tiers"]["table"])
+        for kind in ("table", "transformer"):
+            one = self.result(*OWN, "--embedder", kind)
+            self.assertEqual(one["routing"]["tiers"], {})
+            self.assertNotIn("\ntiers ", self.run_it(
+                *OWN, "--embedder", kind).stdout)
 
 
 class Calibrate(Routing):
