@@ -1,7 +1,9 @@
 """A model of two tiers in a real server: the table decides what is clear, the
 transformer the rest, and the record says so, also after a restart."""
 import json
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 from signalbox import BINARY, Server, clean_environment, eventually, metric
@@ -151,6 +153,62 @@ class Learning(Tiers):
         similar = self.send(server, "why does my program segfault now")
         self.assertGreater(next(c["learned"] for c in similar["candidates"]
                                 if c["agent"] == "lawyer"), 0.3)
+
+
+class Unheard(Tiers):
+    """Two texts, the whole and the line that asks, are more than may wait: so
+    the transformer refuses long messages, and short ones alone are read."""
+
+    LOG = "".join(f"2026-05-01 12:00:{i:02} [INFO] worker {i}: ok\n"
+                  for i in range(20))
+    LONG = LOG + "\nCould you please have a look at this since yesterday?\n"
+
+    def setUp(self):
+        self.data = tempfile.mkdtemp(prefix="signalbox-test-")
+        self.addCleanup(shutil.rmtree, self.data, True)
+        with Server(config={"agents": {"list": AGENTS}},
+                    data=self.data) as server:
+            self.ready(server)
+            token = server.token
+        self.server = Server(config={"agents": {"list": AGENTS},
+                                     "embed": {"maxWaiting": 1}},
+                             data=self.data, token=token)
+        self.addCleanup(self.server.stop)
+        eventually(lambda: self.send(self.server, UNCLEAR)["tier"] ==
+                   "transformer", "what the first start has made")
+
+    def override(self, d, agent):
+        answer = self.server.call(
+            "POST", f"/api/decisions/{d['id']}/override", {"agent": agent})
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json()
+
+    def test_the_table_decides_and_the_record_says_why(self):
+        why = "the transformer has too much to do, so the table decided"
+        d = self.send(self.server, self.LONG)
+        self.assertEqual((d["tier"], d["tier_note"]), ("table", why))
+        self.assertIn(why, d["reason"])
+        self.assertEqual(
+            metric(self.server, "signalbox_transformer_unheard_total"), 1)
+        self.assertRegex(self.cli(self.server, "decisions", "show",
+                                  d["id"]).stdout,
+                         r"tier +table, without the transformer\n")
+        replay = self.cli(self.server, "replay", "--json")
+        self.assertEqual(replay.returncode, 0, replay)
+        self.assertEqual(self.send(self.server, UNCLEAR)["tier_note"], None)
+
+    def test_a_correction_teaches_by_the_table_then(self):
+        """Of a decision that has a quick vector, and of one that has none."""
+        for asks in ("look at the contract", "look at the recipe"):
+            text = self.LOG + f"\nCould you please {asks} since yesterday?\n"
+            named = {"executor": {"name": "engineer"}}
+            d = self.send(self.server, text,
+                          **(named if "recipe" in asks else {}))
+            self.assertNotIn("note", self.override(d, "translator"))
+            again = self.send(self.server, text + "And then?\n")
+            self.assertGreater(
+                next(c["learned"] for c in again["candidates"]
+                     if c["agent"] == "translator"), 0.3)
 
 
 class Showing(Tiers):
