@@ -36,6 +36,7 @@ enum {
     MINILM_WORDS_MAX = 1 << 18,
     MINILM_HEAD_DIMS_MAX = 128,
     MINILM_LANES = 16,
+    MINILM_ROWS_MAX = 8, /* that attention looks at together */
 };
 
 /* The beginning of the file, little-endian. The hash is that of all bytes but
@@ -171,7 +172,7 @@ struct minilm_attention {
     const float *qkv; /* n rows of three times that */
     size_t n, n_heads, head_dims;
     float *keys;   /* scratch: head_dims * n, n rounded up to lanes */
-    float *scores; /* scratch: 4 * n, the same */
+    float *scores; /* scratch: MINILM_ROWS_MAX * n, the same */
 };
 
 /* Loops whose length the compiler knows, over arrays that shall be registers.

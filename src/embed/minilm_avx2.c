@@ -268,6 +268,8 @@ TARGET static void multiply(float *y, const struct minilm_matrix *w,
         multiply_sixteen(y, w, x, n, at);
 }
 
+enum { ROWS = 4 };
+
 #include "embed/minilm_lanes.inc"
 
 const struct minilm_ops minilm_avx2 = MINILM_OPS;

@@ -176,6 +176,8 @@ static void multiply(float *y, const struct minilm_matrix *w,
                          x->scales[row], x->zeros[row]);
 }
 
+enum { ROWS = 4 };
+
 #include "embed/minilm_lanes.inc"
 
 const struct minilm_ops minilm_plain = MINILM_OPS;

@@ -70,7 +70,7 @@ static size_t lay_scratch(struct minilm_scratch *s, const struct minilm_head *h,
     s->part = cut(base, &at, rows * h->hidden, sizeof(*s->part));
     s->wide = cut(base, &at, rows * widest, sizeof(*s->wide));
     s->keys = cut(base, &at, lanes * MINILM_HEAD_DIMS_MAX, sizeof(*s->keys));
-    s->scores = cut(base, &at, 4 * lanes, sizeof(*s->scores));
+    s->scores = cut(base, &at, MINILM_ROWS_MAX * lanes, sizeof(*s->scores));
     s->bytes.bytes = cut(base, &at, rows * max_of(h->hidden, h->inner), 1);
     s->bytes.scales = cut(base, &at, rows, sizeof(*s->bytes.scales));
     s->bytes.zeros = cut(base, &at, rows, sizeof(*s->bytes.zeros));
