@@ -36,6 +36,7 @@ enum {
     MINILM_WORDS_MAX = 1 << 18,
     MINILM_HEAD_DIMS_MAX = 128,
     MINILM_LANES = 16,
+    MINILM_PAIR_MAX = 128,
     MINILM_ROWS_MAX = 8, /* that attention looks at together */
 };
 
@@ -65,6 +66,13 @@ struct minilm_matrix {
     const int8_t *weights;
     const float *scales, *bias;
     const int32_t *sums;
+
+    /* Of each four of a channel, neither the first two weights nor the last
+     * two are beyond MINILM_PAIR_MAX together where they have one sign. Then
+     * 255 times both fits 16 bits, and AVX2 has a shorter way. A model's maker
+     * sees to that, with scales a quarter larger; those of `model install` are
+     * as they always were. */
+    bool pairs_fit;
 };
 
 struct minilm_norm {
@@ -105,6 +113,9 @@ MUST_USE enum err minilm_check_sizes(const struct minilm_head *h,
 /* Put the hash of all the rest into the head of a file. False: OpenSSL has
  * none. */
 MUST_USE bool minilm_seal(char *file, size_t n);
+
+/* What pairs_fit says, from the weights. */
+bool minilm_pairs_fit(const struct minilm_matrix *w);
 
 /* minilm_open with bytes that are here already, aligned and borrowed for as
  * long as it lives. `path` is for the words; NULL: it is inside the program. */

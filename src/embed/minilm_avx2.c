@@ -1,9 +1,10 @@
-/* Bytes are made numbers of 16 bits first and then multiplied in pairs: exact.
- * The instruction that takes bytes (maddubs) stops at 32767, which two products
- * can exceed.
+/* The instruction that multiplies bytes in pairs (maddubs) stops at 32767.
+ * Where the pairs of a matrix fit, two products never exceed that, and it is
+ * exact. Elsewhere bytes are made numbers of 16 bits first and then multiplied
+ * in pairs, which is exact for all and takes half as long again.
  *
- * Of each four bytes the first and third make one pair and the second and
- * fourth the other, because shifting gets at those without a shuffle. */
+ * For that, of each four bytes the first and third make one pair and the second
+ * and fourth the other, because shifting gets at those without a shuffle. */
 #include "embed/minilm.h"
 
 #ifdef __x86_64__
@@ -158,67 +159,108 @@ FN float lanes_highest(lanes x)
     IN_HALVES(x, max_ps);
 }
 
-/* Two registers of eight channels, and up to four rows. */
+/* Two registers of eight channels, and up to five rows. */
 enum {
     COLS = 2,
     CHANNELS = 8,
-    ROWS_AT_ONCE = 4,
+    ROWS_AT_ONCE = 5,
     AHEAD_BYTES = 16 * 4 * MINILM_GROUP,
 };
 
 #define EACH_COL UNROLLED for (int c = 0; c < COLS; c++)
 #define EACH_ROW UNROLLED for (int r = 0; r < n; r++)
 
-FN __m256i pairs(__m256i sum, __m256i a, __m256i b)
+/* Four bytes of a row, eight times. */
+FN __m256i four_of(const uint8_t *p)
+{
+    int32_t four;
+
+    memcpy(&four, p, sizeof(four));
+    return _mm256_set1_epi32(four);
+}
+
+FN __m256i add_pairs(__m256i sum, __m256i a, __m256i b)
 {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b));
 }
 
-/* The sums of n rows with sixteen channels. n is known to the compiler wherever
- * this is called, and so `sum` is registers. */
-FN __attribute__((always_inline)) void sum_rows(int32_t *out,
-                                                const int8_t *weights,
-                                                const uint8_t *bytes,
-                                                size_t n_in, const int n)
+/* Four numbers of n rows with sixteen channels. */
+FN __attribute__((always_inline)) void add_any(__m256i sum[ROWS_AT_ONCE][COLS],
+                                               const __m256i w[COLS],
+                                               const uint8_t *bytes,
+                                               size_t n_in, const int n)
 {
-    __m256i sum[ROWS_AT_ONCE][COLS], even[COLS], odd[COLS];
+    __m256i even[COLS], odd[COLS];
+
+    EACH_COL even[c] = _mm256_srai_epi16(_mm256_slli_epi16(w[c], 8), 8);
+    EACH_COL odd[c] = _mm256_srai_epi16(w[c], 8);
+    EACH_ROW
+    {
+        __m256i b = four_of(bytes + (size_t)r * n_in);
+        __m256i b_even = _mm256_and_si256(b, _mm256_set1_epi32(0x00ff00ff));
+        __m256i b_odd = _mm256_srli_epi16(b, 8);
+
+        EACH_COL sum[r][c] = add_pairs(sum[r][c], even[c], b_even);
+        EACH_COL sum[r][c] = add_pairs(sum[r][c], odd[c], b_odd);
+    }
+}
+
+/* The same where pairs_fit. */
+FN __attribute__((always_inline)) void
+add_fitting(__m256i sum[ROWS_AT_ONCE][COLS], const __m256i w[COLS],
+            const uint8_t *bytes, size_t n_in, const int n)
+{
+    EACH_ROW
+    {
+        __m256i b = four_of(bytes + (size_t)r * n_in);
+
+        EACH_COL sum[r][c] = add_pairs(sum[r][c], _mm256_maddubs_epi16(b, w[c]),
+                                       _mm256_set1_epi16(1));
+    }
+}
+
+/* The sums of n rows with sixteen channels. n and `fits` are known to the
+ * compiler wherever this is called, and so `sum` is registers. */
+FN __attribute__((always_inline)) void
+sum_rows(int32_t *out, const int8_t *weights, const uint8_t *bytes, size_t n_in,
+         const int n, const bool fits)
+{
+    __m256i sum[ROWS_AT_ONCE][COLS], w[COLS];
 
     EACH_ROW EACH_COL sum[r][c] = _mm256_setzero_si256();
     for (size_t k = 0; k < n_in; k += 4, weights += (size_t)4 * MINILM_GROUP) {
         /* One line in four, which the processor does not foresee. */
         _mm_prefetch(weights + AHEAD_BYTES, _MM_HINT_T0);
-        EACH_COL
-        {
-            __m256i w = _mm256_loadu_si256((const __m256i *)weights + c);
-
-            even[c] = _mm256_srai_epi16(_mm256_slli_epi16(w, 8), 8);
-            odd[c] = _mm256_srai_epi16(w, 8);
-        }
-        EACH_ROW
-        {
-            __m256i b, b_even, b_odd;
-            int32_t four;
-
-            memcpy(&four, bytes + (size_t)r * n_in + k, sizeof(four));
-            b = _mm256_set1_epi32(four);
-            b_even = _mm256_and_si256(b, _mm256_set1_epi32(0x00ff00ff));
-            b_odd = _mm256_srli_epi16(b, 8);
-            EACH_COL sum[r][c] = pairs(sum[r][c], even[c], b_even);
-            EACH_COL sum[r][c] = pairs(sum[r][c], odd[c], b_odd);
-        }
+        EACH_COL w[c] = _mm256_loadu_si256((const __m256i *)weights + c);
+        if (fits)
+            add_fitting(sum, w, bytes + k, n_in, n);
+        else
+            add_any(sum, w, bytes + k, n_in, n);
     }
     EACH_ROW EACH_COL _mm256_storeu_si256(
         (__m256i *)(out + (size_t)r * COLS * CHANNELS) + c, sum[r][c]);
 }
 
-TARGET static void sum_some(int32_t *out, const int8_t *weights,
-                            const uint8_t *bytes, size_t n_in, size_t n)
+TARGET static void sum_any(int32_t *out, const int8_t *weights,
+                           const uint8_t *bytes, size_t n_in, size_t n)
 {
     switch (n) {
-    case 4: sum_rows(out, weights, bytes, n_in, 4); break;
-    case 3: sum_rows(out, weights, bytes, n_in, 3); break;
-    case 2: sum_rows(out, weights, bytes, n_in, 2); break;
-    default: sum_rows(out, weights, bytes, n_in, 1);
+    case 4: sum_rows(out, weights, bytes, n_in, 4, false); break;
+    case 3: sum_rows(out, weights, bytes, n_in, 3, false); break;
+    case 2: sum_rows(out, weights, bytes, n_in, 2, false); break;
+    default: sum_rows(out, weights, bytes, n_in, 1, false);
+    }
+}
+
+TARGET static void sum_fitting(int32_t *out, const int8_t *weights,
+                               const uint8_t *bytes, size_t n_in, size_t n)
+{
+    switch (n) {
+    case 5: sum_rows(out, weights, bytes, n_in, 5, true); break;
+    case 4: sum_rows(out, weights, bytes, n_in, 4, true); break;
+    case 3: sum_rows(out, weights, bytes, n_in, 3, true); break;
+    case 2: sum_rows(out, weights, bytes, n_in, 2, true); break;
+    default: sum_rows(out, weights, bytes, n_in, 1, true);
     }
 }
 
@@ -250,11 +292,13 @@ TARGET static void multiply_sixteen(float *y, const struct minilm_matrix *w,
     const int8_t *weights =
         w->weights + group * w->n_in + 4 * (at % MINILM_GROUP);
     int32_t sums[ROWS_AT_ONCE * COLS * CHANNELS];
-    size_t left = (n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE;
+    size_t most = w->pairs_fit ? ROWS_AT_ONCE : ROWS_AT_ONCE - 1;
+    size_t left = (n + most - 1) / most;
 
     for (size_t row = 0, now; left > 0; left--, row += now) {
         now = (n - row + left - 1) / left;
-        sum_some(sums, weights, x->bytes + row * w->n_in, w->n_in, now);
+        (w->pairs_fit ? sum_fitting : sum_any)(
+            sums, weights, x->bytes + row * w->n_in, w->n_in, now);
         for (size_t r = 0; r < now; r++)
             finish_row(y + (row + r) * w->n_out, sums + r * COLS * CHANNELS, w,
                        at, x->scales[row + r], x->zeros[row + r]);

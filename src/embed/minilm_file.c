@@ -207,6 +207,43 @@ static bool is_good(const struct minilm *m)
     return good;
 }
 
+/* No branch within a group, so that the compiler does several at a time: this
+ * is every weight of the file, whenever it is opened. */
+bool minilm_pairs_fit(const struct minilm_matrix *w)
+{
+    const int8_t *from = w->weights;
+    int16_t pairs[2 * MINILM_GROUP], most = 0, least = 0;
+
+    for (size_t left = (size_t)w->n_out * w->n_in / sizeof(pairs); left > 0;
+         left--, from += sizeof(pairs)) {
+        memcpy(pairs, from, sizeof(pairs));
+        for (int i = 0; i < 2 * MINILM_GROUP; i++) {
+            int16_t a = (int16_t)((int16_t)(pairs[i] * 256) / 256);
+            int16_t b = (int16_t)(pairs[i] >> 8);
+            int16_t above = (int16_t)((a > 0 ? a : 0) + (b > 0 ? b : 0));
+            int16_t below = (int16_t)((a < 0 ? a : 0) + (b < 0 ? b : 0));
+
+            most = above > most ? above : most;
+            least = below < least ? below : least;
+        }
+        if (most > MINILM_PAIR_MAX || least < -MINILM_PAIR_MAX)
+            return false;
+    }
+    return true;
+}
+
+static void look_at_pairs(struct minilm *m)
+{
+    for (uint32_t i = 0; i < m->head->n_layers; i++) {
+        struct minilm_layer *l = &m->layers[i];
+
+        l->qkv.pairs_fit = minilm_pairs_fit(&l->qkv);
+        l->out.pairs_fit = minilm_pairs_fit(&l->out);
+        l->up.pairs_fit = minilm_pairs_fit(&l->up);
+        l->down.pairs_fit = minilm_pairs_fit(&l->down);
+    }
+}
+
 static enum err check_head(const struct minilm_head *h, struct str file,
                            struct why *why)
 {
@@ -271,6 +308,7 @@ static enum err check(struct minilm *m, struct str file, struct why *why)
     if (!is_good(m))
         return why_err(why, ERR_BAD_CONFIG,
                        "not all of its numbers are finite");
+    look_at_pairs(m);
     str_hex(m->hash, m->head->hash, MINILM_HASH_BYTES);
     return OK;
 }

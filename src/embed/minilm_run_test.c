@@ -333,6 +333,7 @@ struct product {
     float row_scales[ROWS_MAX];
     int32_t zeros[ROWS_MAX];
     float y[ROWS_MAX * CHANNELS], by_hand[ROWS_MAX * CHANNELS];
+    bool fits; /* what was seen of the weights of the last one */
 };
 
 /* Channel c of a group of 64, number k: where struct minilm_matrix says. */
@@ -358,8 +359,12 @@ static void multiply_by_hand(struct product *p, size_t n_in, size_t rows)
 static void check_product(struct product *p, const struct minilm_ops *ops,
                           size_t n_in, size_t rows)
 {
-    struct minilm_matrix w = {CHANNELS,  (uint32_t)n_in, p->weights,
-                              p->scales, p->bias,        p->sums};
+    struct minilm_matrix w = {.n_out = CHANNELS,
+                              .n_in = (uint32_t)n_in,
+                              .weights = p->weights,
+                              .scales = p->scales,
+                              .bias = p->bias,
+                              .sums = p->sums};
     struct minilm_bytes in = {p->bytes, p->row_scales, p->zeros};
 
     for (size_t c = 0; c < CHANNELS; c++) {
@@ -367,10 +372,40 @@ static void check_product(struct product *p, const struct minilm_ops *ops,
         for (size_t k = 0; k < n_in; k++)
             p->sums[c] += p->weights[place(n_in, c, k)];
     }
+    w.pairs_fit = minilm_pairs_fit(&w);
+    p->fits = w.pairs_fit;
     multiply_by_hand(p, n_in, rows);
     memset(p->y, 0xff, sizeof(p->y));
     ops->multiply(p->y, &w, &in, rows);
     CHECK(memcmp(p->y, p->by_hand, rows * CHANNELS * sizeof(*p->y)) == 0);
+}
+
+/* Pairs of the most that fits, in both signs, with bytes of 255; and then with
+ * any bytes, and any pairs that fit. */
+static void check_fitting(struct product *p, const struct minilm_ops *ops,
+                          uint32_t *dice)
+{
+    static const int8_t pairs[][2] = {{127, 1},    {64, 64},    {1, 127},
+                                      {0, -128},   {-64, -64},  {-127, -1},
+                                      {127, -128}, {-128, 127}, {0, 0}};
+
+    for (size_t i = 0; i < sizeof(p->weights); i += 2)
+        memcpy(p->weights + i, pairs[i / 2 % 9], 2);
+    for (size_t rows = 1; rows <= ROWS_MAX; rows++) {
+        check_product(p, ops, rows == 1 ? MOST : 64 * rows, rows);
+        CHECK(p->fits);
+    }
+    for (size_t i = 0; i < sizeof(p->bytes); i++)
+        p->bytes[i] = (uint8_t)((*dice = *dice * 1664525 + 1013904223) >> 24);
+    for (size_t i = 0; i < sizeof(p->weights); i++)
+        p->weights[i] =
+            (int8_t)(((*dice = *dice * 1664525 + 1013904223) >> 25) - 64);
+    for (size_t r = 0; r < ROWS_MAX; r++)
+        p->zeros[r] = (int32_t)(r * 19);
+    for (size_t rows = 1; rows <= ROWS_MAX; rows++) {
+        check_product(p, ops, 64 * rows, rows);
+        CHECK(p->fits);
+    }
 }
 
 static void check_products(const struct minilm_ops *ops)
@@ -390,6 +425,8 @@ static void check_products(const struct minilm_ops *ops)
     for (size_t r = 0; r < ROWS_MAX; r++)
         p->row_scales[r] = 0.01f * (float)(r + 1);
     check_product(p, ops, MOST, 1);
+    CHECK(!p->fits);
+    check_fitting(p, ops, &dice);
     for (size_t i = 0; i < sizeof(p->weights); i++)
         p->weights[i] = (int8_t)((dice = dice * 1664525 + 1013904223) >> 24);
     for (size_t i = 0; i < sizeof(p->bytes); i++)
@@ -398,6 +435,7 @@ static void check_products(const struct minilm_ops *ops)
         p->zeros[r] = (int32_t)(r * 21);
     for (size_t rows = 1; rows <= ROWS_MAX; rows++)
         check_product(p, ops, 64 * rows, rows);
+    CHECK(!p->fits);
     free(p);
 }
 
@@ -410,4 +448,26 @@ TEST(products_are_exact_on_every_level)
     if (cpu_level() >= CPU_AVX512)
         check_products(&minilm_avx512);
 #endif
+}
+
+/* One weight of all decides, wherever it lies. */
+TEST(one_pair_that_is_too_large_is_seen)
+{
+    static const int8_t bad[][2] = {{127, 2},   {65, 64},   {-128, -1},
+                                    {-64, -65}, {127, 127}, {-128, -128}};
+    enum { N_IN = 128, ALL = CHANNELS * N_IN };
+    static int8_t weights[ALL];
+    struct minilm_matrix w = {
+        .n_out = CHANNELS, .n_in = N_IN, .weights = weights};
+
+    CHECK(minilm_pairs_fit(&w));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        for (size_t at = 0; at < ALL; at += 2) {
+            memcpy(weights + at, bad[i], 2);
+            CHECK(!minilm_pairs_fit(&w));
+            memset(weights + at, 0, 2);
+        }
+    /* The second of one pair and the first of the next are no pair. */
+    weights[1] = weights[2] = 127;
+    CHECK(minilm_pairs_fit(&w));
 }
