@@ -196,10 +196,29 @@ def vocabulary(pieces):
 
 
 def as_bytes(w):
-    scale = (np.abs(w).max(1) / np.float32(127)).astype(np.float32)
+    return rounded(w, np.abs(w).max(1) / np.float32(127))
+
+
+def rounded(w, scale):
+    scale = scale.astype(np.float32)
     safe = np.where(scale > 0, scale, 1)
     return np.clip(np.rint(w / safe[:, None]), -127, 127).astype(
         np.int8), scale
+
+
+def as_fitting_bytes(w):
+    """As pairs_fit of src/embed/minilm.h asks for: weights 0 and 1, 2 and 3
+    and so on of a channel are at most 128 together where they have one sign.
+    Scales become a quarter larger by it, and AVX2 a half faster. Rounding up
+    both of a pair can exceed 128 by one, hence 127."""
+    def most(sign):
+        both = np.maximum(sign * w, 0)
+        return (both[:, 0::2] + both[:, 1::2]).max(1)
+    q, scale = rounded(w, np.maximum(most(1), most(-1)) / np.float32(127))
+    pairs = q.astype(np.int32).reshape(len(q), -1, 2)
+    assert np.maximum(pairs, 0).sum(2).max() <= 128
+    assert np.minimum(pairs, 0).sum(2).min() >= -128
+    return q, scale
 
 
 def sbm(m, pieces, name="all-MiniLM-L6-v2"):
@@ -214,7 +233,8 @@ def sbm(m, pieces, name="all-MiniLM-L6-v2"):
     def matrix(modules, factors):
         weights, scales, biases = [], [], []
         for module, by in zip(modules, factors):
-            q, s = as_bytes(module.weight.detach().float().cpu().numpy())
+            q, s = as_fitting_bytes(
+                module.weight.detach().float().cpu().numpy())
             weights.append(q)
             scales.append(s * np.float32(by))
             biases.append(module.bias.detach().float().cpu().numpy()
