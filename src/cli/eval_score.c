@@ -63,6 +63,36 @@ double eval_accuracy(const struct eval_score *s, unsigned k)
     return s->n ? (double)s->n_right_at[k - 1] / (double)s->n : NAN;
 }
 
+/* Of one query, added to those before. */
+static void add_places(struct eval_score *s, const struct eval_outcome *o)
+{
+    double ideal = 0, gained = 0;
+    size_t n_found = 0;
+
+    for (unsigned k = 0; k < EVAL_TOP; k++) {
+        double worth = 1 / log2(k + 2);
+
+        ideal += k < o->n_expected ? worth : 0;
+        if (k < o->ranked.n && is_expected(o, o->ranked.agents[k])) {
+            s->mrr += n_found++ ? 0 : 1 / (double)(k + 1);
+            gained += worth;
+        }
+        s->recall_at[k] += (double)n_found / (double)o->n_expected;
+        s->ndcg_at[k] += gained / ideal;
+    }
+}
+
+static void average_places(struct eval_score *s)
+{
+    double n = s->n ? (double)s->n : NAN;
+
+    for (unsigned k = 0; k < EVAL_TOP; k++) {
+        s->recall_at[k] /= n;
+        s->ndcg_at[k] /= n;
+    }
+    s->mrr /= n;
+}
+
 static void count(struct eval_score *s, const struct eval_outcome *o,
                   size_t number)
 {
@@ -227,11 +257,13 @@ enum err eval_score(const struct eval_outcome *all, size_t n, size_t n_agents,
         if (all[i].n_expected) {
             s.n++;
             count(&s, &all[i], i);
+            add_places(&s, &all[i]);
         } else {
             s.n_out++;
         }
     }
     gather_mixups(&s);
+    average_places(&s);
     s.macro_f1 = mean_f1(&s, n_agents);
     judge_scope(&s, all, n, points);
     free(points);

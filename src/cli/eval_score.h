@@ -9,6 +9,13 @@
  *
  *   accuracy at k  the part of the queries in scope where one of the first k
  *                  is right
+ *   recall at k    of the agents that would be right, the part that is among
+ *                  the first k, averaged over the queries in scope: accuracy
+ *                  where each names one
+ *   NDCG at k      the right ones among the first k, each worth 1 / log2(1 +
+ *                  its place), against what the best order gives; averaged
+ *   MRR            one over the place of the first right one, zero beyond
+ *                  EVAL_TOP; averaged
  *   macro F1       each agent's F1 as first place, averaged over the agents
  *                  that were right or chosen at least once. A query that more
  *                  than one could have answered counts, if missed, for each
@@ -25,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EVAL_TOP = 5 };
+enum { EVAL_TOP = 10 };
 
 #define EVAL_NOBODY UINT32_MAX
 
@@ -72,9 +79,11 @@ struct eval_score {
     size_t n;                    /* in scope */
     size_t n_out;                /* out of scope */
     size_t n_right_at[EVAL_TOP]; /* within the first 1, 2, ... */
-    double macro_f1;             /* NaN: no query in scope */
-    struct eval_tally *tallies;  /* of every agent */
-    struct eval_mixup *mixups;   /* most frequent first */
+    /* NaN: no query in scope. [k - 1]: at k. */
+    double recall_at[EVAL_TOP], ndcg_at[EVAL_TOP], mrr;
+    double macro_f1;
+    struct eval_tally *tallies; /* of every agent */
+    struct eval_mixup *mixups;  /* most frequent first */
     size_t n_mixups;
 
     /* NaN without queries on both sides. */

@@ -32,15 +32,16 @@ static struct eval_outcome asked(const uint32_t *expected, size_t n,
 
 static const uint32_t names[] = {0, 1, 2, 3};
 
-TEST(the_best_five_come_in_order)
+TEST(the_best_ten_come_in_order)
 {
-    static const float scores[] = {0.1F, 0.7F, -0.5F, 0.3F, 0.9F, 0.2F, 0.8F};
-    static const uint32_t expected[] = {4, 6, 1, 3, 5};
+    static const float scores[] = {0.1F, 0.7F,  -0.5F, 0.3F,  0.9F,  0.2F,
+                                   0.8F, 0.05F, 0.04F, 0.03F, 0.02F, 0.01F};
+    static const uint32_t expected[] = {4, 6, 1, 3, 5, 0, 7, 8, 9, 10};
     struct eval_ranked r;
 
-    eval_rank(scores, 7, &r);
-    CHECK_INT(r.n, 5);
-    for (size_t i = 0; i < 5; i++) {
+    eval_rank(scores, 12, &r);
+    CHECK_INT(r.n, 10);
+    for (size_t i = 0; i < 10; i++) {
         CHECK_INT(r.agents[i], expected[i]);
         CHECK(r.scores[i] == scores[expected[i]]);
     }
@@ -133,6 +134,84 @@ TEST(one_label_a_query)
     eval_score_fini(&s);
 }
 
+/* One query, whose right agents stand where `right` says, from 1. */
+static struct eval_outcome standing(const uint32_t *expected, size_t n,
+                                    const unsigned *right)
+{
+    struct eval_outcome o = {expected, n, {.n = EVAL_TOP}};
+
+    for (unsigned k = 0; k < EVAL_TOP; k++) {
+        o.ranked.agents[k] = 10 + k; /* nobody is right with these */
+        o.ranked.scores[k] = 1 - 0.1F * (float)k;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (right[i])
+            o.ranked.agents[right[i] - 1] = expected[i];
+    return o;
+}
+
+/* By hand. One right agent each, in places 1, 3, 10, and nowhere:
+ *   recall at 1: 1/4; at 3 and 5: 2/4; at 10: 3/4
+ *   worth of place 3: 1/log2 4 = 1/2; of place 10: 1/log2 11 = .28906483
+ *   NDCG at 1: 1/4; at 3 and 5: 1.5/4; at 10: 1.78906483/4
+ *   MRR: (1 + 1/3 + 1/10)/4 */
+TEST(places_of_one_right_agent)
+{
+    struct eval_outcome all[] = {
+        standing(&names[0], 1, (unsigned[]){1}),
+        standing(&names[1], 1, (unsigned[]){3}),
+        standing(&names[2], 1, (unsigned[]){10}),
+        standing(&names[3], 1, (unsigned[]){0}),
+    };
+    struct eval_score s;
+
+    CHECK(eval_score(all, 4, 20, &s) == OK);
+    CHECK_NEAR(s.recall_at[0], 0.25);
+    CHECK_NEAR(s.recall_at[1], 0.25);
+    CHECK_NEAR(s.recall_at[2], 0.5);
+    CHECK_NEAR(s.recall_at[4], 0.5);
+    CHECK_NEAR(s.recall_at[8], 0.5);
+    CHECK_NEAR(s.recall_at[9], 0.75);
+    CHECK_NEAR(s.ndcg_at[0], 0.25);
+    CHECK_NEAR(s.ndcg_at[2], 0.375);
+    CHECK_NEAR(s.ndcg_at[4], 0.375);
+    CHECK(fabs(s.ndcg_at[9] - 1.78906483 / 4) < 1e-8);
+    CHECK_NEAR(s.mrr, (1 + 1 / 3.0 + 0.1) / 4);
+    for (unsigned k = 1; k <= EVAL_TOP; k++)
+        CHECK_NEAR(s.recall_at[k - 1], eval_accuracy(&s, k));
+    eval_score_fini(&s);
+}
+
+/* By hand. Three right agents in places 2, 4 and nowhere; worth of the places:
+ * 1, .63092975, .5, .43067656. The best order is worth 1 at 1, 1.63092975 at
+ * 2, and 2.13092975 from 3 on.
+ *   recall at 1: 0; at 3: 1/3; at 5: 2/3
+ *   NDCG at 1: 0; at 3: .63092975/2.13092975; at 5 and 10:
+ *   1.06160631/2.13092975
+ *   MRR 1/2
+ * And a second query with two right ones in places 1 and 2: all of them 1, but
+ * recall at 1, which is 1/2. */
+TEST(places_of_several_right_agents)
+{
+    struct eval_outcome all[] = {
+        standing(names, 3, (unsigned[]){4, 0, 2}),
+        standing(names, 2, (unsigned[]){2, 1}),
+    };
+    struct eval_score s;
+
+    CHECK(eval_score(all, 2, 20, &s) == OK);
+    CHECK_NEAR(s.recall_at[0], 0.25);
+    CHECK_NEAR(s.recall_at[2], (1 / 3.0 + 1) / 2);
+    CHECK_NEAR(s.recall_at[4], (2 / 3.0 + 1) / 2);
+    CHECK_NEAR(s.recall_at[9], (2 / 3.0 + 1) / 2);
+    CHECK_NEAR(s.ndcg_at[0], 0.5);
+    CHECK(fabs(s.ndcg_at[2] - (0.63092975 / 2.13092975 + 1) / 2) < 1e-8);
+    CHECK(fabs(s.ndcg_at[4] - (1.06160631 / 2.13092975 + 1) / 2) < 1e-8);
+    CHECK(fabs(s.ndcg_at[9] - s.ndcg_at[4]) < 1e-12);
+    CHECK_NEAR(s.mrr, 0.75);
+    eval_score_fini(&s);
+}
+
 /* Any named agent is right; a miss is shared. {0,1} -> 1 right for 1;
  * {0,1} -> 2: half a miss each for 0 and 1, and 2 took it.
  * F1: 0: 0/(0+0+.5) = 0; 1: 2/(2+0+.5) = .8; 2: 0/(0+1) = 0. */
@@ -181,6 +260,8 @@ TEST(a_text_without_a_vector_is_wrong_and_chose_nobody)
 
     CHECK(eval_score(all, 2, 2, &s) == OK);
     CHECK_NEAR(eval_accuracy(&s, 5), 0.5);
+    CHECK_NEAR(s.ndcg_at[9], 0.5);
+    CHECK_NEAR(s.mrr, 0.5);
     CHECK_NEAR(s.macro_f1, 0.5);
     CHECK_INT(s.n_mixups, 1);
     CHECK(s.mixups[0].chosen == EVAL_NOBODY);
@@ -234,6 +315,7 @@ TEST(without_queries_there_are_no_figures)
 
     CHECK(eval_score(NULL, 0, 2, &s) == OK);
     CHECK(isnan(eval_accuracy(&s, 1)) && isnan(s.macro_f1));
+    CHECK(isnan(s.recall_at[9]) && isnan(s.ndcg_at[0]) && isnan(s.mrr));
     eval_score_fini(&s);
     CHECK(eval_score(&out, 1, 2, &s) == OK);
     CHECK_INT(s.n_out, 1);

@@ -133,6 +133,29 @@ static void show_accuracy(struct cli *c, const struct eval_view *v,
               v->score->n);
 }
 
+/* Where the right agents stand: at these k. */
+static const unsigned ats[] = {1, 3, 5, 10};
+enum { N_ATS = sizeof(ats) / sizeof(ats[0]) };
+
+static void show_places(struct cli *c, const struct eval_score *s)
+{
+    char recall[4 * CELL] = "", ndcg[4 * CELL] = "";
+    size_t m = 0, n = 0;
+
+    if (!s->n)
+        return;
+    for (size_t i = 0; i < N_ATS; i++) {
+        const char *comma = i ? ", " : "";
+
+        m += (size_t)snprintf(recall + m, sizeof(recall) - m, "%s%.1f %% at %u",
+                              comma, 100 * s->recall_at[ats[i] - 1], ats[i]);
+        n += (size_t)snprintf(ndcg + n, sizeof(ndcg) - n, "%s%.3f at %u", comma,
+                              s->ndcg_at[ats[i] - 1], ats[i]);
+    }
+    show_line(c, "recall", "%s", recall);
+    show_line(c, "NDCG", "%s; MRR %.3f", ndcg, s->mrr);
+}
+
 static const char *queries(size_t n)
 {
     return n == 1 ? "query" : "queries";
@@ -224,6 +247,7 @@ static void show_figures(struct cli *c, const struct eval_view *v)
     show_accuracy(c, v, "first place", 1);
     show_accuracy(c, v, "first three", 3);
     show_accuracy(c, v, "first five", 5);
+    show_places(c, v->score);
     add_percent(percent, v->score->macro_f1);
     show_line(c, "macro F1", "%s", percent);
     show_scope(c, v);
@@ -428,7 +452,7 @@ static void put_levels(struct json_out *o, const struct eval_view *v)
         json_open(o, '{');
         json_member_text(o, "level", s->levels[i]);
         json_member_int(o, "n", (int64_t)l->n);
-        for (unsigned k = 1; k <= EVAL_TOP; k += 2) {
+        for (unsigned k = 1; k <= 5; k += 2) {
             char key[32];
 
             snprintf(key, sizeof(key), "accuracy_at_%u", k);
@@ -543,6 +567,19 @@ static void put_models(struct json_out *o, const struct eval_view *v)
     json_member_int(o, "asked_second", (int64_t)v->run->n_asked);
 }
 
+static void put_places(struct json_out *o, const struct eval_score *s)
+{
+    for (size_t i = 0; i < N_ATS; i++) {
+        char key[32];
+
+        snprintf(key, sizeof(key), "recall_at_%u", ats[i]);
+        json_member_real(o, key, s->recall_at[ats[i] - 1]);
+        snprintf(key, sizeof(key), "ndcg_at_%u", ats[i]);
+        json_member_real(o, key, s->ndcg_at[ats[i] - 1]);
+    }
+    json_member_real(o, "mrr", s->mrr);
+}
+
 void eval_show_as_json(struct cli *c, const struct eval_view *v)
 {
     struct json_out o = json_out(&c->out);
@@ -562,6 +599,7 @@ void eval_show_as_json(struct cli *c, const struct eval_view *v)
     json_member_real(&o, "accuracy_at_1", eval_accuracy(v->score, 1));
     json_member_real(&o, "accuracy_at_3", eval_accuracy(v->score, 3));
     json_member_real(&o, "accuracy_at_5", eval_accuracy(v->score, 5));
+    put_places(&o, v->score);
     json_member_real(&o, "macro_f1", v->score->macro_f1);
     json_member_real(&o, "queries_per_second", per_second(v));
     json_member_real(&o, "seconds", v->run->seconds);

@@ -72,7 +72,7 @@ class TheScores(Routing):
                 answer = server.call("POST", "/api/route",
                                      {"text": row["text"]}).json()
                 there = [(c["agent"], c["score"])
-                         for c in answer["candidates"][:5]]
+                         for c in answer["candidates"][:10]]
                 here = [(r["agent"], r["score"]) for r in row["ranked"]]
                 for (a, x), (b, y) in zip(here, there):
                     self.assertEqual(a, b, row["text"])

@@ -73,6 +73,26 @@ def accuracy(rows, k):
                for row in rows) / len(rows)
 
 
+def recall(rows, k):
+    return sum(sum(r["agent"] in row["expected"] for r in row["ranked"][:k])
+               / len(row["expected"]) for row in rows) / len(rows)
+
+
+def ndcg(rows, k):
+    def worth(places):
+        return sum(1 / math.log2(1 + p) for p in places)
+    return sum(worth(p for p, r in enumerate(row["ranked"][:k], 1)
+                     if r["agent"] in row["expected"])
+               / worth(range(1, 1 + min(k, len(row["expected"]))))
+               for row in rows) / len(rows)
+
+
+def mrr(rows):
+    return sum(next((1 / p for p, r in enumerate(row["ranked"], 1)
+                     if r["agent"] in row["expected"]), 0)
+               for row in rows) / len(rows)
+
+
 def macro_f1(rows):
     """By sets of (query, agent) pairs, agent by agent."""
     chosen = collections.defaultdict(set)
@@ -120,6 +140,11 @@ class Figures(Eval):
         for k in (1, 3, 5):
             self.assertAlmostEqual(result[f"accuracy_at_{k}"],
                                    accuracy(inside, k))
+        for k in (1, 3, 5, 10):
+            self.assertAlmostEqual(result[f"recall_at_{k}"],
+                                   recall(inside, k))
+            self.assertAlmostEqual(result[f"ndcg_at_{k}"], ndcg(inside, k))
+        self.assertAlmostEqual(result["mrr"], mrr(inside))
         self.assertAlmostEqual(result["macro_f1"], macro_f1(inside))
         scope = result["out_of_scope"]
         self.assertAlmostEqual(scope["auroc"], auroc(inside, outside))
