@@ -1,14 +1,18 @@
-/* bench_embed NODE-SCRIPT NODE-MODULES MODEL-FILE: what the vector of a text
- * of 12 words costs.
+/* bench_embed SIGNALBOX DATA [NODE-SCRIPT NODE-MODULES MODEL-FILE]: what the
+ * vector of a text costs.
  *
- *     builtin   our table, in three moods of the processor's caches:
+ *     table     our table, in three moods of the processor's caches:
  *               warm, the same texts again and again; wide, words drawn from
  *               the whole table, so that hardly any row was there before; cold,
  *               the caches emptied before each text
- *     minilm    our own C against onnxruntime-node (bench/embed_minilm.c)
+ *     tiers     the table and the transformer inside the binary on every level
+ *               of the processor, and what a server takes with each
+ *               (bench/embed_tiers.c)
+ *     minilm    our own C against onnxruntime-node (bench/embed_minilm.c), if
+ *               its arguments are given
  *
  * Processor time, the median of the rounds; for cold, where one text is too
- * short for that clock, the time on the wall. Exit status 1 unless builtin
+ * short for that clock, the time on the wall. Exit status 1 unless the table
  * needs less than 5 us, warm and wide, and minilm at most 1.5 times what the
  * other needs. MODEL-FILE is made if it is not there. */
 #include "bench/embed.h"
@@ -169,7 +173,7 @@ bool bench_builtin(void)
     first_us = (wall_s() - before) * 1e6;
     warm = warm_us(&b);
     wide = wide_us(&b);
-    printf("builtin, %u words and %u phrases, us per text of %d words (%s)\n",
+    printf("table, %u words and %u phrases, us per text of %d words (%s)\n",
            b.table.words.n, b.table.n_phrases, WORDS,
            cpu_level_name(cpu_level()));
     printf("  warm %.2f   wide %.2f   cold %.1f   the first of all %.1f\n",
@@ -187,13 +191,16 @@ int main(int argc, char **argv)
 {
     bool reached;
 
-    if (argc != 4) {
-        fprintf(stderr,
-                "usage: bench_embed NODE-SCRIPT NODE-MODULES MODEL-FILE\n");
+    if (argc != 3 && argc != 6) {
+        fprintf(stderr, "usage: bench_embed SIGNALBOX DATA [NODE-SCRIPT "
+                        "NODE-MODULES MODEL-FILE]\n");
         return 2;
     }
     reached = bench_builtin();
     fflush(stdout);
-    reached &= bench_minilm(argv[1], argv[2], argv[3]);
+    reached &= bench_tiers(argv[1], argv[2]);
+    fflush(stdout);
+    if (argc == 6)
+        reached &= bench_minilm(argv[3], argv[4], argv[5]);
     return !reached;
 }

@@ -1,7 +1,7 @@
 #ifndef BENCH_EMBED_H
 #define BENCH_EMBED_H
 
-/* What the two halves of bench_embed share: the texts, and what a process
+/* What the parts of bench_embed share: the texts, and what a process
  * holds in memory. */
 
 #include <stdbool.h>
@@ -49,6 +49,7 @@ static inline double own_cpu_s(void)
 
 /* Each prints its figures; whether its goal was reached. */
 bool bench_builtin(void);
+bool bench_tiers(const char *binary, const char *data);
 bool bench_minilm(const char *node_script, const char *modules,
                   const char *model_file);
 
