@@ -2,10 +2,12 @@
 """Measure how well every embedder finds the right agent, on every set there
 is, and write docs/quality.md: `make quality`.
 
-    tools/quality.py [--data FOLDER] [--out FILE] [--seeds N] SIGNALBOX [ARGS]
+    tools/quality.py [--data FOLDER] [--out FILE] [--seeds N]
+                     [--before SIGNALBOX] [--jobs N] SIGNALBOX [ARGS]
     tools/quality.py --floors SIGNALBOX
 
-ARGS are handed to every run, for example `--set embed.modelFile=FILE`. Speed
+--before names a program of the version before, to compare with its table. ARGS
+are handed to every run, for example `--set embed.modelFile=FILE`. Speed
 is left out, so that the same models give the same file on every machine. What
 is missing (a set, a model) is said and left out, never guessed.
 
@@ -20,10 +22,11 @@ import sys
 
 import quality_bands
 import quality_routing
+import quality_tiers
 
 OWN = "test/quality"
-EMBEDDERS = ("builtin", "minilm", "cascade")
-SEARCHERS = ("builtin", "minilm")
+EMBEDDERS = ("table", "transformer", "builtin", "minilm")
+SEARCHERS = ("table", "builtin", "minilm")
 # name, what, files of queries beside SET.test.jsonl, whether there are examples
 SETS = (
     ("clinc150", "people asking an assistant; 150 intents, and 1 000 queries "
@@ -61,8 +64,9 @@ class Missing(Exception):
 class Runs:
     """Runs of the program, and the commands that stand for them."""
 
-    def __init__(self, binary, data, more):
+    def __init__(self, binary, data, more, before=None):
         self.binary, self.data, self.more = binary, data, more
+        self.before = before
         self.commands, self.missing, self.models = [], [], {}
         self.gone = set()
 
@@ -79,23 +83,43 @@ class Runs:
                 return None
         return paths
 
-    def shown(self, args, command="eval"):
+    def binary_of(self, which):
+        """None where that program is not here."""
+        if which == "before" and not self.before:
+            self.miss("the version before (`BEFORE` names its program)")
+            return None
+        return self.before if which == "before" else self.binary
+
+    def is_gone(self, args):
+        """Whether these are of a model that is known to be missing."""
+        return ("--embedder" in args
+                and args[args.index("--embedder") + 1] in self.gone)
+
+    def say_case(self, model):
+        def say(case, row):
+            print(f"{model}, {case}: {percent(row['top_1'])}",
+                  file=sys.stderr, flush=True)
+        return say
+
+    def shown(self, args, command="eval", which="now"):
         """As somebody would type it."""
-        words = ["build/signalbox", command]
+        words = [quality_bands.binary_words(which), command]
         for arg in args:
             if arg.startswith(self.data + os.sep):
                 arg = "$DATA" + arg[len(self.data):]
             words.append(arg)
         return " ".join(words)
 
-    def eval(self, *args, show=True, command="eval"):
+    def eval(self, *args, show=True, command="eval", which="now"):
         embedder = (args[args.index("--embedder") + 1]
                     if "--embedder" in args else None)
+        binary = self.binary_of(which)
         if embedder in self.gone:
             raise Missing(CANNOT.format(embedder))
-        print(self.shown(args, command), file=sys.stderr, flush=True)
-        run = subprocess.run([self.binary, command, "--json", *args,
-                              *self.more],
+        if not binary:
+            raise Missing(self.missing[-1])
+        print(self.shown(args, command, which), file=sys.stderr, flush=True)
+        run = subprocess.run([binary, command, "--json", *args, *self.more],
                              capture_output=True, text=True, check=False)
         if run.returncode:
             words = run.stderr.strip()
@@ -110,11 +134,12 @@ class Runs:
             print(f"{embedder}: {words}", file=sys.stderr, flush=True)
             raise Missing(CANNOT.format(embedder))
         if show:
-            self.commands.append(self.shown(args, command))
+            self.commands.append(self.shown(args, command, which))
         result = json.loads(run.stdout)
-        for stamp in (result.get("embedder"), result.get("second")):
-            if stamp:
-                self.models[stamp["name"]] = stamp
+        stamp = result.get("embedder")
+        if stamp:
+            name = stamp["name"] + (", before" if which == "before" else "")
+            self.models[name] = stamp
         return result
 
     def tried(self, *args, **more):
@@ -238,10 +263,7 @@ def write_zero(out, runs, found):
     out.append(table(["", *names], [
         [e, *(cell(found.get((e, n)), lambda r: percent(r["macro_f1"]))
               for n in names)] for e in EMBEDDERS]))
-    out.append("\nHow many queries the cascade asked its second model about: "
-               + "; ".join(
-                   f"{n} " + cell(found.get(("cascade", n)), asked)
-                   for n in names) + ".\n")
+    out.append("")
     out.append(commands(runs))
 
 
@@ -280,11 +302,6 @@ def write_search(out, runs, found):
                              for e in SEARCHERS]))
     out.append("")
     out.append(commands(runs))
-
-
-def asked(r):
-    part = r["asked_second"] / (r["n"] + r["n_out_of_scope"])
-    return f"{percent(part)} %"
 
 
 def write_few(out, runs, found, seeds):
@@ -340,8 +357,7 @@ def write_models(out, runs):
     out.append("\nThe hash is the SHA-256 that stands in a model's file, over "
                "everything from byte 40 on: what `signalbox model list` "
                "shows, not what `sha256sum` says of the file.")
-    out.append("\nThe cascade decides with `builtin` and asks `minilm` where "
-               "the first two agents are less than 0.05 apart. The sets:\n")
+    out.append("\nThe sets:\n")
     out.append(table(["set", "what"], [[s[0], s[1]] for s in SETS]))
 
 
@@ -395,10 +411,12 @@ def main():
     parser.add_argument("--out", default="docs/quality.md")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--floors", action="store_true")
+    parser.add_argument("--before")
+    parser.add_argument("--jobs", type=int)
     parser.add_argument("binary")
     parser.add_argument("more", nargs=argparse.REMAINDER)
     args = parser.parse_args()
-    runs = Runs(args.binary, args.data.rstrip("/"), args.more)
+    runs = Runs(args.binary, args.data.rstrip("/"), args.more, args.before)
     if args.floors:
         write_floors(runs)
         return
@@ -408,12 +426,15 @@ def main():
     write_own(out, runs, own)
     own_part, out = out, []
     sets = quality_routing.Sets(runs, [s[0] for s in SETS], OWN)
-    quality_bands.write(
-        out, quality_bands.measure(runs, sets, f"{OWN}/fleets"))
+    bands = quality_bands.measure(runs, sets, f"{OWN}/fleets")
+    routing = quality_routing.measure(runs, [s[0] for s in SETS], OWN,
+                                      args.seeds)
+    quality_tiers.write(out, bands, routing,
+                        quality_tiers.route(runs, args.jobs),
+                        [s[0] for s in SETS])
     print("\n".join(out), flush=True)
-    quality_routing.write(
-        out, quality_routing.measure(runs, [s[0] for s in SETS], OWN,
-                                     args.seeds), REFERENCE)
+    quality_bands.write(out, bands)
+    quality_routing.write(out, routing, REFERENCE)
     write_zero(out, runs, zero_shot(runs))
     write_search(out, runs, search(runs))
     write_few(out, runs, few_shot(runs, args.seeds), args.seeds)

@@ -1,10 +1,22 @@
-"""The first section of docs/quality.md: what happens to messages with the
-default settings, and with a fixed threshold for comparison. Used by
+"""A section of docs/quality.md: what happens to messages with the default
+settings, and with a fixed threshold for comparison. Used by
 quality.py, and by test/quality, which holds the minimum figures."""
 import os
 
 FLEETS = ("startup", "household", "coding", "company", "clinic")
 ENGLISH = ("plain", "typo", "long")
+# What is compared: the arguments of a run, and which program it is of. The one
+# before has another table, and calls it builtin.
+MODELS = {
+    "words alone": (("--embedder", "table", "--set", "routing.textBlend=1"),
+                    "now"),
+    "old table": (("--embedder", "builtin"), "before"),
+    "table": (("--embedder", "table"), "now"),
+    "transformer": (("--embedder", "transformer"), "now"),
+    "builtin": (("--embedder", "builtin"), "now"),
+    "minilm": (("--embedder", "minilm"), "now"),
+}
+# Of these the whole table is shown.
 EMBEDDERS = ("builtin", "minilm")
 FIXED = ("--set", "routing.threshold=0.3")
 COUNTS = ("n", "top_1", "confident_right", "confident_wrong", "unsure",
@@ -22,6 +34,11 @@ def table(heads, rows):
              "| " + " | ".join("---" for _ in heads) + " |"]
     lines += ["| " + " | ".join(row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def binary_words(which):
+    """How a command is shown."""
+    return "build/signalbox" if which == "now" else "$BEFORE"
 
 
 def fleet_files(folder, name):
@@ -80,10 +97,12 @@ def sources(runs, sets, folder):
 def measure(runs, sets, folder):
     found = {}
     for how, more in (("auto", ()), ("fixed", FIXED)):
-        for embedder in EMBEDDERS:
-            found[how, embedder] = {
-                name: (runs.tried(*args, "--embedder", embedder, *more,
-                                  show=embedder == EMBEDDERS[0]), by_language)
+        for model, (own, which) in MODELS.items():
+            if how == "fixed" and model not in EMBEDDERS:
+                continue
+            found[how, model] = {
+                name: (runs.tried(*args, *own, *more, which=which,
+                                  show=model == EMBEDDERS[0]), by_language)
                 for name, args, by_language in sources(runs, sets, folder)}
         found[how, "commands"] = runs.commands
         runs.commands = []

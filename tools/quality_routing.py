@@ -5,13 +5,16 @@ import os
 import random
 import tempfile
 
-from quality_bands import FLEETS
+from quality_bands import FLEETS, MODELS
 
 CHECKPOINTS = (500, 2000, 5000)
 DEFAULT = "front-desk"
 # Sets without a part to learn from learn from the other parts of the test.
 FOLDS = {"sgd": 5, "sealtools": 3, "own": 5}
 SHOTS = 5
+# Whose learning is measured, and whose is shown at every step.
+LEARNERS = ("old table", "table", "transformer", "builtin", "minilm")
+EMBEDDERS = ("table", "builtin", "minilm")
 # How the floors of test/quality are measured.
 FLOORS = ("--default", DEFAULT, "--set", "routing.threshold=0.2", "--learn",
           "5000", "--folds", "5")
@@ -19,11 +22,12 @@ FLOORS = ("--default", DEFAULT, "--set", "routing.threshold=0.2", "--learn",
 
 # Hostile cards made of questions: with which model, and whose the honest
 # agents are to the requester.
-QUESTIONS = (("builtin", "platform"), ("builtin", "own"), ("builtin", "org"),
-             ("builtin", "rated"), ("builtin", "strangers"),
+QUESTIONS = (("table", "platform"), ("table", "own"), ("table", "org"),
+             ("table", "rated"), ("table", "strangers"),
+             ("builtin", "platform"), ("builtin", "strangers"),
              ("minilm", "platform"), ("minilm", "strangers"))
 QUESTIONS_LIMIT = "1000"
-QUESTIONS_MINILM = ("clinc150", "sgd", "own") # each takes it minutes
+QUESTIONS_SLOW = ("clinc150", "sgd", "own") # each takes others minutes
 
 
 def percent(x):
@@ -60,12 +64,13 @@ class Sets:
         return "--folds", str(FOLDS.get(name, 5))
 
 
-def learning(runs, sets, embedder):
+def learning(runs, sets, model):
     found = {}
+    own, which = MODELS[model]
     for name, files in sets.files.items():
         found[name] = runs.tried(
-            "--agents", *files, "--embedder", embedder, "--default", DEFAULT,
-            "--learn", ",".join(map(str, CHECKPOINTS)), *sets.source(name))
+            "--agents", *files, *own, "--default", DEFAULT, "--learn",
+            ",".join(map(str, CHECKPOINTS)), *sets.source(name), which=which)
     return found
 
 
@@ -171,14 +176,15 @@ def questions(runs, sets, folder):
         "--relation", relation, "--limit", QUESTIONS_LIMIT,
         show=name == "own")
             for embedder, relation in QUESTIONS for name, f in files.items()
-            if embedder == "builtin" or name in QUESTIONS_MINILM}
+            if embedder == "table" or name in QUESTIONS_SLOW}
 
 
 def measure(runs, names, own, seeds):
     sets = Sets(runs, names, own)
     found = {"sets": sets, "seeds": seeds, "centroids": centroids(runs, sets)}
-    for embedder in ("builtin", "minilm"):
-        found["learning", embedder] = learning(runs, sets, embedder)
+    for model in LEARNERS:
+        found["learning", model] = learning(runs, sets, model)
+    for embedder in EMBEDDERS:
         found["five", embedder] = five(runs, sets, embedder, seeds)
     found["learning_commands"] = take(runs)
     found["scope"] = scope(runs, sets)
@@ -248,7 +254,7 @@ def write_learning(out, found, reference):
                 cells.append(percent(some[1]) + (f" ({some[0]})" if
                                                  some[0] < n else ""))
         rows.append([f"nearest centroid, builtin, {n} examples", *cells])
-    for embedder in ("builtin", "minilm"):
+    for embedder in EMBEDDERS:
         results = found["learning", embedder]
         if not any(results.values()):
             continue
