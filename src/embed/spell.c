@@ -75,9 +75,18 @@ static struct str unknown_word(const struct unknown *u)
 
 /* ---- words that are known ---- */
 
+/* The number of an English word; words of other languages come after those, and
+ * are neither known here nor offered. */
+static uint32_t find_english(const struct vocab *v, const char *p, size_t n)
+{
+    uint32_t id = vocab_find(v, STR(""), (struct str){p, n});
+
+    return id < BUILTIN_ENGLISH ? id : VOCAB_NONE;
+}
+
 static bool has(const struct vocab *v, const char *p, size_t n)
 {
-    return n && vocab_find(v, STR(""), (struct str){p, n}) != VOCAB_NONE;
+    return n && find_english(v, p, n) != VOCAB_NONE;
 }
 
 /* Whether the word is known without its last `cut` letters and with `tail`
@@ -263,8 +272,7 @@ static int rank_cost(uint32_t id)
 static void offer(const struct vocab *v, struct unknown *u, const char *made,
                   size_t n, int cost)
 {
-    uint32_t id =
-        n >= 3 ? vocab_find(v, STR(""), (struct str){made, n}) : VOCAB_NONE;
+    uint32_t id = n >= 3 ? find_english(v, made, n) : VOCAB_NONE;
     size_t at;
 
     if (id == VOCAB_NONE)
