@@ -461,11 +461,6 @@ static enum exit_status read_wish(struct cli *c, struct calibration *k)
     status = eval_read_checkpoints(c, &k->plan);
     if (!status)
         status = eval_read_embedder(c, &k->plan);
-    if (!status && str_eq(args_get(&c->args, "embedder"), STR("cascade")))
-        status = cli_error(c, ERR_USAGE,
-                           "--embedder is \"cascade\"; it must be builtin, "
-                           "minilm or http");
-    k->plan.is_cascade = false;
     return status;
 }
 

@@ -23,14 +23,9 @@ const struct arg_option cli_eval_options[] = {
      "semantic: by vectors, text: by words, hybrid: by both",
      false},
     {"embedder", "KIND",
-     "builtin, minilm, http or cascade; what the configuration says if not "
-     "given",
+     "builtin, table, transformer, minilm or http; what the configuration "
+     "says if not given",
      false},
-    {"margin", "NUMBER",
-     "cascade: ask another where the first two agents are less than this "
-     "apart",
-     false},
-    {"second", "KIND", "cascade: whom to ask, minilm or http", false},
     {"examples", "FILE", "queries with their agents, to find the agents by",
      false},
     {"shots", "K", "how many of each agent; 5 if not given", false},
@@ -88,36 +83,18 @@ static bool find_kind(struct str name, enum embed_kind *out)
 enum exit_status eval_read_embedder(struct cli *c, struct eval_plan *p)
 {
     struct str kind = args_get(&c->args, "embedder");
-    struct str second = args_get(&c->args, "second");
 
     p->kind = (enum embed_kind)p->config->embed.kind;
-    p->second = EMBED_MINILM;
-    p->is_cascade = str_eq(kind, STR("cascade"));
-    if (p->is_cascade)
-        p->kind = EMBED_TABLE;
-    else if (kind.n && !find_kind(kind, &p->kind))
+    if (str_eq(kind, STR("cascade")))
+        return cli_error(c, ERR_USAGE,
+                         "--embedder cascade is gone: builtin asks a second "
+                         "model by itself, where the first is not clear");
+    if (kind.n && !find_kind(kind, &p->kind))
         return cli_error(c, ERR_USAGE,
                          "--embedder is \"%.*s\"; it must be builtin, table, "
-                         "transformer, minilm, http or cascade",
+                         "transformer, minilm or http",
                          STR_ARG(str_head(kind, 64)));
-    if (second.n && !p->is_cascade)
-        return cli_error(c, ERR_USAGE, "--second is for --embedder cascade");
-    if (second.n &&
-        (!find_kind(second, &p->second) || p->second < EMBED_MINILM))
-        return cli_error(c, ERR_USAGE,
-                         "--second is \"%.*s\"; it must be minilm or http",
-                         STR_ARG(str_head(second, 64)));
     return EXIT_DONE;
-}
-
-static enum exit_status read_margin(struct cli *c, struct eval_plan *p)
-{
-    enum exit_status status = EXIT_DONE;
-
-    if (args_has(&c->args, "margin") && !p->is_cascade)
-        return cli_error(c, ERR_USAGE, "--margin is for --embedder cascade");
-    (void)!cli_real(c, "margin", 0, 2, 0.05, &p->margin, &status);
-    return status;
 }
 
 static enum exit_status read_shots(struct cli *c, struct wish *w)
@@ -153,8 +130,7 @@ static enum exit_status check_mode(struct cli *c, enum eval_mode mode)
         const char *option;
         enum eval_mode mode;
     } only[] = {
-        {"match", EVAL_VECTORS},   {"second", EVAL_VECTORS},
-        {"margin", EVAL_VECTORS},  {"with-own", EVAL_VECTORS},
+        {"match", EVAL_VECTORS},   {"with-own", EVAL_VECTORS},
         {"default", EVAL_ROUTING}, {"learn", EVAL_ROUTING},
         {"train", EVAL_ROUTING},   {"folds", EVAL_ROUTING},
         {"capture", EVAL_ROUTING}, {"relation", EVAL_ROUTING},
@@ -171,10 +147,6 @@ static enum exit_status check_mode(struct cli *c, enum eval_mode mode)
         return cli_error(c, ERR_USAGE,
                          "--mode text goes by words alone: leave --embedder "
                          "out");
-    if (mode != EVAL_VECTORS &&
-        str_eq(args_get(&c->args, "embedder"), STR("cascade")))
-        return cli_error(c, ERR_USAGE,
-                         "--embedder cascade is for --mode vectors");
     return EXIT_DONE;
 }
 
@@ -275,11 +247,6 @@ static enum exit_status read_wish(struct cli *c, struct wish *w)
     status = read_mode(c, &w->plan);
     if (!status)
         status = eval_read_embedder(c, &w->plan);
-    if (!status)
-        status = read_margin(c, &w->plan);
-    /* Routing and searches ask the first model alone. */
-    if (w->plan.mode != EVAL_VECTORS)
-        w->plan.is_cascade = false;
     if (!status)
         status = read_shots(c, w);
     return status ? status : read_learning(c, w);

@@ -37,10 +37,6 @@ struct job {
     struct eval_run *run;
     struct field *field; /* the one at work */
     struct str *texts;   /* of queries */
-    size_t *numbers;     /* which queries they are */
-    size_t *close;       /* those that the second model is to be asked about */
-    size_t n_close;
-    bool is_second;
     bool is_out_of_memory;
     struct cli_bar bar;
     struct why *why;
@@ -184,78 +180,46 @@ static void take_query(void *ctx, size_t i, const float *vector, uint32_t dims)
     const struct eval_plan *plan = j->plan;
     const struct vec_ops *ops = vec_ops();
     struct field *f = j->field;
-    size_t number = j->numbers[i], n_agents = plan->set->n_agents;
-    struct eval_outcome *o = &j->run->outcomes[number];
+    size_t n_agents = plan->set->n_agents;
+    struct eval_outcome *o = &j->run->outcomes[i];
 
     cli_bar_step(&j->bar);
     if (!vector || !f->rows || dims != f->dims) {
-        j->run->n_empty += !j->is_second;
+        j->run->n_empty++;
         return;
     }
-    j->run->is_asked[number] = j->is_second;
     for (size_t k = 0; k < n_agents; k++)
         f->scores[k] = nearest(f, ops, vector, f->spans[k]);
     eval_rank(f->scores, n_agents, &o->ranked);
-    if (plan->is_cascade && !j->is_second &&
-        embed_is_close(f->scores, n_agents, (float)plan->margin))
-        j->close[j->n_close++] = number;
 }
 
-static enum err ask(struct job *j, struct field *f, size_t *numbers, size_t n,
-                    const char *doing)
+static enum err ask(struct job *j, struct field *f)
 {
     const struct eval_set *s = j->plan->set;
     double began_s = cli_mono_s();
     enum err e;
 
-    for (size_t i = 0; i < n; i++)
-        j->texts[i] = s->queries[numbers[i]].text;
+    for (size_t i = 0; i < s->n_queries; i++)
+        j->texts[i] = s->queries[i].text;
     j->field = f;
-    j->numbers = numbers;
-    cli_bar_count(&j->bar, j->cli, doing, n);
-    e = eval_model_embed(&f->model, j->texts, n, EMBED_QUERY, take_query, j,
-                         j->why);
+    cli_bar_count(&j->bar, j->cli, "answering the queries", s->n_queries);
+    e = eval_model_embed(&f->model, j->texts, s->n_queries, EMBED_QUERY,
+                         take_query, j, j->why);
     cli_bar_end(&j->bar);
-    j->run->seconds += cli_mono_s() - began_s;
+    j->run->seconds = cli_mono_s() - began_s;
     return e;
 }
 
-static enum err ask_first(struct job *j, struct field *f, size_t *all)
+static enum err run_all(struct job *j)
 {
-    size_t n = j->plan->set->n_queries;
-    enum err e = field_open(j, f, j->plan->kind);
+    struct field f = {.n_texts = 0};
+    enum err e = field_open(j, &f, j->plan->kind);
 
-    for (size_t i = 0; i < n; i++)
-        all[i] = i;
     if (!e)
-        e = ask(j, f, all, n, "answering the queries");
+        e = ask(j, &f);
     if (!e)
-        j->run->first = eval_model_stamp(&f->model);
-    return e;
-}
-
-static enum err ask_second(struct job *j, struct field *f)
-{
-    enum err e = field_open(j, f, j->plan->second);
-
-    j->is_second = true;
-    j->run->n_asked = j->n_close;
-    if (!e && j->n_close)
-        e = ask(j, f, j->close, j->n_close, "asking the second model");
-    if (!e)
-        j->run->second = eval_model_stamp(&f->model);
-    return e;
-}
-
-static enum err run_all(struct job *j, size_t *all)
-{
-    struct field first = {.n_texts = 0}, second = {.n_texts = 0};
-    enum err e = ask_first(j, &first, all);
-
-    if (!e && j->plan->is_cascade)
-        e = ask_second(j, &second);
-    field_close(&first);
-    field_close(&second);
+        j->run->first = eval_model_stamp(&f.model);
+    field_close(&f);
     return e;
 }
 
@@ -264,31 +228,25 @@ enum err eval_run(struct cli *c, const struct eval_plan *plan,
 {
     const struct eval_set *s = plan->set;
     struct job j = {.cli = c, .plan = plan, .run = out, .why = why};
-    size_t *all = calloc(s->n_queries + 1, sizeof(*all));
     enum err e;
 
-    *out = (struct eval_run){.n_asked = 0};
+    *out = (struct eval_run){.n_empty = 0};
     out->outcomes = calloc(s->n_queries + 1, sizeof(*out->outcomes));
-    out->is_asked = calloc(s->n_queries + 1, sizeof(*out->is_asked));
     out->decided = calloc(s->n_queries + 1, sizeof(*out->decided));
     j.texts = calloc(s->n_queries + 1, sizeof(*j.texts));
-    j.close = calloc(s->n_queries + 1, sizeof(*j.close));
     for (size_t i = 0; out->outcomes && i < s->n_queries; i++) {
         out->outcomes[i].expected = s->queries[i].agents;
         out->outcomes[i].n_expected = s->queries[i].n_agents;
     }
-    if (!out->outcomes || !out->is_asked || !out->decided || !j.texts ||
-        !j.close || !all)
+    if (!out->outcomes || !out->decided || !j.texts)
         e = no_memory(why);
     else if (plan->mode == EVAL_ROUTING)
         e = eval_route(c, plan, out, why);
     else if (plan->mode == EVAL_VECTORS)
-        e = run_all(&j, all);
+        e = run_all(&j);
     else
         e = eval_search(c, plan, out, why);
     free(j.texts);
-    free(j.close);
-    free(all);
     if (e)
         eval_run_fini(out);
     return e;
@@ -313,7 +271,6 @@ const char *eval_mode_name(enum eval_mode mode)
 void eval_run_fini(struct eval_run *r)
 {
     free(r->outcomes);
-    free(r->is_asked);
     free(r->decided);
-    *r = (struct eval_run){.n_asked = 0};
+    *r = (struct eval_run){.n_empty = 0};
 }

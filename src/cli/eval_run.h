@@ -1,8 +1,8 @@
 #ifndef CLI_EVAL_RUN_H
 #define CLI_EVAL_RUN_H
 
-/* eval_run: every query of a set against every agent, by one model, by a
- * cascade of two, or as a search has it. Threads: the main one. */
+/* eval_run: every query of a set against every agent, by one model or as
+ * a search has it. Threads: the main one. */
 
 #include "cli/cli.h"
 #include "cli/eval_bands.h"
@@ -44,9 +44,6 @@ struct eval_plan {
     const struct eval_set *set;
     const struct config *config;
     enum embed_kind kind;
-    bool is_cascade; /* another is asked where kind is not sure */
-    enum embed_kind second;
-    double margin;        /* how near the second agent is then */
     size_t shots;         /* examples an agent is found by; zero: none, but by
                            * what it says of itself */
     const uint64_t *seed; /* of their choice; NULL: the first */
@@ -87,10 +84,9 @@ struct eval_raid {
 };
 
 struct eval_run {
-    struct eval_outcome *outcomes;    /* one a query */
-    bool *is_asked;                   /* the second model decided */
-    size_t n_asked, n_empty;          /* queries; n_empty: without a vector */
-    struct embed_stamp first, second; /* EVAL_TEXT: neither */
+    struct eval_outcome *outcomes; /* one a query */
+    size_t n_empty;                /* queries without a vector */
+    struct embed_stamp first;      /* the model; EVAL_TEXT: none */
     double seconds;       /* that the queries took, without the agents */
     size_t n_few, n_bare; /* agents with fewer examples than shots; none */
 

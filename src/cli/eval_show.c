@@ -231,14 +231,6 @@ static void show_figures(struct cli *c, const struct eval_view *v)
         show_line(c, "model", "none");
     else
         show_model(c, "model", &run->first);
-    if (v->plan->is_cascade) {
-        show_model(c, "second model", &run->second);
-        add_percent(percent, (double)run->n_asked / (double)set->n_queries);
-        show_line(c, "asked second",
-                  "%zu of %zu (%s), where the first two are "
-                  "less than %g apart",
-                  run->n_asked, set->n_queries, percent, v->plan->margin);
-    }
     show_line(c, "set", "%zu agent%s, %zu %s in scope, %zu out of scope",
               set->n_agents, set->n_agents == 1 ? "" : "s", v->score->n,
               queries(v->score->n), v->score->n_out);
@@ -551,20 +543,9 @@ static void put_models(struct json_out *o, const struct eval_view *v)
         json_member_null(o, "kind");
         json_member_null(o, "embedder");
     } else {
-        json_member_text(o, "kind",
-                         p->is_cascade ? STR("cascade")
-                                       : str_of(embed_kind_name(p->kind)));
+        json_member_text(o, "kind", str_of(embed_kind_name(p->kind)));
         put_stamp(o, "embedder", &v->run->first);
     }
-    json_key(o, STR("margin"));
-    if (p->is_cascade) {
-        json_put_real(o, p->margin);
-        put_stamp(o, "second", &v->run->second);
-    } else {
-        json_put_null(o);
-        json_member_null(o, "second");
-    }
-    json_member_int(o, "asked_second", (int64_t)v->run->n_asked);
 }
 
 static void put_places(struct json_out *o, const struct eval_score *s)
@@ -651,9 +632,7 @@ void eval_add_lines(struct buf *out, const struct eval_view *v)
         if (v->plan->mode == EVAL_TEXT)
             json_member_null(&o, "model");
         else
-            json_member_text(&o, "model",
-                             str_of(v->run->is_asked[i] ? v->run->second.name
-                                                        : v->run->first.name));
+            json_member_text(&o, "model", str_of(v->run->first.name));
         json_key(&o, STR("right"));
         if (q->n_agents)
             json_put_bool(&o, eval_place(r) == 1);

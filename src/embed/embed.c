@@ -60,23 +60,6 @@ bool embed_stamp_both(struct embed_stamp *s, const char *table_hash,
     return true;
 }
 
-bool embed_is_close(const float *scores, size_t n, float margin)
-{
-    float first = -INFINITY, second = -INFINITY;
-
-    for (size_t i = 0; i < n; i++) {
-        float score = isfinite(scores[i]) ? scores[i] : 0;
-
-        if (score > first) {
-            second = first;
-            first = score;
-        } else if (score > second) {
-            second = score;
-        }
-    }
-    return n > 1 && first - second < margin;
-}
-
 static bool is_cached(const struct embed *e)
 {
     return kinds[e->kind].is_cached && e->cache_entries;

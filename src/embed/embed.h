@@ -24,8 +24,8 @@
  *
  * Owns: the models, the thread, the cache, what is under way. Others hold an
  * id; an id that is over is nobody. Threads: the loop's; any, for what has no
- * struct embed: the names and stamps, embed_check, embed_is_close, and models
- * as things to look at. */
+ * struct embed: the names and stamps, embed_check, and models as
+ * things to look at. */
 
 #include "base/err.h"
 #include "base/log.h"
@@ -177,11 +177,6 @@ MUST_USE enum err embed_start(struct embed *e, const struct str *texts,
                               size_t n, enum embed_use use, embed_done done,
                               void *ctx, uint64_t *id, struct why *why);
 void embed_cancel(struct embed *e, uint64_t id);
-
-/* Whether the best of these scores is so close to the second that a better
- * model should be asked: the cascade. Scores that are no numbers count as 0;
- * one alone is never close. */
-bool embed_is_close(const float *scores, size_t n, float margin);
 
 /* End what is under way with ERR_STOPPING; done, from the loop, once nothing
  * is left. Asked again, the later `done` counts, also where the first was told.

@@ -167,22 +167,6 @@ TEST(without_memory_there_is_none)
 
 /* The rest. */
 
-TEST(close_is_within_the_margin)
-{
-    static const float far[] = {0.1F, 0.9F, 0.5F};
-    static const float close[] = {0.9F, 0.1F, 0.87F};
-    static const float same[] = {0.5F, 0.5F};
-    static const float odd[] = {NAN, INFINITY, 0.01F, -INFINITY};
-    static const float low[] = {-0.5F, -0.9F};
-
-    CHECK(!embed_is_close(far, 3, 0.05F) && embed_is_close(far, 3, 0.5F));
-    CHECK(embed_is_close(close, 3, 0.05F) && !embed_is_close(close, 3, 0.02F));
-    CHECK(embed_is_close(same, 2, 0.05F) && !embed_is_close(same, 2, 0));
-    CHECK(embed_is_close(odd, 4, 0.05F) && !embed_is_close(odd, 4, 0.005F));
-    CHECK(!embed_is_close(low, 2, 0.05F) && embed_is_close(low, 2, 0.5F));
-    CHECK(!embed_is_close(far, 1, 100) && !embed_is_close(NULL, 0, 100));
-}
-
 TEST(stamps_are_the_same_in_all_or_not_at_all)
 {
     struct embed_stamp a, b;

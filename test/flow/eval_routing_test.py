@@ -343,7 +343,7 @@ class Calibrate(Routing):
                 ((*OWN, "--folds", "1"), "from 2 to 100"),
                 ((*OWN, "--learn", "5"), "--learn needs --train"),
                 ((*OWN, "--limit", "1", "--folds", "5"), "--folds is 5"),
-                ((*OWN, "--embedder", "cascade"), "builtin, minilm or http")):
+                ((*OWN, "--embedder", "cascade"), "cascade is gone")):
             with self.subTest(args=args):
                 r = self.run_it(*args, command="calibrate")
                 self.assertEqual((r.returncode, r.stdout), (2, ""))

@@ -1,6 +1,6 @@
 """signalbox eval, as a user and as a script meet it. The figures are computed
 once more from what --out says of each query; a provider with vectors that are
-known shows that texts, ties, examples and the cascade are what they should be.
+known shows that texts, ties and examples are what they should be.
 """
 import collections
 import json
@@ -318,23 +318,6 @@ class WithProvider(Eval):
         self.assertNotEqual(seen[0], seen[2])
         self.assertNotEqual(seen[0], ["z", "xz", "xxz"])
 
-    def test_the_cascade_asks_where_the_first_is_not_sure(self):
-        agents = [{"name": "p", "description": "x"},
-                  {"name": "q", "description": "y"}]
-        queries = [{"text": "x", "agents": ["p"]},
-                   {"text": "y y", "agents": ["p"]}]
-        for margin, n in (("0", 0), ("2", 2)):
-            self.provider.requests.clear()
-            result, rows = self.ask(agents, queries, "--second", "http",
-                                    "--margin", margin, embedder="cascade")
-            self.assertEqual(result["kind"], "cascade")
-            self.assertEqual(result["asked_second"], n)
-            self.assertEqual([r["model"] for r in rows],
-                             ["known" if n else "builtin"] * 2)
-            self.assertEqual(result["second"]["name"], "known")
-            self.assertEqual(result["embedder"]["name"], "builtin")
-            self.assertEqual(len(self.seen()), 2 + n)
-
     def test_many_queries_arrive_each_at_its_own(self):
         """More than a call takes."""
         agents = [{"name": n, "description": n * 3} for n in "xyz"]
@@ -535,15 +518,11 @@ class Mistakes(Eval):
                 ((), "signalbox eval --agents A.jsonl TEST.jsonl"),
                 (("--agents", a), "signalbox eval --agents"),
                 ((t,), "signalbox eval --agents"),
-                ((*good, "--embedder", "bm25"), "builtin, minilm, http"),
-                ((*mean, "--margin", "0.1"), "--embedder cascade"),
-                ((*mean, "--second", "http"), "--embedder cascade"),
-                ((*mean, "--embedder", "cascade", "--margin", "x"), "0 to 2"),
-                ((*mean, "--embedder", "cascade", "--second", "builtin"),
-                 "minilm or http"),
-                ((*mean, "--embedder", "cascade", "--second", "http"),
-                 "embed.http.url is not set"),
-                ((*good, "--margin", "0.1"), "--margin is for --mode vectors"),
+                ((*good, "--embedder", "bm25"),
+                 "builtin, table, transformer, minilm or http"),
+                ((*mean, "--embedder", "cascade"), "cascade is gone: builtin"),
+                ((*good, "--embedder", "http"), "embed.http.url is not set"),
+                ((*good, "--margin", "0.1"), "--margin"),
                 ((*mean, "--learn", "5", "--folds", "2"),
                  "--learn is for --mode routing"),
                 ((*good, "--learn", "5"), "--train FILE or --folds K"),
@@ -564,8 +543,6 @@ class Mistakes(Eval):
                 ((*good, "--mode", "bm25"), "vectors, semantic, text or"),
                 ((*good, "--mode", "text", "--embedder", "builtin"),
                  "leave --embedder out"),
-                ((*good, "--mode", "hybrid", "--embedder", "cascade"),
-                 "for --mode vectors"),
                 ((*good, "--mode", "hybrid", "--examples", t),
                  "--examples is for --mode routing"),
                 ((*good, "--mode", "semantic", "--match", "best"),
@@ -636,11 +613,10 @@ class Mistakes(Eval):
         self.assertIn("t:1: longer than 4 MiB", r.stderr)
 
     def test_a_model_that_is_not_there(self):
-        for kind in ("minilm", "cascade"):
-            said = self.bad(REFUSED, *OWN, "--mode", "vectors", "--embedder",
-                            kind, "--data", "d")
-            self.assertIn("d/models/minilm.sbm", said)
-            self.assertIn("signalbox model install minilm", said)
+        said = self.bad(REFUSED, *OWN, "--mode", "vectors", "--embedder",
+                        "minilm", "--data", "d")
+        self.assertIn("d/models/minilm.sbm", said)
+        self.assertIn("signalbox model install minilm", said)
 
 
 class OnATerminal(Eval):
