@@ -121,8 +121,9 @@ def write_route(out, found):
     models = list(found)
     out.append(
         "\n### Fleets of others\n\nMessages and cards that nobody wrote for "
-        "Signalbox: the `dev` split of `$DATA/route`, which no model was "
-        "trained on. The mean over fleets, first place / right agent gets it, "
+        "Signalbox: the `dev` split of `$DATA/route`. Our models were not "
+        "trained on it, but their recipe was chosen by it. The mean over "
+        "fleets, first place / right agent gets it, "
         "in percent. A language has two to seven fleets, most of them chat "
         "agents in machine translation, so that a few points are chance. "
         "Where cards are in English, those of a fleet that have no English "
