@@ -26,8 +26,8 @@
  * a little less than cards of a few words have; and where nothing speaks for a
  * card, it is out of scope.
  *
- * Small talk (small_talk.c) is for a card only from SMALL_TALK_REACH on, and
- * out of scope for it below.
+ * Small talk (small_talk.c) is for a card only from SMALL_TALK_REACH on, whatever
+ * its lead, and out of scope for it below.
  *
  * A choice by the table alone (tier.c) is clear if it would be confident with
  * cutoffs that are `second_margin` units higher. Where routing.threshold is a
@@ -180,7 +180,7 @@ static bool is_confident(const struct decision_rules *r,
         return c->score - (double)spare >= r->threshold;
     if (says_nothing(c))
         return false;
-    if (c->signals.cosine < 0 || c->level.high < 0)
+    if (c->signals.cosine < 0 || c->level.high < 0 || r->is_small_talk)
         lead = 0;
     else if (lead > most || lead < -most)
         lead = lead > 0 ? most : -most;

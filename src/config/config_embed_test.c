@@ -6,7 +6,7 @@ TEST(both_models_inside_are_the_default)
     struct config *c = load_text("{}");
 
     CHECK(c && c->embed.kind == CONFIG_EMBED_BUILTIN);
-    CHECK(c->embed.second_margin == 0.3);
+    CHECK(c->embed.second_margin == 3);
     CHECK_STR(c->embed.model_file, "");
     CHECK_STR(c->embed.http.url, "");
     CHECK(!c->embed.http.key.p);

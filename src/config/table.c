@@ -392,7 +392,7 @@ static const struct setting rows[] = {
              "model install minilm` fetches it); `http` is a provider that "
              "speaks OpenAI's `/v1/embeddings`."},
     {"embed.secondMargin", AT(embed.second_margin), .type = &type_real,
-     .preset = "0.3", .min = 0, .max = 10,
+     .preset = "3", .min = 0, .max = 10,
      .what = "With `builtin`: by how much the table's choice must exceed the "
              "threshold for the transformer not to be asked, in units of the "
              "distance between the agent's median score and its 95th "

@@ -97,7 +97,7 @@ class Deciding(Tiers):
         self.assertEqual((unclear["tier"], unclear["tier_note"]),
                          ("transformer", None))
         self.assertTrue(any(self.rest_of(unclear)))
-        self.assertEqual(unclear["rules"]["second_margin"], 0.3)
+        self.assertEqual(unclear["rules"]["second_margin"], 3)
         for tier in ("table", "transformer"):
             self.assertEqual(by_tier(server, tier), [1])
         self.assertEqual(
