@@ -42,7 +42,7 @@ CHOICES = dict(
     table_steps=12000, table_batch=4096,
     table_rate=4e-3, table_relation=3., more=12000, aux=.1, aux_batch=1024,
     rank=.3, hard=.3, rank_every=3, ema=.99, requests=300000, joins=150000,
-    rows=30522, drawn=3000, between=.75, second=.5, share=1.0, stop=540)
+    rows=27300, drawn=3000, between=.75, second=.5, share=1.0, stop=540)
 NAME = "signalbox-route"
 LANGS = ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "ru", "tr", "zh",
          "ja", "ko", "ar")
