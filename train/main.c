@@ -23,7 +23,7 @@ static const char usage[] =
     "  --model      MiniLM, as `signalbox model install minilm` leaves it\n"
     "  --texts      where pairs.jsonl.gz and texts.jsonl.gz are\n"
     "  --grammar    how people ask (train/utterances.txt)\n"
-    "  --out        where builtin.sbt and builtin.md go (data)\n"
+    "  --out        where builtin.sbt and builtin.md go (.)\n"
     "  --cache      where the teacher's vectors are kept for the next run\n"
     "  --threads    how many work; the table is the same with any (2)\n"
     "  --set        another choice than that of train/recipe.c, for one run\n"
@@ -81,7 +81,7 @@ static enum err read_options(struct options *o, int argc, char **argv,
 {
     enum err e = OK;
 
-    *o = (struct options){.out = "data",
+    *o = (struct options){.out = ".",
                           .grammar = "train/utterances.txt",
                           .n_threads = 2,
                           .recipe = recipe_builtin()};

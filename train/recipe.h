@@ -58,7 +58,7 @@ struct recipe {
     double pair_cosine; /* weight of the teacher's vectors meanwhile */
 };
 
-/* What data/builtin.sbt is made by. */
+/* What data/table.sbt is made by. */
 struct recipe recipe_builtin(void);
 
 /* NAME=VALUE. ERR_USAGE with words where there is no such, or it is no number

@@ -1,4 +1,4 @@
-/* The bytes of data/builtin.sbt, as they are, in an object of their own: only
+/* The bytes of data/table.sbt, as they are, in an object of their own: only
  * programs that open them are that much larger. Read-only and never written,
  * their pages come from the file when they are first touched, and all processes
  * share them.

@@ -40,13 +40,28 @@ TEST(the_table_in_the_binary_is_whole)
 /* Or the build did not notice that it has changed. */
 TEST(it_is_the_file_of_the_source)
 {
-    struct str s = read_file(SOURCE_ROOT "/data/builtin.sbt");
+    struct str s = read_file(SOURCE_ROOT "/data/table.sbt");
     struct builtin inside, file;
 
     CHECK(builtin_open(&inside, NULL) == OK);
     CHECK(builtin_open_bytes(&file, s, NULL) == OK);
     CHECK(strcmp(builtin_hash(&inside), builtin_hash(&file)) == 0);
     free((char *)s.p);
+}
+
+/* The card of the models speaks of the files that are there. */
+TEST(the_card_has_their_hashes)
+{
+    struct str card = read_file(SOURCE_ROOT "/data/models.md");
+    struct embed_stamp stamp;
+    enum embed_kind kinds[] = {EMBED_TABLE, EMBED_TRANSFORMER};
+
+    for (size_t i = 0; i < 2; i++) {
+        CHECK(embed_check(&(struct embed_opts){.kind = kinds[i]}, &stamp,
+                          NULL) == OK);
+        CHECK(memmem(card.p, card.n, stamp.hash, EMBED_HASH_CHARS));
+    }
+    free((char *)card.p);
 }
 
 TEST(it_knows_texts_that_are_alike)

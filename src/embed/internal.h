@@ -92,7 +92,7 @@ MUST_USE bool wordpiece(const struct vocab *v, struct str word,
 size_t wordpieces(const struct vocab *v, struct str text, uint32_t unknown,
                   uint32_t *ids, size_t max);
 
-/* ---- table: the built-in model's file, data/builtin.sbt ----
+/* ---- table: the built-in model's file, data/table.sbt ----
  *
  * Numbers are little endian, sections begin at multiples of 64, what lies
  * between them is zero; the same parts always make the same bytes. table.c
