@@ -158,8 +158,9 @@ bool bench_tiers(const char *binary, const char *data)
     if (transformer_open(&t.model, &why))
         goto bad;
     model_ms = (own_cpu_s() - before) * 1e3;
-    while (strlen(t.long_text) + 64 < LONG_BYTES)
-        strcat(t.long_text, "please look at the order number and ");
+    for (size_t n = 0; n + 64 < LONG_BYTES;)
+        n += (size_t)snprintf(t.long_text + n, LONG_BYTES - n, "%s",
+                              "please look at the order number and ");
     printf("tiers, p50 and p99 of processor time for a text; goals of 12 "
            "words: %.1f ms with AVX-512, %.1f with AVX2\n",
            GOAL_MS[CPU_AVX512], GOAL_MS[CPU_AVX2]);

@@ -26,8 +26,8 @@
  * a little less than cards of a few words have; and where nothing speaks for a
  * card, it is out of scope.
  *
- * Small talk (small_talk.c) is for a card only from SMALL_TALK_REACH on, whatever
- * its lead, and out of scope for it below.
+ * Small talk (small_talk.c) is for a card only from SMALL_TALK_REACH on,
+ * whatever its lead, and out of scope for it below.
  *
  * A choice by the table alone (tier.c) is clear if it would be confident with
  * cutoffs that are `second_margin` units higher. Where routing.threshold is a

@@ -164,7 +164,7 @@ enum {
     BUILTIN_DIMS = TABLE_DIMS,
     BUILTIN_ENGLISH = 34523, /* pieces; those of other languages follow, see
                               * train/route */
-    BUILTIN_ROWS_MAX = 512,             /* of one text: the first */
+    BUILTIN_ROWS_MAX = 512,  /* of one text: the first */
     BUILTIN_TEXT_BYTES_MAX = 64 * 1024, /* nothing behind them is looked at */
 };
 
