@@ -218,6 +218,7 @@ static void open_above(struct inside *s)
                                    .log = &s->log,
                                    .store = s->store,
                                    .model_hash = str_of(stamp.hash),
+                                   .quick_dims = stamp.quick_dims,
                                    .is_going_on = is_over,
                                    .seed = {1, 2},
                                    .settings = {.learn = learn_defaults()}};

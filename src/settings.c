@@ -177,9 +177,7 @@ struct route_settings settings_route(const struct config *c)
                    .recency_ms = c->routing.recency_ms,
                    .explore = c->routing.explore,
                    .close_margin = c->routing.close_margin,
-                   .second_margin = c->embed.kind == CONFIG_EMBED_BUILTIN
-                                        ? c->embed.second_margin
-                                        : 0, /* the model has one tier */
+                   .second_margin = c->embed.second_margin,
                    .bindings = c->bindings,
                    .default_agent = c->default_agent,
                    .intent = {.is_on = c->routing.intent.is_on,

@@ -128,7 +128,7 @@ enum { VECTOR_HEAD = 8 };
 static void put_vector(struct buf *out, struct str v)
 {
     size_t n = v.n > VECTOR_HEAD ? (v.n - VECTOR_HEAD) / 2 : 0, kept = n;
-    const char *high = v.p + VECTOR_HEAD, *low = high + n;
+    const char *high = n ? v.p + VECTOR_HEAD : "", *low = high + n;
 
     while (kept && !high[kept - 1] && !low[kept - 1])
         kept--;

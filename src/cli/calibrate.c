@@ -26,7 +26,8 @@ const struct arg_option cli_calibrate_options[] = {
     {"folds", "K", "parts of the cross-validation; 5 if not given", false},
     {"seed", "NUMBER", "of the order that chance puts them in", false},
     {"embedder", "KIND",
-     "builtin, minilm or http; what the configuration says if not given",
+     "builtin, table, transformer, minilm or http; what the configuration "
+     "says if not given",
      false},
     {"limit", "N", "only the first N queries of each file", false},
     {"config", "FILE", "read this file instead of signalbox.jsonc", false},

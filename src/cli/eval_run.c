@@ -124,7 +124,7 @@ static void fold(struct field *f, struct span *s)
     for (size_t i = 1; i < s->n; i++)
         for (uint32_t k = 0; k < f->dims; k++)
             sum[k] += sum[i * f->dims + k];
-    (void)vec_normalise(sum, f->dims);
+    (void)vec_join(sum, f->dims, eval_model_stamp(&f->model).quick_dims);
     s->n = 1;
 }
 

@@ -14,11 +14,12 @@
 static const struct {
     const char *name;
     const struct embed_ops *ops;
-    bool is_cached; /* making it anew is not as fast as finding it */
+    bool is_cached; /* Of the models inside the binary nothing is: one org could
+                     * tell by the time it takes what another has asked. */
 } kinds[N_EMBED_KINDS] = {
-    [EMBED_BUILTIN] = {"builtin", &embed_builtin_ops, true},
+    [EMBED_BUILTIN] = {"builtin", &embed_builtin_ops, false},
     [EMBED_TABLE] = {"table", &embed_inline_ops, false},
-    [EMBED_TRANSFORMER] = {"transformer", &embed_transformer_ops, true},
+    [EMBED_TRANSFORMER] = {"transformer", &embed_transformer_ops, false},
     [EMBED_MINILM] = {"minilm", &embed_minilm_ops, true},
     [EMBED_HTTP] = {"http", &embed_http_ops, true},
 };

@@ -100,10 +100,14 @@ void index_vecs_bound_64(const struct index_vecs *v, const struct vec_query *q,
 
 /* ---- levels, for each kind of query ---- */
 
-enum tier { TIER_FULL, TIER_QUICK, N_TIERS }; /* of one part: TIER_FULL */
+enum query_kind {
+    QUERY_FULL,
+    QUERY_QUICK,
+    N_QUERY_KINDS
+}; /* of one part: QUERY_FULL */
 
 struct levels_of {
-    struct card_level of[N_TIERS];
+    struct card_level of[N_QUERY_KINDS];
 };
 #define NO_LEVELS ((struct levels_of){{{-1, -1}, {-1, -1}}})
 
@@ -172,11 +176,11 @@ struct index_profiles {
     /* generic.c: what all public ones say together. */
     double *total; /* of all votes, and room besides. NULL: it was not needed
                     * yet */
-    struct vec_query midst; /* the same, as a query; lies behind total */
-    float common[N_TIERS];  /* the level that a third of the votes lie below;
-                             * zero: it is not known */
-    float middle, spread;   /* of the cosines with it; spread is zero where
-                             * nobody is marked down */
+    struct vec_query midst;      /* the same, as a query; lies behind total */
+    float common[N_QUERY_KINDS]; /* the level that a third of the votes lie
+                                  * below; zero: it is not known */
+    float middle, spread;        /* of the cosines with it; spread is zero where
+                                  * nobody is marked down */
 };
 
 /* Room for one more, so that profiles_put cannot fail; and not after all.
@@ -213,7 +217,7 @@ struct level_plan {
     size_t block_step, skill_step, work;
 };
 struct level_plan level_plan(const struct index *x, const struct index_entry *e,
-                             enum tier tier);
+                             enum query_kind tier);
 
 /* The levels of e, whose vectors are in the index; of a tier that was there
  * already, as it was. */
@@ -222,7 +226,7 @@ struct levels_of level_compute(const struct index *x,
                                struct levels_of was);
 
 /* Which of its levels counts for a full query or for a quick one. */
-enum tier level_tier(const struct index *x, uint32_t slot, bool is_quick);
+enum query_kind level_tier(const struct index *x, uint32_t slot, bool is_quick);
 
 /* The rank-th smallest of numbers of zero or more. (level.c) */
 float index_nth(const float *list, size_t n, size_t rank);
@@ -303,8 +307,9 @@ struct index {
     struct text *text;
     struct index_vecs vectors;
     struct index_profiles profiles;
-    struct index_vecs reference[N_TIERS]; /* level.c: of the reference texts */
-    size_t n_reference[N_TIERS];
+    struct index_vecs
+        reference[N_QUERY_KINDS]; /* level.c: of the reference texts */
+    size_t n_reference[N_QUERY_KINDS];
     uint32_t next_level; /* agents below have their levels, if they can */
     uint64_t epoch;      /* one more with every index_set_dims */
 

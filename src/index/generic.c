@@ -322,7 +322,7 @@ static bool judge(struct index *x, float *list)
 /* The level that a third of the votes lie below. A creator's vote is the lowest
  * level of its cards, so that many cards that score high for everything do not
  * make that common. A third, since many of the creators may be hostile. */
-static float common_level(struct index *x, enum tier tier, float *list)
+static float common_level(struct index *x, enum query_kind tier, float *list)
 {
     struct index_profiles *p = &x->profiles;
     size_t n = 0;
@@ -364,7 +364,7 @@ enum err profiles_judge(struct index *x)
     list = FAULT("index.generic") ? NULL : calloc(n + 1, sizeof(*list));
     if (!list)
         return ERR_NOMEM;
-    for (enum tier t = 0; t < N_TIERS; t++)
+    for (enum query_kind t = 0; t < N_QUERY_KINDS; t++)
         p->common[t] = common_level(x, t, list);
     if (n < GENERIC_LEAST || !judge(x, list)) {
         p->spread = 0;

@@ -65,7 +65,7 @@ void index_free(struct index *x)
     for (size_t i = 0; i < x->n_classes; i++)
         free(x->classes[i]);
     index_vecs_reset(&x->vectors, 0, 0);
-    for (enum tier t = 0; t < N_TIERS; t++)
+    for (enum query_kind t = 0; t < N_QUERY_KINDS; t++)
         index_vecs_reset(&x->reference[t], 0, 0);
     profiles_fini(x);
     text_free(x->text);
@@ -91,7 +91,7 @@ void index_set_parts(struct index *x, uint32_t dims, uint32_t quick)
     assert(!x->search.is_open);
     index_vecs_reset(&x->vectors, dims, quick);
     index_vecs_reset(&x->profiles.vecs, dims, quick);
-    for (enum tier t = 0; t < N_TIERS; t++) {
+    for (enum query_kind t = 0; t < N_QUERY_KINDS; t++) {
         index_vecs_reset(&x->reference[t], dims, quick);
         x->n_reference[t] = 0;
     }
@@ -498,8 +498,8 @@ struct index_stats index_stats(const struct index *x)
     s.terms = text_n_terms(x->text);
     s.vector_bytes = index_vecs_bytes(&x->vectors) +
                      index_vecs_bytes(&x->profiles.vecs) +
-                     index_vecs_bytes(&x->reference[TIER_FULL]) +
-                     index_vecs_bytes(&x->reference[TIER_QUICK]);
+                     index_vecs_bytes(&x->reference[QUERY_FULL]) +
+                     index_vecs_bytes(&x->reference[QUERY_QUICK]);
     s.bytes = own_bytes(x) + s.vector_bytes + text_bytes(x->text);
     return s;
 }

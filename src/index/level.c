@@ -55,7 +55,7 @@ float index_nth(const float *list, size_t n, size_t rank)
     return out;
 }
 
-static enum err set_reference(struct index *x, enum tier tier,
+static enum err set_reference(struct index *x, enum query_kind tier,
                               const uint8_t *packed, size_t n)
 {
     struct index_vecs *to = &x->reference[tier];
@@ -68,7 +68,7 @@ static enum err set_reference(struct index *x, enum tier tier,
     e = index_vecs_reserve(to, (n + 63) / 64 * 64);
     if (e)
         return e;
-    if (tier == TIER_QUICK)
+    if (tier == QUERY_QUICK)
         to->width = to->head;
     for (uint32_t i = 0; i < n; i++) {
         index_vecs_set(to, i, packed + i * each);
@@ -82,23 +82,23 @@ static enum err set_reference(struct index *x, enum tier tier,
 
 enum err index_set_reference(struct index *x, const uint8_t *packed, size_t n)
 {
-    return set_reference(x, TIER_FULL, packed, n);
+    return set_reference(x, QUERY_FULL, packed, n);
 }
 
 enum err index_set_quick_reference(struct index *x, const uint8_t *packed,
                                    size_t n)
 {
-    return set_reference(x, TIER_QUICK, packed, n);
+    return set_reference(x, QUERY_QUICK, packed, n);
 }
 
 size_t index_references(const struct index *x)
 {
-    return x->n_reference[TIER_FULL];
+    return x->n_reference[QUERY_FULL];
 }
 
 size_t index_quick_references(const struct index *x)
 {
-    return x->n_reference[TIER_QUICK];
+    return x->n_reference[QUERY_QUICK];
 }
 
 static size_t divide_up(size_t a, size_t b)
@@ -111,7 +111,7 @@ _Static_assert(LEVEL_WORK_MAX / (BLOCK * INDEX_DIMS_MAX) >= 2,
 
 /* `most`: how many blocks may be compared, all documents together. */
 struct level_plan level_plan(const struct index *x, const struct index_entry *e,
-                             enum tier tier)
+                             enum query_kind tier)
 {
     const struct index_vecs *reference = &x->reference[tier];
     size_t block = BLOCK * reference->width, most = LEVEL_WORK_MAX / block;
@@ -129,7 +129,7 @@ struct level_plan level_plan(const struct index *x, const struct index_entry *e,
 }
 
 /* The cosines of every step-th block of reference texts with a document. */
-static void compare(const struct index *x, enum tier tier,
+static void compare(const struct index *x, enum query_kind tier,
                     const struct index_vecs *of, uint32_t doc, size_t step,
                     float *out)
 {
@@ -143,7 +143,7 @@ static void compare(const struct index *x, enum tier tier,
 
 static struct card_level compute_level(const struct index *x,
                                        const struct index_entry *e,
-                                       enum tier tier)
+                                       enum query_kind tier)
 {
     float best[INDEX_REFERENCE_MAX], like[INDEX_REFERENCE_MAX];
     size_t n = 0, n_reference = x->n_reference[tier];
@@ -172,17 +172,17 @@ static struct card_level compute_level(const struct index *x,
 /* A card whose vectors are quick has nothing to compare with full ones but its
  * first part, which is what its other level says. */
 static bool lacks_level(const struct index *x, const struct index_entry *e,
-                        const struct levels_of *l, enum tier tier)
+                        const struct levels_of *l, enum query_kind tier)
 {
     return e->has_vectors && x->n_reference[tier] && l->of[tier].high < 0 &&
-           (tier == TIER_QUICK || !x->profiles.is_quick[e->slot]);
+           (tier == QUERY_QUICK || !x->profiles.is_quick[e->slot]);
 }
 
 struct levels_of level_compute(const struct index *x,
                                const struct index_entry *e,
                                struct levels_of was)
 {
-    for (enum tier t = 0; t < N_TIERS; t++)
+    for (enum query_kind t = 0; t < N_QUERY_KINDS; t++)
         if (lacks_level(x, e, &was, t))
             was.of[t] = compute_level(x, e, t);
     return was;
@@ -197,7 +197,7 @@ static bool level_some(struct index *x, size_t max, size_t work_max)
         const struct index_entry *e = x->agents[x->next_level];
         size_t own = 0;
 
-        for (enum tier t = 0; e && t < N_TIERS; t++)
+        for (enum query_kind t = 0; e && t < N_QUERY_KINDS; t++)
             if (lacks_level(x, e, &p->level[e->slot], t))
                 own += level_plan(x, e, t).work;
         if (!own)
@@ -222,9 +222,9 @@ bool index_level_turn(struct index *x)
     return level_some(x, TURN_CARDS, LEVEL_WORK_MAX);
 }
 
-enum tier level_tier(const struct index *x, uint32_t slot, bool is_quick)
+enum query_kind level_tier(const struct index *x, uint32_t slot, bool is_quick)
 {
-    return is_quick || x->profiles.is_quick[slot] ? TIER_QUICK : TIER_FULL;
+    return is_quick || x->profiles.is_quick[slot] ? QUERY_QUICK : QUERY_FULL;
 }
 
 static struct card_level level_for(const struct index *x, uint32_t number,

@@ -46,9 +46,9 @@ static void set_reference(size_t n)
         set_row(rows, i, i % 2);
     CHECK(index_set_reference(stage.x, rows, n) == OK);
     free(rows);
-    stage.ops = *stage.x->reference[TIER_FULL].ops;
+    stage.ops = *stage.x->reference[QUERY_FULL].ops;
     stage.ops.dots_i8 = count_dots;
-    stage.x->reference[TIER_FULL].ops = &stage.ops;
+    stage.x->reference[QUERY_FULL].ops = &stage.ops;
 }
 
 /* The card as a whole lies along the first axis, all its skills the third. */
@@ -96,7 +96,7 @@ TEST(the_largest_card_costs_no_more_than_it_may)
             n = taken_numbers();
             l = index_level(stage.x, 0);
             if (n > LEVEL_WORK_MAX ||
-                n != level_plan(stage.x, stage.x->agents[0], TIER_FULL).work)
+                n != level_plan(stage.x, stage.x->agents[0], QUERY_FULL).work)
                 T_FAIL("%u dimensions, %zu texts: %zu numbers", dims[i],
                        texts[k], n);
             /* The profile counts, whichever skills are left out. */
@@ -256,9 +256,9 @@ TEST(quick_levels_cost_what_the_first_parts_cost)
     for (size_t i = 0; i < 64; i++)
         CHECK(vec_pack(v, DIMS, rows + i * vec_packed_bytes(DIMS)));
     CHECK(index_set_quick_reference(stage.x, rows, 64) == OK);
-    stage.ops = *stage.x->reference[TIER_QUICK].ops;
+    stage.ops = *stage.x->reference[QUERY_QUICK].ops;
     stage.ops.dots_i8 = count_dots;
-    stage.x->reference[TIER_QUICK].ops = &stage.ops;
+    stage.x->reference[QUERY_QUICK].ops = &stage.ops;
     v[QUICK] = 1;
     CHECK(vec_join(v, DIMS, QUICK) && vec_pack(v, DIMS, rows));
     CHECK(index_prepare(stage.x, &a, rows, &change) == OK);

@@ -188,7 +188,7 @@ static void look_finely(const struct index *x, const struct index_entry *e,
     const struct index_search *s = &x->search;
     bool has_vector = s->by_meaning && e->has_vectors;
     size_t n_cards = e->owner == NO_CLASS ? 1 : x->classes[e->owner]->n_public;
-    enum tier tier =
+    enum query_kind tier =
         level_tier(x, e->slot, s->by_meaning && s->vector.is_quick);
     float best = -1, profile = -1;
 

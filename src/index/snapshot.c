@@ -450,7 +450,7 @@ static bool are_levels(const struct levels_of *l)
 {
     bool are_finite = true;
 
-    for (enum tier t = 0; t < N_TIERS; t++)
+    for (enum query_kind t = 0; t < N_QUERY_KINDS; t++)
         are_finite =
             are_finite && isfinite(l->of[t].mid) && isfinite(l->of[t].high);
     return are_finite;

@@ -93,6 +93,8 @@ void routing_wait_no_more(struct routing *g)
     r->waiting_bytes -= g->bytes;
     g->share->n--;
     g->share->bytes -= g->bytes;
+    g->share->full_bytes -= g->full_bytes;
+    g->full_bytes = 0;
     share_give_back(r, g->share);
     g->share = NULL;
 }
@@ -333,18 +335,45 @@ static void on_late(struct timer *t)
     routing_go_on(g, OK);
 }
 
+/* The transformer reads one text after the other, whoever sent it. So each user
+ * may have only so much of its work waiting: the table decides what is more.
+ * One message alone always may. */
+static bool take_full_share(struct routing *g)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < g->reading.n; i++)
+        bytes += g->reading.texts[i].n;
+    if (g->share->full_bytes &&
+        g->share->full_bytes + bytes > ROUTING_FULL_BYTES_MAX)
+        return false;
+    g->full_bytes = bytes;
+    g->share->full_bytes += bytes;
+    return true;
+}
+
 static enum err wait_for_vector(struct routing *g)
 {
     struct router *r = g->router;
     int64_t most_ms = r->opts.settings.vector_timeout_ms;
+    bool has_table_spoken = g->m->known.vector.n > 0;
     enum err e = routing_wait(g, A_VECTOR);
 
-    if (e == ERR_OVERLOADED && g->m->known.vector.n) {
+    if (e == ERR_OVERLOADED && has_table_spoken) {
         transformer_failed(g, ERR_BUSY);
         return OK;
     }
     if (e)
         return e;
+    if (has_table_spoken) {
+        if (!most_ms || most_ms > ROUTING_FULL_WAIT_MS)
+            most_ms = ROUTING_FULL_WAIT_MS;
+        if (!take_full_share(g)) {
+            routing_wait_no_more(g);
+            transformer_failed(g, ERR_BUSY);
+            return OK;
+        }
+    }
     e = embed_start(r->opts.embed, g->reading.texts, g->reading.n, EMBED_QUERY,
                     on_vector, g, &g->id, NULL);
     if (e) {

@@ -14,6 +14,10 @@ enum {
     ROUTING_WAITING_MAX = 16 * 1024, /* messages */
     ROUTING_WAITING_BYTES_MAX = 64 * 1024 * 1024, /* of their texts */
     ROUTING_SHARE = 4, /* one part in so many is the most for one user */
+    ROUTING_FULL_WAIT_MS = 250, /* for the transformer, where the table has an
+                                 * answer already */
+    ROUTING_FULL_BYTES_MAX = 16 * 1024, /* of one user's texts that wait for it:
+                                         * some 0.1 s of its work */
 };
 
 enum waits_for { NOTHING, ITS_TURN, THE_STORE, A_VECTOR, AN_INTENT };
@@ -22,6 +26,7 @@ enum waits_for { NOTHING, ITS_TURN, THE_STORE, A_VECTOR, AN_INTENT };
 struct routing_share {
     char user[PRINCIPAL_NAME_MAX + 1];
     size_t n, bytes;
+    size_t full_bytes; /* of texts that wait for the transformer */
 };
 
 /* In the arena of its message. */
@@ -44,6 +49,7 @@ struct routing {
     bool is_deciding; /* and since when: waiting is not counted */
     int64_t since_us;
     size_t bytes;
+    size_t full_bytes; /* of its texts, while they wait for the transformer */
     void (*done)(struct msg *m, enum err e, void *ctx);
     void *ctx;
 };

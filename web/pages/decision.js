@@ -103,7 +103,7 @@ function thresholdFacts(d) {
 /** Why it was that tier of a model which has two. */
 function tierWords(d) {
   if (d.tier === 'transformer') return ': the table was not clear';
-  return d.tier_note ? `: ${d.tier_note}` : ': clear without the transformer';
+  return d.tier_note ? `: ${d.tier_note}` : '';
 }
 
 function MadeFrom({ d }) {
