@@ -393,9 +393,12 @@ static void write_registry(struct buf *out, const struct registry_stats *s)
     metric_gauge(out, "signalbox_grants", "Grants, also expired ones.",
                  s->grants);
     metric_gauge(out, "signalbox_agents_unembedded",
-                 "Agents without vectors of the model in use: found by their "
-                 "words alone.",
+                 "Agents that wait for vectors of the model in use: found by "
+                 "their words or its table until then.",
                  s->unembedded);
+    metric_gauge(out, "signalbox_vectors_ready",
+                 "1: no vector of an agent or a reference text is awaited.",
+                 s->is_ready);
     metric_counter(out, "signalbox_agent_changes_total",
                    "Changes of agents and grants.", s->changes_total);
     metric_counter(out, "signalbox_agent_embed_failures_total",

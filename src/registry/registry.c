@@ -304,6 +304,8 @@ struct registry_stats registry_stats(const struct registry *r)
     struct registry_stats s = r->stats;
 
     s.seq = r->seq;
+    s.is_ready = !vectors_obstacle(r) && !s.unembedded &&
+                 (!r->opts.reference.n || s.has_levels);
     s.index = index_stats(r->index);
     return s;
 }

@@ -478,6 +478,7 @@ struct registry_stats {
     int64_t unembedded; /* agents without vectors of this model */
     int64_t embed_failures_total;
     bool has_levels; /* every card with vectors has its level */
+    bool is_ready;   /* and every agent has all of its vectors */
     int64_t reference_failures_total; /* the reference texts got no vectors */
     int64_t searches_total, searches_by_words_total; /* though not asked for */
     int64_t seq;

@@ -29,7 +29,8 @@ static int64_t n_unembedded(struct find *f)
 
 static void await_full(struct find *f)
 {
-    AWAIT(f->e, n_unembedded(f) == 0 && registry_stats(f->r).has_levels);
+    AWAIT(f->e, registry_stats(f->r).is_ready);
+    CHECK(n_unembedded(f) == 0 && registry_stats(f->r).has_levels);
     find_check(f);
 }
 
@@ -112,6 +113,7 @@ TEST(a_fresh_agent_is_found_by_meaning_at_once)
     PUT(f, "anna", cook());
     PUT(f, "anna", card("coder", "Fixes web pages", "public", ""));
     CHECK(n_unembedded(f) == 2 && !has_full(f, "cook"));
+    CHECK(!registry_stats(f->r).is_ready);
     CHECK(find_is_embedded(f, "cook")); /* it is found by meaning */
     find_check(f);
     near = near_of(f, "cook", vector_of(f, "dinner ideas", true));
