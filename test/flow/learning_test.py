@@ -266,6 +266,7 @@ class Poisoning(Shared):
             self.good(self.server.call("POST", "/api/agents", {
                 "name": name, "url": "echo:", "visibility": "public",
                 "description": f"Translates texts {what}"}, token=token), 201)
+        self.server.ready()
 
     def tearDown(self):
         for name in ("good1", "evil1"):

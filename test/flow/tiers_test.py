@@ -24,7 +24,6 @@ AGENTS = [
 CLEAR = "why does this program segfault"
 UNCLEAR = "something went wrong again since yesterday"
 DIMS, QUICK = 640, 256
-REFERENCE = 640  # texts
 
 
 def full_texts(server):
@@ -45,16 +44,7 @@ class Tiers(unittest.TestCase):
             config["embed"] = embed
         server = Server(config=config)
         self.addCleanup(server.stop)
-        if embed.get("kind") != "table":
-            self.ready(server)
-        return server
-
-    def ready(self, server):
-        """Cards and reference texts have vectors, and no more are made."""
-        eventually(lambda: metric(server, "signalbox_agents_unembedded") == 0
-                   and full_texts(server) > REFERENCE
-                   and not metric(server, "signalbox_embed_texts_waiting"),
-                   "vectors of the agents")
+        return server.ready()
 
     def send(self, server, text, **fields):
         answer = server.call("POST", "/api/messages", {"text": text, **fields})
@@ -168,7 +158,7 @@ class Unheard(Tiers):
         self.addCleanup(shutil.rmtree, self.data, True)
         with Server(config={"agents": {"list": AGENTS}},
                     data=self.data) as server:
-            self.ready(server)
+            server.ready()
             token = server.token
         self.server = Server(config={"agents": {"list": AGENTS},
                                      "embed": {"maxWaiting": 1}},

@@ -29,7 +29,7 @@ import fcntl
 import time
 
 from doc_pages import BIN, LEFT_OUT, SOURCE, values_of
-from signalbox import DEADLINE_S, clean_environment
+from signalbox import DEADLINE_S, address_of, clean_environment, ready
 
 USUAL = "127.0.0.1:8787"
 COLUMNS = 160
@@ -290,10 +290,19 @@ class Stage:
                 "python3 examples" in command:
             self.go_on(self.here(command), expected)
         else:
+            self.settle()
             status, got = self.shell(self.here(command))
             if not expected and status != "0":
                 raise Wrong(f"it ended with {status}:\n{got}")
             self.judge(expected, self.there(got))
+
+    def settle(self):
+        """Whoever types is slower than the server is at reading its cards."""
+        try:
+            if self.address:
+                ready(address_of(f"http://{self.address}"))
+        except ConnectionRefusedError:
+            pass  # the page has ended it
 
     def go_on(self, command, expected):
         """Something that runs until the end, on a terminal of its own."""

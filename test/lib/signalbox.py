@@ -15,6 +15,12 @@ or as calls of the API:
             for id, event, data in events:
                 print(id, event, data)
 
+Texts are read in the background; whoever looks at scores waits for that:
+
+    with Server(agents=ECHO) as server:
+        server.ready()
+        ...
+
 A server that must come back is given a data folder of its own, which stays:
 
     with Server(agents=ECHO, data=data) as server:
@@ -194,6 +200,11 @@ class Server:
                                "Accept: text/event-stream", *headers,
                                token=token))
         return Events(peer)
+
+    def ready(self):
+        """Wait for ready, below; itself."""
+        ready(self.address)
+        return self
 
     def user(self, name, role="user", **fields):
         """Make a user and a token for it; the token."""
@@ -440,11 +451,30 @@ class Events:
 
 def metric(server, name):
     """The sum of a metric over its labels."""
+    return figure(server.get("/metrics").body.decode(), name)
+
+
+def figure(text, name):
+    """The same, of what /metrics has said."""
     total = 0.0
-    for line in server.get("/metrics").body.decode().splitlines():
+    for line in text.splitlines():
         if line.split("{")[0].split(" ")[0] == name:
             total += float(line.rsplit(" ", 1)[1])
     return total
+
+
+def ready(address):
+    """Wait until no agent or reference text of the server there waits for
+    vectors: from then on the same text gets the same scores."""
+    ask = request("GET", "/metrics", "Connection: close",
+                  host=f"{address[0]}:{address[1]}".encode())
+
+    def is_ready():
+        with Peer(socket.create_connection(address, DEADLINE_S)) as peer:
+            peer.send(ask)
+            text = peer.response().body.decode()
+        return figure(text, "signalbox_vectors_ready") == 1
+    eventually(is_ready, "the vectors that choices and searches go by")
 
 
 def eventually(condition, what):
