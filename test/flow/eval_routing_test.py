@@ -16,6 +16,9 @@ BIN = os.environ["SIGNALBOX_BIN"]
 QUALITY = os.path.join(ROOT, "test", "quality")
 OWN = ("--agents", os.path.join(QUALITY, "agents.jsonl"),
        os.path.join(QUALITY, "queries.jsonl"))
+# Where which model it is does not matter: the transformer takes longer.
+TABLE = ("--embedder", "table")
+FAST = (*OWN, *TABLE)
 
 
 def rows(path):
@@ -68,6 +71,7 @@ class TheScores(Routing):
             del card["name"]
         with Server(config={"agents": {"list": cards},
                             "routing": {"threshold": 0}}) as server:
+            server.ready()
             for row in decided:
                 answer = server.call("POST", "/api/route",
                                      {"text": row["text"]}).json()
@@ -95,17 +99,17 @@ class TheScores(Routing):
     def test_who_is_below_the_threshold_goes_to_the_default_agent(self):
         for default, layer in (((), "none"), (("--default", "desk"),
                                               "default")):
-            r = self.result(*OWN, "--set", "routing.threshold=0.9",
+            r = self.result(*FAST, "--set", "routing.threshold=0.9",
                             *default)["routing"]
             self.assertEqual(r["layers"][layer], 558)
             self.assertEqual((r["right_agent"], r["false_alarms"],
                               r["out_of_scope_recall"]), (0, 1, 1))
-        r = self.result(*OWN, "--set", "routing.threshold=0")["routing"]
+        r = self.result(*FAST, "--set", "routing.threshold=0")["routing"]
         self.assertEqual((r["false_alarms"], r["out_of_scope_recall"]), (0, 0))
         self.assertEqual(r["right_agent"], r["accuracy_at_1"])
 
     def test_the_default_may_be_one_of_them(self):
-        r = self.result(*OWN, "--set", "routing.threshold=0.9", "--default",
+        r = self.result(*FAST, "--set", "routing.threshold=0.9", "--default",
                         "Coder")["routing"]
         self.assertAlmostEqual(r["right_agent"], 17 / 502, 2)
 
@@ -218,7 +222,7 @@ class Learning(Routing):
         train = self.lines("train", *({"text": q["text"],
                                        "agents": q["agents"]}
                                       for q in rows(OWN[2])[:60]))
-        r = self.result(*OWN, "--train", train, "--learn", "20,500",
+        r = self.result(*FAST, "--train", train, "--learn", "20,500",
                         "--default", "desk", "--seed", "3")
         learnt = r["routing"]["learning"]
         self.assertEqual([p["outcomes"] for p in learnt], [20, 60])
@@ -238,25 +242,25 @@ class Hostile(Routing):
         self.assertIn("HOSTILE CARDS", self.run_it(
             *OWN, "--capture", "stuffed", "--limit", "20").stdout)
 
-    # Thousands of examples, which the transformer takes half a minute for: so
-    # one of the relations with both tiers, and the others with the table.
     def questions(self, relation, *more):
-        if relation != "rated":
-            more = ("--embedder", "table", *more)
         return self.result(*OWN, "--capture", "questions", "--relation",
                            relation, *more)["routing"]["capture"]
 
+    # Thousands of examples, which the transformer takes half a minute for: so
+    # it reads some of those of one relation, and the table all of each.
     def test_cards_made_of_questions_win_little(self):
-        for relation in ("platform", "rated"):
-            for raid in self.questions(relation)[1:12]:
+        for relation, *more in (("platform", *TABLE), ("rated", *TABLE),
+                                ("rated", "--limit", "60")):
+            for raid in self.questions(relation, *more)[1:12]:
                 self.assertLessEqual(raid["captured"], .05, raid)
-        for raid in self.questions("strangers")[1:]:
+        for raid in self.questions("strangers", *TABLE)[1:]:
             owners = raid["owners"]
             share = owners / (owners + len(rows(OWN[1])))
             self.assertLessEqual(raid["captured"], share + .02, raid)
 
     def test_without_protection_they_win_much(self):
-        raids = self.questions("platform", "--set", "routing.preset=seed")
+        raids = self.questions("platform", *TABLE, "--set",
+                               "routing.preset=seed")
         self.assertGreater(max(r["captured"] for r in raids), .3)
 
 
@@ -271,7 +275,7 @@ class Tiers(Routing):
         # The controls: by other margins, and with a model of one tier.
         always = self.result(*OWN, "--set", "embed.secondMargin=10")
         self.assertLess(always["routing"]["tiers"].get("table", 0),
-                        r["tiers"]["table"] / 4)
+                        r["tiers"]["table"] / 2)
         least = self.result(*OWN, "--set", "embed.secondMargin=0")
         self.assertGreater(least["routing"]["tiers"]["table"],
                            r["tiers"]["table"])
@@ -304,10 +308,10 @@ class Calibrate(Routing):
         self.assertEqual(r["weights"]["semantic"], .6)
 
     def test_auto_is_shown_beside_the_number(self):
-        e = self.result(*OWN)["routing"]["bands"]
+        e = self.result(*FAST)["routing"]["bands"]
         for more, now in (((), "auto"),
                           (("--set", "routing.threshold=0.3"), .3)):
-            r = self.result(*OWN, *more, command="calibrate")
+            r = self.result(*FAST, *more, command="calibrate")
             self.assertEqual(r["now"]["threshold"], now)
             self.assertEqual(r["auto"]["threshold"], "auto")
             self.assertAlmostEqual(r["auto"]["right_agent"],
@@ -315,13 +319,13 @@ class Calibrate(Routing):
             self.assertAlmostEqual(r["auto"]["unsure"], e["unsure"] / e["n"])
             self.assertAlmostEqual(r["auto"]["out_of_scope_recall"],
                                    e["detected_share"])
-            text = self.run_it(*OWN, *more, command="calibrate").stdout
+            text = self.run_it(*FAST, *more, command="calibrate").stdout
             self.assertRegex(text, "\nnow, at auto " if now == "auto"
                              else r"\nnow, at 0\.3 .*\n(.*\n)?at auto ")
             self.assertIn('The default is "auto"', text)
 
     def test_weights_and_what_to_put_into_the_configuration(self):
-        text = self.run_it(*OWN, "--weights", "--folds", "2", "--limit", "200",
+        text = self.run_it(*FAST, "--weights", "--folds", "2", "--limit", "200",
                            command="calibrate").stdout
         setting = json.loads("{" + text[text.index('"routing"'):].split(
             "\n\n")[0] + "}")["routing"]
@@ -329,11 +333,11 @@ class Calibrate(Routing):
         with open(os.path.join(self.home, "signalbox.jsonc"), "w",
                   encoding="utf-8") as f:
             json.dump({"routing": setting}, f)
-        e = self.result(*OWN, "--limit", "9")["routing"]
+        e = self.result(*FAST, "--limit", "9")["routing"]
         self.assertAlmostEqual(e["threshold"], setting["threshold"])
 
     def test_without_any_out_of_scope_it_says_so(self):
-        text = self.run_it(*OWN, "--limit", "60", command="calibrate").stdout
+        text = self.run_it(*FAST, "--limit", "60", command="calibrate").stdout
         self.assertIn("No query is out of scope", text)
         self.assertIn("100 % |", text)
 
