@@ -14,6 +14,7 @@ TEST(without_a_file_agents_are_chosen_as_choose_has_it)
     CHECK(memcmp(&got.weights, &own.weights, sizeof(got.weights)) == 0);
     CHECK(got.threshold == own.threshold && got.explore == own.explore);
     CHECK(got.close_margin == own.close_margin);
+    CHECK(got.second_margin == own.second_margin);
     CHECK(got.text_blend == own.text_blend);
     CHECK_INT(got.recency_ms, own.recency_ms);
     CHECK(!got.bindings.n && !got.default_agent.n);

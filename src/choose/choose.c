@@ -209,7 +209,7 @@ struct choose_settings choose_defaults(void)
         .text_blend = 0.25,
         .recency_ms = INT64_C(48) * 3600 * 1000,
         .close_margin = 0.05,
-        .second_margin = 0.3,
+        .second_margin = 3,
         .intent = {.threshold = 0.8},
     };
 }

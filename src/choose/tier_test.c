@@ -12,6 +12,7 @@ static void by_table(float ann, float bob)
     score_stage_init(&s);
     s.settings.is_auto = true;
     s.settings.text_blend = 0;
+    s.settings.second_margin = .3;
     s.m->known.tier = TIER_TABLE;
     s.m->known.may_ask_full = true;
     score_stage_add(&s, "ann", "")->signals.cosine = ann;

@@ -105,7 +105,7 @@ struct msg {
         bool may_ask_full;    /* it is the table's, and the transformer was not
                                * asked yet */
         struct why no_full;   /* why the transformer was not heard, where it was
-                               * asked; else empty */
+                               * to be; else empty */
         int64_t type;         /* of query; zero: none */
         int64_t registry_version, learn_version;
 

@@ -33,12 +33,11 @@ static const struct embed_opts both = {.kind = EMBED_BUILTIN,
 
 static bool is_ready(void)
 {
-    struct registry_stats s = registry_stats(stage.registry);
-
-    return !s.unembedded && s.has_levels && registry_has_full(stage.registry);
+    return registry_stats(stage.registry).is_ready &&
+           registry_has_full(stage.registry);
 }
 
-static void open_tiers(void)
+static void begin_tiers(void)
 {
     static const struct str examples[] = {
         STR("why does this program segfault")};
@@ -70,6 +69,11 @@ static void open_tiers(void)
                            .description = str_of(others[i].says)};
     stage.n_agents = 4;
     stage_start();
+}
+
+static void open_tiers(void)
+{
+    begin_tiers();
     AWAIT(is_ready());
 }
 
@@ -217,7 +221,7 @@ TEST(a_record_has_the_vector_that_decided_and_decides_itself_again)
         struct decision d = decision_of(&a, &t.decision_id);
 
         CHECK_INT(is_quick(d.vector), i == 0);
-        CHECK(!d.tier_note.n && d.rules.second_margin == .3);
+        CHECK(!d.tier_note.n && d.rules.second_margin == 3);
         CHECK_INT(choose_again(NULL, NULL, &d, &a, &again),
                   t.err ? ERR_NO_ROUTE : OK);
         CHECK(str_eq(again.agent, d.agent) && str_eq(again.reason, d.reason));
@@ -315,7 +319,8 @@ static void busy_with(size_t n, int *n_done)
               OK);
 }
 
-static void check_table_decided(const struct told *t, const char *because)
+static void check_table_decided(const struct told *t, const char *because,
+                                int64_t n_failed)
 {
     char words[128];
     struct decision d, again;
@@ -332,8 +337,38 @@ static void check_table_decided(const struct told *t, const char *because)
     CHECK_INT(choose_again(NULL, NULL, &d, &a, &again),
               t->err ? ERR_NO_ROUTE : OK);
     CHECK(str_eq(again.reason, d.reason) && str_eq(again.agent, d.agent));
-    CHECK_INT(router_stats(stage.router).full_failed_total, 1);
+    CHECK_INT(router_stats(stage.router).full_failed_total, n_failed);
     arena_fini(&a);
+}
+
+static bool has_tier_note(const struct told *t)
+{
+    struct arena a;
+    bool has;
+
+    arena_init(&a, 1 << 20);
+    has = decision_of(&a, &t->decision_id).tier_note.n > 0;
+    arena_fini(&a);
+    return has;
+}
+
+/* Vectors of reference texts come back in turns of the loop, and there was
+ * none. */
+TEST(until_the_cards_are_read_the_table_decides_and_says_so)
+{
+    struct told first, t;
+
+    begin_tiers();
+    CHECK(!registry_has_full(stage.registry));
+    CHECK(post(plain(unclear, NULL), &first));
+    CHECK(post(plain(clear, NULL), &t));
+    CHECK(!registry_has_full(stage.registry));
+    AWAIT(is_ready() && first.is_back && t.is_back);
+    check_table_decided(&first, "is still reading the agents' cards", 0);
+    CHECK_INT(tier_of_sent(plain(unclear, NULL)), TIER_TRANSFORMER);
+    /* What is clear would not have been asked about. */
+    CHECK(!has_tier_note(&t));
+    stage_close();
 }
 
 TEST(a_transformer_with_too_much_to_do_leaves_it_to_the_table)
@@ -346,7 +381,7 @@ TEST(a_transformer_with_too_much_to_do_leaves_it_to_the_table)
     CHECK(post(plain(unclear, NULL), &t));
     pass_ms(0);
     CHECK(t.is_back && !n_done); /* it has not waited */
-    check_table_decided(&t, "has too much to do");
+    check_table_decided(&t, "has too much to do", 1);
     AWAIT(n_done);
     CHECK_INT(tier_of_sent(plain(unclear, NULL)), TIER_TRANSFORMER);
     stage_close();
@@ -364,7 +399,7 @@ TEST(a_transformer_that_is_late_leaves_it_to_the_table)
     CHECK(!t.is_back && router_stats(stage.router).waiting == 1);
     pass_ms(WAIT_MS + 1);
     CHECK(t.is_back);
-    check_table_decided(&t, "did not answer in time");
+    check_table_decided(&t, "did not answer in time", 1);
     CHECK_INT(router_stats(stage.router).waiting, 0);
     AWAIT(n_done);
     stage_close();
@@ -433,8 +468,36 @@ TEST(without_room_to_wait_the_table_decides)
     CHECK(post(plain(unclear, NULL), &t));
     pass_ms(0);
     CHECK(t.is_back && t.err != ERR_OVERLOADED);
-    check_table_decided(&t, "has too much to do");
+    check_table_decided(&t, "has too much to do", 1);
     router_stop(stage.router);
+    AWAIT(n_done);
+    stage_close();
+}
+
+/* Long texts of one user wait for the transformer only up to a bound; what
+ * another user sends meanwhile is heard. */
+TEST(one_user_has_so_much_waiting_for_the_transformer)
+{
+    enum { EACH = 3000, FIT = ROUTING_FULL_BYTES_MAX / EACH };
+    static struct told waiting[FIT + 1];
+    static char text[EACH + 1];
+    struct told other;
+    struct letter l = plain(unclear, NULL);
+    int n_done;
+
+    open_tiers();
+    for (size_t i = 0; i < EACH; i++)
+        text[i] = "something went wrong again "[i % 27];
+    busy_with(1, &n_done);
+    for (int i = 0; i <= FIT; i++)
+        CHECK(post(plain(text, NULL), &waiting[i]));
+    l.from = "bob";
+    CHECK(post(l, &other));
+    pass_ms(0);
+    CHECK_INT(router_stats(stage.router).waiting, FIT + 1); /* and bob's */
+    CHECK(waiting[FIT].is_back && !waiting[FIT - 1].is_back && !other.is_back);
+    AWAIT(other.is_back && waiting[FIT - 1].is_back);
+    CHECK_INT(router_stats(stage.router).full_failed_total, 1);
     AWAIT(n_done);
     stage_close();
 }

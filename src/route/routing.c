@@ -444,6 +444,19 @@ static enum err fetch_full_vector(struct routing *g)
     return keep_vector(g, v, &stamp);
 }
 
+/* The table was not clear. A full vector is of no use as long as the cards have
+ * none to compare it with, or no levels for it. */
+static enum err ask_transformer(struct routing *g)
+{
+    if (registry_has_full(g->router->opts.registry))
+        return fetch_full_vector(g);
+    g->m->known.may_ask_full = false;
+    why_err(&g->m->known.no_full, OK,
+            "the transformer is still reading the agents' cards, so the table "
+            "decided");
+    return OK;
+}
+
 static bool is_silent(const struct reading *r)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -470,8 +483,7 @@ static enum err fetch_quick_vector(struct routing *g)
     if (!is_any && !is_silent(&g->reading))
         return fetch_full_vector(g);
     e = keep_vector(g, v, &stamp);
-    g->m->known.may_ask_full = !e && g->m->known.vector.n > 0 &&
-                               registry_has_full(g->router->opts.registry);
+    g->m->known.may_ask_full = !e && g->m->known.vector.n > 0;
     return e;
 }
 
@@ -758,7 +770,7 @@ enum err routing_fetch(struct routing *g, const struct choose_view *v)
     switch (g->m->choice.needs) {
     case NEEDS_CONVERSATION: return routing_fetch_conversation(g);
     case NEEDS_CANDIDATES: return fetch_candidates(g);
-    case NEEDS_FULL_VECTOR: return fetch_full_vector(g);
+    case NEEDS_FULL_VECTOR: return ask_transformer(g);
     case NEEDS_INTENT: return fetch_intent(g, v);
     case NEEDS_NOTHING: break;
     }
