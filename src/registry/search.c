@@ -152,13 +152,17 @@ static void tell_stopping(const struct waiting *w)
     w->done(w->ctx, w->id, &r);
 }
 
-/* In place of one that cannot be had; NULL: there is none either. */
+/* In place of one that cannot be had; NULL: there is none either, or the table
+ * knows no word of the text. */
 static const float *quick_vector(struct registry *r, const struct search *s,
                                  float v[EMBED_DIMS_MAX])
 {
-    return vectors_have_quick(r) && embed_quick(r->opts.embed, s->text, v)
-               ? v
-               : NULL;
+    if (!vectors_have_quick(r) || !embed_quick(r->opts.embed, s->text, v))
+        return NULL;
+    for (uint32_t i = 0; i < embed_stamp(r->opts.embed).quick_dims; i++)
+        if (v[i] != 0)
+            return v;
+    return NULL;
 }
 
 static void on_vector(void *ctx, uint64_t id, enum err e,

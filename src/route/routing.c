@@ -480,8 +480,13 @@ static enum err fetch_quick_vector(struct routing *g)
     reading_add_up(&g->reading, v, &stamp);
     for (size_t i = 0; !is_any && i < stamp.quick_dims; i++)
         is_any = v[i] != 0;
-    if (!is_any && !is_silent(&g->reading))
-        return fetch_full_vector(g);
+    if (!is_any && !is_silent(&g->reading)) {
+        if (registry_has_full(g->router->opts.registry))
+            return fetch_full_vector(g);
+        no_vector(g, "the table knows no word of it, and the transformer is "
+                     "still reading the agents' cards");
+        return OK;
+    }
     e = keep_vector(g, v, &stamp);
     g->m->known.may_ask_full = !e && g->m->known.vector.n > 0;
     return e;
