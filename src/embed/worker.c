@@ -50,6 +50,7 @@ struct worker {
     size_t n_batch;
     bool has_made; /* the batch has its vectors, and waits for the loop */
     bool is_stopping, is_over;
+    bool is_held;   /* by a test, to see what waits */
     float *vectors; /* of the batch: the thread's unless has_made */
 };
 
@@ -78,8 +79,9 @@ static size_t take_batch(struct worker *w, struct str texts[WORKER_BATCH])
 
 static bool has_work(const struct worker *w)
 {
-    return !w->has_made && !(list_is_empty(&w->to_do[EMBED_QUERY]) &&
-                             list_is_empty(&w->to_do[EMBED_DOCUMENT]));
+    return !w->has_made && !w->is_held &&
+           !(list_is_empty(&w->to_do[EMBED_QUERY]) &&
+             list_is_empty(&w->to_do[EMBED_DOCUMENT]));
 }
 
 static void run(void *ctx)
@@ -171,6 +173,7 @@ void worker_take(struct embed *e, struct embed_text *t)
 
     uv_mutex_lock(&w->lock);
     list_append(&w->to_do[t->job->use], &t->node);
+    w->is_held = PLANTED("embed.held");
     uv_cond_signal(&w->wakes);
     uv_mutex_unlock(&w->lock);
 }
@@ -183,6 +186,8 @@ bool worker_drop(struct embed *e, struct embed_text *t)
     uv_mutex_lock(&w->lock);
     is_here = list_has(&t->node);
     list_remove(&t->node);
+    w->is_held = PLANTED("embed.held");
+    uv_cond_signal(&w->wakes);
     uv_mutex_unlock(&w->lock);
     return is_here;
 }
