@@ -630,8 +630,9 @@ class OnATerminal(Eval):
         for columns in (80, 60):
             text = self.shown(*OWN, columns=columns)
             self.assertIn("\033[1m", text)
-            for line in text.replace("\033[1m", "").replace("\033[0m", "") \
-                            .replace("\033[33m", "").splitlines():
+            for code in ("1m", "0m", "33m", "K"):
+                text = text.replace(f"\033[{code}", "")
+            for line in text.splitlines():
                 self.assertLessEqual(len(line), columns, line)
 
     def test_a_pipe_gets_no_colours(self):
