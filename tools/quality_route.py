@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How well messages of fleets that nobody of us wrote find their agents: the
+"""How well messages of fleets that were written by others find their agents: the
 `dev` split of ../shared/data/route, with the default settings.
 
     tools/quality_route.py [--data FOLDER] [--embedder KIND] [--jobs N]

@@ -11,11 +11,11 @@
  *     a correction    names the agent for this very text
  *     one agent       that the requester trusts gets everything that is sent;
  *                     but if it has several skills, which one may change
- *     nobody          is there to be compared
+ *     no candidates   are there to be compared
  *     no weight       on `semantic`: no vector counts
  *
  * nor for small talk: that asks for no work, so its cutoffs are high for every
- * card, and it is the most frequent of all messages that nobody gets. */
+ * card, and it is the most frequent of all messages that no agent gets. */
 #include "choose/internal.h"
 
 /* The one agent there is gets it, whatever the vectors say. */

@@ -7,7 +7,8 @@
 
 #include "base/fault.h"
 
-/* The table is read by the loop (quick) and by the thread: nobody writes it. */
+/* The table is read by the loop (quick) and by the thread: neither writes it.
+ */
 struct on_thread {
     struct minilm *model;
     struct minilm_scratch *scratch;

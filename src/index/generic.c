@@ -14,7 +14,7 @@
  * nobody's answer tells of what somebody keeps private.
  *
  * Where vectors have two parts, all of this is of the first parts: those are
- * there from the beginning, and nobody's mark changes when the rest comes.
+ * there from the beginning, and no agent's mark changes when the rest comes.
  *
  * The total is kept while agents come and go; the cosines are made anew when it
  * has changed and somebody asks. Sums and votes are whole numbers, and nothing

@@ -335,9 +335,9 @@ static void on_late(struct timer *t)
     routing_go_on(g, OK);
 }
 
-/* The transformer reads one text after the other, whoever sent it. So each user
- * may have only so much of its work waiting: the table decides what is more.
- * One message alone always may. */
+/* The transformer reads the texts of all users one after the other. So each
+ * user may have only so much of its work waiting: the table decides what is
+ * more. One message alone always may. */
 static bool take_full_share(struct routing *g)
 {
     size_t bytes = 0;
