@@ -21,9 +21,10 @@ QUIET = ("--set", "log.level=warn")
 class SmallDisk:
     """A disk of a few MB in a mount namespace of its own, which goes with the
     process that holds it. Servers inside see it at `path`; from outside it is
-    at `seen`."""
+    at `seen`. The reference texts' vectors alone take nearly one, in the log
+    and in the database each."""
 
-    def __init__(self, path, size="3m"):
+    def __init__(self, path, size="8m"):
         self.path = path
         os.mkdir(path)
         self.holder = subprocess.Popen(
