@@ -49,9 +49,12 @@ TEST(what_others_keep_private_is_never_named)
     struct find *f = find_new(EMBED_TABLE);
     double likeness;
 
-    PUT(f, "anna.acme", card("secret", "Paints wooden houses", "private", ""));
-    PUT(f, "carl.zeta", card("mine", "Paints wooden houses", "public", ""));
-    PUT(f, "carl.zeta", card("near", "Paints wooden houses!", "private", ""));
+    PUT(f, "anna.acme",
+        card("secret", "Paints old wooden houses and fences", "private", ""));
+    PUT(f, "carl.zeta",
+        card("mine", "Paints old wooden houses and fences", "public", ""));
+    PUT(f, "carl.zeta",
+        card("near", "Paints old wooden fences and houses!", "private", ""));
     CHECK_STR(closest(f, "carl.zeta", "mine", &likeness), "near");
     CHECK_STR(closest(f, "carl.zeta", "near", &likeness), "mine");
     CHECK_STR(closest(f, "ben.bolt", "mine", &likeness), "");

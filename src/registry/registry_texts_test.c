@@ -113,16 +113,23 @@ static bool is_towards(const char *packed, const float *v)
 
 /* A skill is where its text and its examples are together, an agent where
  * everything of it is, what it says of itself counting once. */
+#define THAI_6 \
+    "\xe0\xb8\x81\xe0\xb8\x82\xe0\xb8\x84\xe0\xb8\x87\xe0\xb8\x88\xe0\xb8\x89"
+#define THAI THAI_6 THAI_6 THAI_6 THAI_6
+
 TEST(the_index_has_means)
 {
     enum { DIMS = 4, EACH = 8 + 2 * DIMS };
     struct vectors v = {.stamp = {.dims = DIMS}};
     struct registry r = {.vectors = &v};
     const struct str examples[] = {STR("x"), STR("y")};
-    const struct skill two[] = {
+    const struct skill all[] = {
         {.name = STR("with"), .examples = {examples, 2}},
-        {.name = STR("without")}};
-    const struct agent a = {.name = STR("kerf"), .skills = two, .n_skills = 2};
+        {.name = STR("without"),
+         .description = STR("Saws a beam along its grain, twice.")},
+        /* 24 letters of a script without gaps, 72 bytes: five words */
+        {.name = STR("saw two beams"), .description = STR(THAI)}};
+    const struct agent a = {.name = STR("kerf"), .skills = all, .n_skills = 3};
     const float e[DIMS][DIMS] = {{1}, {0, 1}, {0, 0, 1}, {0, 0, 0, 1}};
     struct buf packed, out;
 
@@ -132,16 +139,18 @@ TEST(the_index_has_means)
     CHECK(vectors_pack(&packed, e[1], DIMS)); /* for routing */
     CHECK(vectors_pack(&packed, e[2], DIMS)); /* the skills */
     CHECK(vectors_pack(&packed, e[0], DIMS));
+    CHECK(vectors_pack(&packed, e[1], DIMS));
     CHECK(vectors_pack(&packed, e[2], DIMS)); /* the examples */
     CHECK(vectors_pack(&packed, e[3], DIMS));
     CHECK(vectors_for_index(&r, &a, buf_str(&packed), &out));
-    CHECK_INT(out.n, 4 * EACH);
+    CHECK_INT(out.n, 5 * EACH);
     CHECK(memcmp(out.p, packed.p, EACH) == 0);
     CHECK(is_towards(out.p + EACH, (const float[]){0, 0, 2, 1}));
-    CHECK(memcmp(out.p + 2 * (size_t)EACH, packed.p + 3 * (size_t)EACH, EACH) ==
-          0);
-    CHECK(
-        is_towards(out.p + 3 * (size_t)EACH, (const float[]){1.5F, .5F, 2, 1}));
+    CHECK(memcmp(out.p + 2 * (size_t)EACH, packed.p + 3 * (size_t)EACH,
+                 2 * (size_t)EACH) == 0);
+    /* One word counts for a ninth of a text, eight for a half. */
+    CHECK(is_towards(out.p + 4 * (size_t)EACH,
+                     (const float[]){.5F + .5F, .5F + .5F, 1 + 1.F / 9, 1}));
     buf_fini(&packed);
     buf_fini(&out);
 }
