@@ -1,38 +1,18 @@
-/* base/cpu.c for benches that measure every level: BENCH_CPU=plain or avx2
- * makes this process one of an older processor, and so does
- * bench_cpu_set. It stands in for that file,
- * which the linker leaves in its archive since everything of it is here; the
- * server itself has no such switch. A level that the processor does not have is
- * refused. */
+/* base/cpu.c for benches that measure every level: BENCH_CPU=plain, avx2 or
+ * neon makes this process one of an older processor, and so does bench_cpu_set.
+ * It stands in for that file, which the linker leaves in its archive since
+ * everything of it is here; the server itself has no such switch. A level that
+ * the processor does not have is refused. */
 #include "bench/cpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum cpu_level bench_cpu_widest(void)
-{
-#ifdef __x86_64__
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-        return CPU_PLAIN;
-    if (__builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512vnni"))
-        return CPU_AVX512;
-    return CPU_AVX2;
-#else
-    return CPU_PLAIN;
-#endif
-}
-
-const char *cpu_level_name(enum cpu_level level)
-{
-    static const char *const names[N_CPU_LEVELS] = {"plain", "avx2", "avx512"};
-
-    return level < N_CPU_LEVELS ? names[level] : "?";
-}
+/* What the processor has keeps its code and gets another name. */
+#define cpu_level(nothing) bench_cpu_widest(nothing)
+#include "base/cpu.c" /* NOLINT(bugprone-suspicious-include) */
+#undef cpu_level
 
 static enum cpu_level asked_for(void)
 {

@@ -478,7 +478,10 @@ static bool show_inside(const struct inside *s, size_t at)
     show_row(s, "both, neither was asked", TIER_NONE);
     return !is_missed("half of those by the table", table.half, GOAL_US[at]) &
            !is_missed("one in a hundred", all.most,
-                      at == 0 && cpu_level() == CPU_AVX512 ? GOAL_BOTH_US : 0);
+                      at == 0 &&
+                              strcmp(cpu_level_name(cpu_level()), "avx512") == 0
+                          ? GOAL_BOTH_US
+                          : 0);
 }
 
 static void close_inside(struct inside *s)

@@ -1,6 +1,11 @@
 /* What the processor said when the program started is kept by the compiler's
- * own library, so asking costs a few loads and nothing of it is kept here. */
+ * own library, on ARM the C library, so asking costs a few loads and nothing of
+ * it is kept here. */
 #include "base/cpu.h"
+
+#ifdef __aarch64__
+#include <sys/auxv.h>
+#endif
 
 #ifdef __x86_64__
 static bool has_avx2(void)
@@ -23,6 +28,11 @@ enum cpu_level cpu_level(void)
         return CPU_PLAIN;
     return has_avx512() ? CPU_AVX512 : CPU_AVX2;
 }
+#elif defined(__aarch64__)
+enum cpu_level cpu_level(void)
+{
+    return getauxval(AT_HWCAP) & HWCAP_ASIMDDP ? CPU_DOTPROD : CPU_NEON;
+}
 #else
 enum cpu_level cpu_level(void)
 {
@@ -32,7 +42,11 @@ enum cpu_level cpu_level(void)
 
 const char *cpu_level_name(enum cpu_level level)
 {
+#ifdef __aarch64__
+    static const char *const names[N_CPU_LEVELS] = {"plain", "neon", "dotprod"};
+#else
     static const char *const names[N_CPU_LEVELS] = {"plain", "avx2", "avx512"};
+#endif
 
     return level < N_CPU_LEVELS ? names[level] : "?";
 }

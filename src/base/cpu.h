@@ -12,13 +12,17 @@ enum cpu_level {
     CPU_PLAIN,
     CPU_AVX2,   /* with FMA, as every processor with AVX2 has */
     CPU_AVX512, /* F, BW, DQ, VL and VNNI: one without VNNI counts as AVX2 */
-    N_CPU_LEVELS
+    N_CPU_LEVELS,
+
+    /* 64-bit ARM has two levels of its own in the same places. */
+    CPU_NEON = CPU_AVX2,
+    CPU_DOTPROD = CPU_AVX512, /* has sdot */
 };
 
 /* The widest of this processor. */
 enum cpu_level cpu_level(void);
 
-/* "plain", "avx2", "avx512". */
+/* "plain", "avx2", "avx512"; on ARM "plain", "neon", "dotprod". */
 const char *cpu_level_name(enum cpu_level level);
 
 #endif

@@ -19,6 +19,9 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
+#ifdef __aarch64__
+#include <arm_neon.h>
+#endif
 
 enum { LANES = 16 };
 
@@ -325,11 +328,51 @@ AVX512 static void add_i8_avx512(float *sum, const int8_t *row, float scale,
 }
 #endif
 
+/* On ARM the products of bytes, which a search consists of. Two products of 16
+ * bits do not always fit 16 bits together, so each is added to 32. */
+#ifdef __aarch64__
+static inline int32x4_t add16_neon(int32x4_t sum, const int8_t *a,
+                                   const int8_t *b)
+{
+    int8x16_t x = vld1q_s8(a), y = vld1q_s8(b);
+
+    sum = vpadalq_s16(sum, vmull_s8(vget_low_s8(x), vget_low_s8(y)));
+    return vpadalq_s16(sum, vmull_high_s8(x, y));
+}
+
+static int32_t dot_i8_neon(const int8_t *a, const int8_t *b, size_t n)
+{
+    int32x4_t sum = vdupq_n_s32(0), second = sum;
+
+    for (; n >= 32; n -= 32, a += 32, b += 32) {
+        sum = add16_neon(sum, a, b);
+        second = add16_neon(second, a + 16, b + 16);
+    }
+    if (n >= 16) {
+        sum = add16_neon(sum, a, b);
+        n -= 16, a += 16, b += 16;
+    }
+    sum = vaddq_s32(sum, second);
+    return (int32_t)dot_i8_from(a, b, n, (uint32_t)vaddvq_s32(sum));
+}
+
+static void dots_i8_neon(const int8_t *rows, size_t stride, size_t n_rows,
+                         const int8_t *v, size_t n, int32_t *out)
+{
+    for (size_t r = 0; r < n_rows; r++)
+        out[r] = dot_i8_neon(rows + r * stride, v, n);
+}
+#endif
+
 static const struct vec_ops levels[N_CPU_LEVELS] = {
     [CPU_PLAIN] = {dot_plain, dot_i8_plain, dots_i8_plain, add_i8_plain},
 #ifdef __x86_64__
     [CPU_AVX2] = {dot_avx2, dot_i8_avx2, dots_i8_avx2, add_i8_avx2},
     [CPU_AVX512] = {dot_avx512, dot_i8_avx512, dots_i8_avx512, add_i8_avx512},
+#endif
+#ifdef __aarch64__
+    [CPU_NEON] = {dot_plain, dot_i8_neon, dots_i8_neon, add_i8_plain},
+    [CPU_DOTPROD] = {dot_plain, dot_i8_neon, dots_i8_neon, add_i8_plain},
 #endif
 };
 

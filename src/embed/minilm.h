@@ -14,8 +14,8 @@
  *   minilm_make.c     both -> our file
  *   minilm_file.c     our file -> struct minilm
  *   minilm_run.c      text -> vector
- *   minilm_plain.c, minilm_avx2.c, minilm_avx512.c: the arithmetic, most of it
- *   in minilm_lanes.inc, which all three include */
+ *   minilm_plain.c, minilm_avx2.c, minilm_avx512.c, minilm_neon.c: the
+ *   arithmetic, most of it in minilm_lanes.inc, which all four include */
 
 #include "base/arena.h"
 #include "embed/internal.h"
@@ -219,6 +219,20 @@ struct minilm_ops {
     void (*mean)(float *out, const float *x, size_t n, size_t width);
 };
 
-extern const struct minilm_ops minilm_plain, minilm_avx2, minilm_avx512;
+extern const struct minilm_ops minilm_plain, minilm_avx2;
+
+/* The levels of this processor family, NULL where it has none: the build
+ * compiles one file that defines them (src/embed/meson.build). */
+extern const struct minilm_ops *const minilm_levels[N_CPU_LEVELS];
+
+/* On ARM: out[r * MINILM_SUMS + c] = the sum over k of weight (c, k) times
+ * bytes[r * n_in + k] - 128, for n rows and the MINILM_SUMS channels that
+ * `weights` points at. Those are a line of the cache. */
+enum { MINILM_SUMS = 16, MINILM_DOTPROD_ROWS = 5 };
+typedef void minilm_sum_fn(int32_t *out, const int8_t *weights,
+                           const uint8_t *bytes, size_t n_in, size_t n);
+
+/* At most MINILM_DOTPROD_ROWS rows; CPU_DOTPROD only. */
+minilm_sum_fn minilm_sum_dotprod;
 
 #endif

@@ -7,7 +7,6 @@
  * and fourth the other, because shifting gets at those without a shuffle. */
 #include "embed/minilm.h"
 
-#ifdef __x86_64__
 #include <immintrin.h>
 #include <math.h>
 
@@ -316,5 +315,4 @@ enum { ROWS = 4 };
 
 #include "embed/minilm_lanes.inc"
 
-const struct minilm_ops minilm_avx2 = MINILM_OPS;
-#endif
+const struct minilm_ops minilm_avx2 = MINILM_OPS(multiply);

@@ -8,7 +8,6 @@
  * group meanwhile: the processor sees it coming too late. */
 #include "embed/minilm.h"
 
-#ifdef __x86_64__
 #include <immintrin.h>
 #include <math.h>
 
@@ -230,5 +229,10 @@ enum { ROWS = 8 };
 
 #include "embed/minilm_lanes.inc"
 
-const struct minilm_ops minilm_avx512 = MINILM_OPS;
-#endif
+static const struct minilm_ops minilm_avx512 = MINILM_OPS(multiply);
+
+const struct minilm_ops *const minilm_levels[N_CPU_LEVELS] = {
+    [CPU_PLAIN] = &minilm_plain,
+    [CPU_AVX2] = &minilm_avx2,
+    [CPU_AVX512] = &minilm_avx512,
+};

@@ -180,4 +180,4 @@ enum { ROWS = 4 };
 
 #include "embed/minilm_lanes.inc"
 
-const struct minilm_ops minilm_plain = MINILM_OPS;
+const struct minilm_ops minilm_plain = MINILM_OPS(multiply);

@@ -33,15 +33,7 @@ struct minilm_scratch {
 
 static const struct minilm_ops *ops_of(enum cpu_level level)
 {
-    if (level > cpu_level())
-        level = cpu_level();
-#ifdef __x86_64__
-    if (level == CPU_AVX512)
-        return &minilm_avx512;
-    if (level == CPU_AVX2)
-        return &minilm_avx2;
-#endif
-    return &minilm_plain;
+    return minilm_levels[level < cpu_level() ? level : cpu_level()];
 }
 
 static size_t max_of(size_t a, size_t b)

@@ -237,7 +237,7 @@ TEST(every_level_gives_the_same_to_the_last_bit)
 {
     struct scene *plain = open_scene(CPU_PLAIN);
 
-    for (int level = CPU_AVX2; level <= (int)cpu_level(); level++) {
+    for (int level = CPU_PLAIN + 1; level <= (int)cpu_level(); level++) {
         struct scene *c = open_scene((enum cpu_level)level);
 
         for (int i = 0; i < N_TEXTS; i++) {
@@ -441,13 +441,8 @@ static void check_products(const struct minilm_ops *ops)
 
 TEST(products_are_exact_on_every_level)
 {
-    check_products(&minilm_plain);
-#ifdef __x86_64__
-    if (cpu_level() >= CPU_AVX2)
-        check_products(&minilm_avx2);
-    if (cpu_level() >= CPU_AVX512)
-        check_products(&minilm_avx512);
-#endif
+    for (int level = 0; level <= (int)cpu_level(); level++)
+        check_products(minilm_levels[level]);
 }
 
 /* One weight of all decides, wherever it lies. */
