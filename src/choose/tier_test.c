@@ -51,9 +51,9 @@ TEST(a_clear_choice_is_the_tables_and_any_other_is_asked_about)
     }
 }
 
-/* By hand: with two cards reach is 0.5 + 0.112 ln(2)^2 + 0.7, which is 1.2538
- * units or 0.25076; a lead of 0.02 counts in full. So 0.25 is confident, and
- * with another 0.3 units, 0.06, it takes 0.31. */
+/* By hand: with two cards reach is 0.63 + 0.112 ln(2)^2 + 0.7, which is 1.3838
+ * units or 0.27676; a lead of 0.02 counts in full. So 0.257 is confident, and
+ * with another 0.3 units, 0.06, it takes 0.317. */
 TEST(the_margin_is_in_units_of_the_card)
 {
     static const struct {
@@ -61,8 +61,8 @@ TEST(the_margin_is_in_units_of_the_card)
         double margin;
         bool is_asked;
     } rows[] = {
-        {.229F, 0, true},   {.232F, 0, false}, {.289F, .3, true},
-        {.292F, .3, false}, {.6F, 2, true},    {.64F, 2, false},
+        {.255F, 0, true},   {.258F, 0, false}, {.315F, .3, true},
+        {.318F, .3, false}, {.64F, 2, true},   {.67F, 2, false},
         {1, 10, true},
     };
 
