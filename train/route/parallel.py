@@ -3,12 +3,16 @@ that registries offer under free licences: parallel.jsonl.gz, lines of
 [language, source, text, English].
 
     parallel.py --out FILE [--frontend WHEEL] [--cldr TGZ] [--typescript TGZ]
-                [--debian FOLDER]
+                [--debian FOLDER] [--places TGZ] [--scratch TGZ]
+                [--documents FOLDER]
 
 WHEEL     home-assistant-frontend (Apache-2.0): texts of its user interface
 TGZ       cldr-annotations-full (Unicode-3.0): names and keywords of emoji;
-          typescript 5.x (Apache-2.0): messages of its compiler
-FOLDER    lists of apt with Translation-* of the languages: descriptions of
+          typescript 5.x (Apache-2.0): messages of its compiler;
+          @openstreetmap/id-tagging-schema (ISC): names of places and things;
+          scratch-l10n 4.0.31 (BSD-3-Clause; later ones are AGPL): texts of an editor and of web pages
+FOLDER    git folders of projects with translated pages (documents.py);
+          lists of apt with Translation-* of the languages: descriptions of
           packages (each package's own licence, free by Debian's guidelines)
 
 What is missing is left out. Texts with place-holders are cut at them.
@@ -23,18 +27,20 @@ import subprocess
 import tarfile
 import zipfile
 
+import documents
+
 LANGS = ("de", "es", "fr", "it", "pt", "nl", "pl", "ru", "tr", "zh", "ja",
          "ko", "ar")
 HOLE = re.compile(r"\{[^{}]*\}|<[^<>]*>|%\w|\[\w+\]")
 # At most so many of one source and language.
-MOST = {"debian": 9000, "home-assistant": 7000, "cldr": 6000,
-        "typescript": 2500}
+MOST = {"debian": 14000, "home-assistant": 9000, "cldr": 6000,
+        "typescript": 2500, "places": 4000, "scratch": 3000,
+        "documents": 30000}
 
 
 def language(code):
-    code = code.replace("_", "-")
-    return {"pt-BR": "pt", "zh-Hans": "zh", "zh-CN": "zh", "zh-cn": "zh",
-            "zh-Hant": "zh", "zh-TW": "zh", "pt-br": "pt"}.get(code, code)
+    """Without the country: however Chinese and Portuguese are written."""
+    return re.split("[_-]", code)[0].lower()
 
 
 def clean(text):
@@ -112,6 +118,43 @@ def typescript(path):
                 yield language(m[1]), clean(value), clean(english)
 
 
+def places(path):
+    trees = {}
+    with tarfile.open(path) as tar:
+        for member in tar:
+            m = re.search(r"dist/translations/([A-Za-z-]+)\.json$",
+                          member.name)
+            if m and (m[1] == "en" or m[1] in LANGS + (
+                    "pt-BR", "zh-CN", "zh-TW")):
+                trees[m[1]] = dict(flat(json.load(tar.extractfile(member))[
+                    m[1]]))
+    for code, tree in trees.items():
+        for key, value in tree.items() if code != "en" else ():
+            if key in trees["en"]:
+                yield language(code), clean(value), clean(trees["en"][key])
+
+
+def scratch(path):
+    found = {}
+    with tarfile.open(path) as tar:
+        for member in tar:
+            m = re.search(r"package/(.*)/([A-Za-z-]+)\.json$", member.name)
+            if m and language(m[2]) in LANGS + ("en",):
+                for key, value in flat(json.load(tar.extractfile(member))):
+                    found.setdefault(m[2], {})[(m[1], *key)] = value
+    for code, of in found.items():
+        for key, value in of.items() if code != "en" else ():
+            if key in found["en"]:
+                yield language(code), clean(value), clean(found["en"][key])
+
+
+def pages(folder):
+    wanted = set(LANGS) | {"pt-br", "pt-pt", "br", "zh-cn", "zh-tw", "tw"}
+    for code, text, english in documents.read(folder, wanted):
+        code = {"br": "pt", "tw": "zh"}.get(code.lower(), code)
+        yield language(code), clean(text), clean(english)
+
+
 def stanzas(path):
     text = subprocess.run(["lz4", "-dc", path], check=True,
                           capture_output=True).stdout.decode("utf8", "replace")
@@ -149,14 +192,18 @@ def debian(folder):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--out", required=True)
-    for name in ("frontend", "cldr", "typescript", "debian"):
+    for name in ("frontend", "cldr", "typescript", "debian", "places",
+                 "scratch", "documents"):
         p.add_argument("--" + name)
     a = p.parse_args()
     rows, counts = [], {}
     for source, read, path in (("home-assistant", frontend, a.frontend),
                                ("cldr", cldr, a.cldr),
                                ("typescript", typescript, a.typescript),
-                               ("debian", debian, a.debian)):
+                               ("debian", debian, a.debian),
+                               ("places", places, a.places),
+                               ("scratch", scratch, a.scratch),
+                               ("documents", pages, a.documents)):
         seen = set()
         for lang, text, english in read(path) if path else ():
             if is_good(text, english) and (lang, text) not in seen:

@@ -15,7 +15,8 @@ KEYS = {"q": "wa", "w": "qes", "e": "wrd", "r": "etf", "t": "ryg", "y": "tuh",
         "k": "jil", "l": "ko", "z": "asx", "x": "zsdc", "c": "xdfv",
         "v": "cfgb", "b": "vghn", "n": "bhjm", "m": "njk"}
 # Parts that look like what Signalbox routes count for more.
-BOOST = {"agents": 4.0, "lobe": 2.5, "trigger-evals": 2.0, "copilot": 1.5}
+BOOST = {"agents": 4.0, "written": 4.0, "lobe": 2.5, "trigger-evals": 2.0,
+         "copilot": 1.5}
 HELLOS = ("hi, ", "hey ", "hello! ", "please ", "can you help? ", "quick one: ",
           "good morning, ", "I need some help. ", "ok so ", "hey team, ")
 THANKS = (" thanks", " thank you!", " please", " asap", " - thx", "?",
@@ -103,6 +104,8 @@ def surrounded(text, r, others, fillers):
 
 def part_of(fleet, source):
     head = fleet.split("/")[0].lower()
+    if head == "written":
+        return head
     for key, names in (
             ("lobe", ("lobe",)), ("tldr", ("tldr",)),
             ("bots", ("botframework-skills", "botbuilder-samples",
@@ -131,10 +134,13 @@ def part_of(fleet, source):
 
 
 class Route:
-    def __init__(self, folder):
+    def __init__(self, folder, written=None):
+        """written: fleets.jsonl.gz, which are part of the train split."""
         self.cards = lines(f"{folder}/cards.jsonl.gz")
         self.messages = lines(f"{folder}/messages.jsonl.gz")
         groups = lines(f"{folder}/groups.jsonl.gz")
+        for fleet in lines(written) if written else ():
+            groups.append(self._add(fleet))
         self.near = lines(f"{folder}/near.jsonl")
         self.number = {c["id"]: i for i, c in enumerate(self.cards)}
         self.fleets = [{"name": g["fleet"], "split": g["split"],
@@ -152,6 +158,20 @@ class Route:
         self.english = self._english()
         self.is_dev = [f >= 0 and self.fleets[f]["split"] == "dev"
                        for f in self.fleet_of]
+
+    def _add(self, fleet):
+        """A fleet of fleets.jsonl.gz, as groups.jsonl.gz would have it."""
+        name = f"written/{fleet['fleet']}"
+        for a in fleet["agents"]:
+            self.cards.append({"id": f"{name}/{a['name']}", "name": a["name"],
+                               "description": a["description"],
+                               "skills": a["skills"], "lang": "en"})
+        for agent, text, *lang in fleet["messages"]:
+            self.messages.append({"text": text, "card": f"{name}/{agent}",
+                                  "lang": lang[0] if lang else "en",
+                                  "kind": "utterance"})
+        return {"fleet": name, "split": "train", "source": "written",
+                "cards": [f"{name}/{a['name']}" for a in fleet["agents"]]}
 
     def _english(self):
         """The English card of cards in other languages: `alt`, and for

@@ -3,15 +3,16 @@ table, and say what each is worth on the dev split of `route`.
 
     train.py --model FILE [--second FILE] --tokenizer FILE --table FILE
              --route FOLDER --pairs FILE --texts FILE [--utterances FILE]
-             --parallel FILE[,FILE] --out FOLDER [--make table,transformer]
-             [--set K=V]
+             [--fleets FILE] --parallel FILE[,FILE] --out FOLDER
+             [--make table,transformer] [--seeds 1,2] [--set K=V]
 
---set steps=0 takes the teachers that an earlier run left in --work. Files of
-more than 16 MB are written in parts: cat them together.
+Several seeds are several runs at the same time: they share what is prepared and
+nothing else. --set steps=0 takes the teachers that an earlier run left in
+--work. Files of more than 16 MB are written in parts: cat them together.
 
 README.md says what the choices are and what they were worth. The same seed on
 the same kind of GPU gives the same figures but for the order in which a GPU
-adds.
+adds, and for how far the transformer comes in the time that it is given.
 """
 import argparse
 import copy
@@ -21,6 +22,7 @@ import json
 import math
 import multiprocessing
 import os
+import pickle
 import random
 import time
 from collections import Counter, defaultdict
@@ -35,20 +37,23 @@ import rows as rows_of
 import texts as texts_of
 
 CHOICES = dict(
-    seed=1, steps=600, fleets=20, messages=24, extra=12, rate=6e-5, heat=.05,
+    steps=400, fleets=20, messages=24, extra=12, rate=6e-5, heat=.05,
     back=.5, same=.82, pairs=128, pair_weight=.3, keep=384, keep_weight=.5,
-    typos=.3, long=.15, english=.5, dev_every=300, tune_seconds=220.,
-    layer_steps=5000, layer_batch=2048, layer_rate=5e-4, relation=10.,
-    table_steps=12000, table_batch=4096,
+    typos=.3, long=.15, english=.5, dev_every=300, tune_seconds=260.,
+    layer_steps=12000, layer_batch=2048, layer_rate=5e-4, relation=10.,
+    table_steps=9000, table_batch=4096,
     table_rate=4e-3, table_relation=3., more=12000, aux=.1, aux_batch=1024,
     rank=.3, hard=.3, rank_every=3, ema=.99, requests=300000, joins=150000,
-    rows=27300, drawn=3000, between=.75, second=.5, share=1.0, stop=540)
+    rows=27300, new_rows=9800, drawn=3000, between=.75, second=.5, share=1.0,
+    stop=1370)
 NAME = "signalbox-route"
 LANGS = ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "ru", "tr", "zh",
          "ja", "ko", "ar")
 START = time.time()
-C = argparse.Namespace(**CHOICES)
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+C = argparse.Namespace(**CHOICES, seed=1)
+# To ask CUDA itself would keep it from the processes that are forked.
+DEVICE = "cuda" if os.path.exists("/dev/nvidiactl") else "cpu"
+FUSED = {"fused": True} if DEVICE == "cuda" else {}
 
 
 def say(*what):
@@ -364,7 +369,7 @@ def tune(model, store, extra, route, texts, batches, dev, name, judge):
             if n["not"] in route.number
             and not route.is_dev[route.number[n["not"]]]]
     optimizer = torch.optim.AdamW(model.parameters(), lr=C.rate,
-                                  weight_decay=.01, fused=DEVICE == "cuda")
+                                  weight_decay=.01, **FUSED)
     losses, begun = [], time.time()
     mean = copy.deepcopy(model)
     for step, (queries, right, cards, names, card_ids) in enumerate(
@@ -431,7 +436,7 @@ def between(old, new, share):
 
 
 def tuned(path, first, name, data):
-    """A teacher: tuned, between before and after, into OUT/name.pt."""
+    """A teacher: tuned, between before and after, into WORK/name-SEED.pt."""
     model = encoder.load(path, first).to(DEVICE)
     judge = encoder.load(ARGS.model).to(DEVICE)
     store, dev = data.store, data.dev
@@ -443,12 +448,12 @@ def tuned(path, first, name, data):
         dev.show(f"{name}, share {share}", encode_all(some, store, dev.ids),
                  share == C.between)
         if share == C.between:
-            torch.save(some.state_dict(), f"{ARGS.work}/{name}.pt")
+            torch.save(some.state_dict(), f"{ARGS.work}/{name}-{C.seed}.pt")
 
 
 def loaded(path, first, name):
     model = encoder.load(path, first)
-    model.load_state_dict(torch.load(f"{ARGS.work}/{name}.pt",
+    model.load_state_dict(torch.load(f"{ARGS.work}/{name}-{C.seed}.pt",
                                      map_location="cpu"))
     return model.to(DEVICE).eval()
 
@@ -608,7 +613,7 @@ def distil(student, store, lessons, targets, cards, ranks, seconds, steps, name,
            dev):
     r = np.random.default_rng(C.seed + 1)
     optimizer = torch.optim.AdamW(student.parameters(), lr=C.layer_rate,
-                                  weight_decay=.01, fused=DEVICE == "cuda")
+                                  weight_decay=.01, **FUSED)
     begun, step, order = time.time(), 0, None
     while step < steps and time.time() - begun < seconds:
         at = step * C.layer_batch % len(lessons.learn)
@@ -651,12 +656,15 @@ class Bags:
         got = in_parts(finder.rows, texts)
         flat = np.concatenate([a for a, _ in got])
         lengths = np.concatenate([np.diff(b) for _, b in got])
-        self.lengths = torch.from_numpy(lengths).to(DEVICE)
+        self.lengths = torch.from_numpy(lengths)
         self.starts = torch.from_numpy(
-            np.concatenate(([0], np.cumsum(lengths)[:-1]))).to(DEVICE)
-        self.flat = torch.from_numpy(flat).to(DEVICE)
+            np.concatenate(([0], np.cumsum(lengths)[:-1])))
+        self.flat = torch.from_numpy(flat)
 
     def vectors(self, table, which):
+        if self.flat.device.type != DEVICE:
+            self.lengths, self.starts, self.flat = (
+                x.to(DEVICE) for x in (self.lengths, self.starts, self.flat))
         which = torch.as_tensor(which, device=DEVICE)
         n, at = self.lengths[which], self.starts[which]
         offsets = torch.cumsum(n, 0) - n
@@ -863,10 +871,9 @@ def read_all(a, route):
     return pairs, single, parallel, fillers
 
 
-def small_model(data, lessons, targets, cards, ranks, new):
-    """The transformer: some layers of the first teacher, and as many rows as
-    MiniLM has, those of the pieces that are seen most."""
-    pieces, texts, dev = data.pieces, data.texts, data.dev
+def rows_of_transformer(pieces, new, texts, lessons):
+    """Its vocabulary: the pieces that are seen most, of MiniLM's and of the
+    new ones; and for each the pieces that MiniLM reads it as."""
     marks = pieces.index("[CLS]"), pieces.index("[SEP]")
     everything = pieces + [p for p in new if p not in set(pieces)]
     store = Store(rows_of.cutter(everything), texts.all, 128, marks)
@@ -879,10 +886,14 @@ def small_model(data, lessons, targets, cards, ranks, new):
         "[PAD]", "[UNK]", "[CLS]", "[SEP]")]] = np.inf
     seen[[i for i, p in enumerate(everything)
           if len(p) == 1 and ord(p) < 128]] += 1e9
-    kept = np.sort(np.argsort(-seen, kind="stable")[:C.rows])
+    order = np.argsort(-seen, kind="stable")
+    is_new = order >= len(pieces)
+    kept = np.sort(np.concatenate((
+        order[~is_new][:C.rows - C.new_rows], order[is_new][:C.new_rows])))
     say(f"transformer: {len(kept)} rows of {len(everything)}, "
-        f"{(kept >= len(pieces)).sum()} of them new; the last was seen "
-        f"{int(seen[kept].min())} times")
+        f"{(kept >= len(pieces)).sum()} of them new; the last were seen "
+        f"{int(seen[kept[kept < len(pieces)]].min())} and "
+        f"{int(seen[kept[kept >= len(pieces)]].min())} times")
     cut = rows_of.cutter(pieces)
     unknown = pieces.index("[UNK]")
     read_as = []
@@ -894,55 +905,57 @@ def small_model(data, lessons, targets, cards, ranks, new):
         read_as.append([int(x) for x in ids] or [unknown])
     everything = [everything[i] for i in kept]
     assert everything[0] == "[PAD]"
-    marks = everything.index("[CLS]"), everything.index("[SEP]")
-    store = Store(rows_of.cutter(everything), texts.all, 128, marks)
+    return everything, read_as
+
+
+def small_model(data, lessons, targets, cards, ranks):
+    """The transformer: some layers of the first teacher."""
     first = loaded(ARGS.model, False, "first")
-    student = distil(encoder.cut(first, (0, 2, 5), read_as), store, lessons,
-                     targets, cards, ranks, C.stop - (time.time() - START),
-                     C.layer_steps, "transformer", dev)
-    put("transformer.sbm", encoder.sbm(student, everything, NAME))
-    put("results-transformer.json", json.dumps(RESULTS).encode())
+    store, dev = data.small_store, data.dev
+    small = distil(encoder.cut(first, (0, 2, 5), data.read_as), store, lessons,
+                   targets, cards, ranks, C.stop - (time.time() - START),
+                   C.layer_steps, "transformer", dev)
+    made = encoder.sbm(small, data.small_pieces, NAME)
+    path = f"{ARGS.work}/small-{C.seed}.sbm"
+    with open(path, "wb") as f:
+        f.write(made)
+    dev.show("transformer, in bytes", encode_all(
+        encoder.load_sbm(path).to(DEVICE), store, dev.ids), False)
+    put(f"transformer-{C.seed}.sbm", made)
 
 
-def table_model(data, lessons, said, unique, targets, cards, of_route, new,
-                phrases):
+def table_model(data, lessons, said, targets, cards, ranks_of):
     """The table: the first 256 axes of the teacher."""
-    old, texts, dev = data.old, data.texts, data.dev
-    bags = Bags(rows_of.Finder(old), texts.all)
+    old, dev = data.old, data.dev
     old_rows = torch.from_numpy(old.rows).to(DEVICE)
-    dev.show("table of today", bags_all(bags, old_rows, dev.ids))
-    sample = torch.randperm(len(said), device=DEVICE)[:200000]
-    some = said[sample]
+    n = len(dev.ids)
+    v = bags_all(data.old_bags, old_rows, torch.arange(
+        len(data.old_texts), device=DEVICE))
+    dev.show("table of today", v[:n])
+    some = said[torch.from_numpy(data.sample).to(DEVICE)]
     axes = torch.linalg.eigh(some.T @ some)[1].flip(1)[:, :rows_of.DIMS]
-    small = F.normalize(targets @ axes, dim=-1)
-    small_cards = F.normalize(cards @ axes, dim=-1)
-    v = bags_all(bags, old_rows, torch.from_numpy(unique).to(DEVICE)[sample])
     t = F.normalize(some @ axes, dim=-1)
-    turn = torch.linalg.solve(v.T @ v + 1e-2 * torch.eye(
-        rows_of.DIMS, device=DEVICE), v.T @ t)
+    turn = torch.linalg.solve(v[n:].T @ v[n:] + 1e-2 * torch.eye(
+        rows_of.DIMS, device=DEVICE), v[n:].T @ t)
     start = old_rows @ turn
-    dev.show("table of today, turned to the new axes",
-             bags_all(bags, start, dev.ids), False)
-    begin = torch.from_numpy(grown(old, new, phrases,
+    begin = torch.from_numpy(grown(old, data.new, data.phrases,
                                    start.cpu().numpy())).to(DEVICE)
-    large = rows_of.Table(old.pieces + new, phrases, None, 1.)
-    bags = Bags(rows_of.Finder(large), texts.all)
-    ranks = Ranks(data.batches, data.route, texts,
-                  F.normalize(of_route @ axes, dim=-1))
-    table = learn_table(begin, bags, lessons, small, small_cards, ranks,
+    large = rows_of.Table(old.pieces + data.new, data.phrases, None, 1.)
+    table = learn_table(begin, data.bags, lessons,
+                        F.normalize(targets @ axes, dim=-1),
+                        F.normalize(cards @ axes, dim=-1), ranks_of(axes),
                         C.table_steps, "table", dev)
     large.rows = table.cpu().numpy()
     large.unknown_scale = float(old.unknown_scale * np.linalg.norm(
         large.rows, axis=1).mean() / np.linalg.norm(old.rows, axis=1).mean())
-    put("new.sbt", rows_of.sbt(large))
-    put("results-table.json", json.dumps(RESULTS).encode())
+    put(f"table-{C.seed}.sbt", rows_of.sbt(large))
 
 
 class Data:
     """What is prepared before any process touches the GPU."""
 
     def __init__(self, a):
-        self.route = route = texts_of.Route(a.route)
+        self.route = route = texts_of.Route(a.route, a.fleets)
         say("parts:", dict(Counter(f["part"] for f in route.fleets)))
         pairs, single, self.parallel, fillers = read_all(a, route)
         self.texts = texts = Texts(route, fillers)
@@ -978,70 +991,123 @@ class Data:
         self.store = Store(rows_of.cutter(self.pieces), texts.all, 128, marks)
         say(f"cut: {int(self.store.lengths.sum())} pieces")
         self.dev = Dev(route, texts)
-        self.batches = draw_all(route, texts)
         self.old = rows_of.read(a.table)
 
+    def prepare(self, lessons):
+        """What the students read: their vocabularies, and all texts in them."""
+        route, texts, old = self.route, self.texts, self.old
+        foreign = [(x, y) for x, _, y, _ in self.parallel]
+        foreign += [(plain(m["lang"]), m["text"]) for m in route.messages
+                    if plain(m["lang"]) in LANGS[1:]
+                    and not route.is_dev[m["card"]]]
+        foreign += [(plain(c["lang"]), texts_of.form(c, "profile"))
+                    for i, c in enumerate(route.cards)
+                    if plain(c["lang"]) in LANGS[1:] and not route.is_dev[i]]
+        self.new, self.phrases = extended(
+            old, [texts.all[i] for i in lessons.learn], foreign, C.more)
+        self.unique, self.back = np.unique(lessons.target, return_inverse=True)
+        if "transformer" in ARGS.make:
+            self.small_pieces, self.read_as = rows_of_transformer(
+                self.pieces, self.new, texts, lessons)
+            self.small_store = Store(
+                rows_of.cutter(self.small_pieces), texts.all, 128,
+                (self.small_pieces.index("[CLS]"),
+                 self.small_pieces.index("[SEP]")))
+        if "table" in ARGS.make:
+            self.sample = np.random.default_rng(3).permutation(
+                len(self.unique))[:200000]
+            self.old_texts = [texts.all[i] for i in self.dev.ids] + [
+                texts.all[i] for i in self.unique[self.sample]]
+            self.old_bags = Bags(rows_of.Finder(old), self.old_texts)
+            self.bags = Bags(rows_of.Finder(rows_of.Table(
+                old.pieces + self.new, self.phrases, None, 1.)), texts.all)
+        say("prepared")
 
-def students(data, lessons, work):
-    """In one process of its own each: the teacher's word, then the student."""
-    teacher = Teacher(data)
-    unique, back = np.unique(lessons.target, return_inverse=True)
-    data.dev.show("teacher", teacher.vectors(data.dev.ids))
-    said = teacher.vectors(unique)
-    cards = teacher.vectors([data.texts.card(i)
-                             for i in range(len(data.route.cards))])
-    of_route = teacher.vectors(np.arange(data.n_route))
-    targets = said[torch.from_numpy(back).to(DEVICE)]
-    say(f"{len(lessons.learn)} texts to learn, {len(unique)} targets, "
-        f"{lessons.translated} messages with a translation, "
-        f"{len(lessons.asked)} messages for cards in English")
-    del teacher
-    if work == "table":
-        table_model(data, lessons, said, unique, targets, cards, of_route,
-                    data.new, data.phrases)
-    else:
-        small_model(data, lessons, targets, cards,
-                    Ranks(data.batches, data.route, data.texts, of_route),
-                    data.new)
 
-
-def alone(f, args):
+def seeded(seed, f, *args):
+    """In a process of its own, whose GPU the parent never touched."""
     torch.set_num_threads(1)  # threads of the parent are not in a fork
+    C.seed = seed
+    torch.manual_seed(seed)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    if f is not draw_for:
+        with open(f"{ARGS.work}/batches-{seed}.pickle", "rb") as file:
+            args[-1].batches = pickle.load(file)
     f(*args)
 
 
-def together(jobs):
-    """Each in a process of its own, at the same time."""
+def draw_for(data):
+    batches = draw_all(data.route, data.texts)
+    with open(f"{ARGS.work}/batches-{C.seed}.pickle", "wb") as file:
+        pickle.dump(batches, file)
+
+
+def said_by_teacher(data):
+    """The teacher's vectors, into WORK: of the lessons' targets, and of the
+    texts of route."""
+    teacher = Teacher(data)
+    data.dev.show("teacher", teacher.vectors(data.dev.ids))
+    for name, which in (("said", data.unique),
+                        ("route", np.arange(data.n_route))):
+        np.save(f"{ARGS.work}/{name}-{C.seed}.npy",
+                teacher.vectors(which).half().cpu().numpy())
+    say("the teacher has read everything")
+
+
+def student(work, lessons, data):
+    said, of_route = (F.normalize(torch.from_numpy(np.load(
+        f"{ARGS.work}/{name}-{C.seed}.npy")).to(DEVICE).float(), dim=-1)
+        for name in ("said", "route"))
+    cards = of_route[torch.tensor([data.texts.card(i) for i in range(
+        len(data.route.cards))], device=DEVICE)]
+    targets = said[torch.from_numpy(data.back).to(DEVICE)]
+
+    def ranks(axes=None):
+        return Ranks(data.batches, data.route, data.texts, of_route
+                     if axes is None else F.normalize(of_route @ axes, dim=-1))
+    if work == "table":
+        table_model(data, lessons, said, targets, cards, ranks)
+    else:
+        small_model(data, lessons, targets, cards, ranks())
+    put(f"results-{work}-{C.seed}.json", json.dumps(RESULTS).encode())
+
+
+def started(jobs):
+    """Each in a process of its own."""
     context = multiprocessing.get_context("fork")
-    all_of = [context.Process(target=alone, args=(f, args)) for f, *args in jobs]
+    all_of = [context.Process(target=seeded, args=job) for job in jobs]
     for p in all_of:
         p.start()
-    for p in all_of:
+    return all_of
+
+
+def waited(processes):
+    for p in processes:
         p.join()
         if p.exitcode:
             raise SystemExit(f"a process ended with {p.exitcode}")
 
 
 def main():
-    torch.manual_seed(C.seed)
-    torch.backends.cuda.matmul.allow_tf32 = True
-    say(json.dumps(vars(C)))
+    say(DEVICE, json.dumps(vars(C)))
+    seeds = [int(s) for s in ARGS.seeds.split(",")]
     data = Data(ARGS)
+    waited(started([(s, draw_for, data) for s in seeds]))
+    tuning = []
     if C.steps:
-        together([(tuned, ARGS.model, False, "first", data)] + (
-            [(tuned, ARGS.second, True, "second", data)]
-            if ARGS.second else []))
+        tuning = started(
+            [(s, tuned, ARGS.model, False, "first", data) for s in seeds]
+            + [(s, tuned, ARGS.second, True, "second", data)
+               for s in seeds if ARGS.second])
     lessons = Lessons(data.route, data.texts, data.extra)
-    foreign = [(x, y) for x, _, y, _ in data.parallel]
-    foreign += [(plain(m["lang"]), m["text"]) for m in data.route.messages
-                if plain(m["lang"]) in LANGS[1:]
-                and not data.route.is_dev[m["card"]]]
-    foreign += [(plain(c["lang"]), texts_of.form(c, "profile"))
-                for i, c in enumerate(data.route.cards)
-                if plain(c["lang"]) in LANGS[1:] and not data.route.is_dev[i]]
-    data.new, data.phrases = extended(
-        data.old, [data.texts.all[i] for i in lessons.learn], foreign, C.more)
-    together([(students, data, lessons, w) for w in ARGS.make.split(",")])
+    data.prepare(lessons)
+    say(f"{len(lessons.learn)} texts to learn, {len(data.unique)} targets, "
+        f"{lessons.translated} messages with a translation, "
+        f"{len(lessons.asked)} messages for cards in English")
+    waited(tuning)
+    waited(started([(s, said_by_teacher, data) for s in seeds]))
+    waited(started([(s, student, w, lessons, data) for s in seeds
+                    for w in ARGS.make.split(",")]))
     say("done")
 
 
@@ -1052,10 +1118,13 @@ if __name__ == "__main__":
         p.add_argument("--" + name, required=True)
     p.add_argument("--second", help="another teacher beside the model")
     p.add_argument("--utterances", help="made-up requests, a line each")
-    p.add_argument("--work", default="/tmp", help="where teachers are kept")
+    p.add_argument("--fleets", help="fleets.jsonl.gz, of this folder")
+    p.add_argument("--seeds", default="1")
+    p.add_argument("--work", help="where teachers are kept, if not in --out")
     p.add_argument("--make", default="table,transformer")
     p.add_argument("--set", action="append", default=[])
     ARGS = p.parse_args()
+    ARGS.work = ARGS.work or ARGS.out
     for s in ARGS.set:
         k, v = s.split("=")
         setattr(C, k, type(CHOICES[k])(float(v)))
