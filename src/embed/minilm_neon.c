@@ -227,7 +227,7 @@ static void sum_some(int32_t *out, const int8_t *weights, const uint8_t *bytes,
     }
 }
 
-/* What the sums of one row mean. */
+/* The sums of one row as floats: scaled, and with the bias added. */
 FN void finish_row(float *y, const int32_t *sum, const struct minilm_matrix *w,
                    size_t at, float scale, int32_t zero)
 {

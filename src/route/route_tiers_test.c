@@ -303,8 +303,8 @@ static void no_more(void *ctx, uint64_t id, enum err e,
     ++*(int *)ctx;
 }
 
-/* What keeps the transformer from its work: a text of somebody else, which is
- * taken back in the end. */
+/* The text of another user that keeps the transformer busy until the test
+ * takes it back. */
 static uint64_t holder;
 
 static void hold_with(size_t n)

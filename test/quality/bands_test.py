@@ -102,7 +102,12 @@ class TheFleets(unittest.TestCase):
         self.assertEqual(below_minimum(), {}, "below the minimum")
 
     def test_a_fixed_threshold_fails_the_same_check(self):
-        self.assertIn("mean share", below_minimum(*quality_bands.FIXED))
+        short = below_minimum(*quality_bands.FIXED)
+        self.assertIn("mean share", short)
+        # A fleet whose cards happen to score that high may pass.
+        passed = [name for name in quality_bands.FLEETS
+                  if f"{name}: share" not in short]
+        self.assertLessEqual(len(passed), 1, (passed, short))
 
 
 class TheNewcomer(unittest.TestCase):
