@@ -3,7 +3,8 @@
 is, and write docs/quality.md: `make quality`.
 
     tools/quality.py [--data FOLDER] [--out FILE] [--seeds N]
-                     [--before SIGNALBOX] [--jobs N] SIGNALBOX [ARGS]
+                     [--before SIGNALBOX] [--jobs N] [--kept FOLDER]
+                     SIGNALBOX [ARGS]
     tools/quality.py --floors SIGNALBOX
 
 --before names a program of the version before, to compare with its table. ARGS
@@ -11,14 +12,22 @@ are handed to every run, for example `--set embed.modelFile=FILE`. Speed
 is left out, so that the same models give the same file on every machine. What
 is missing (a set, a model) is said and left out, never guessed.
 
+It takes more than an hour. --jobs runs so many evaluations at once. --kept
+names a folder for their answers: whoever stops it and starts it again with the
+same program goes on where it was.
+
 --floors writes test/quality/floors.json instead: what the models inside must
 reach in tests, a little below what they reach now.
 """
 import argparse
+import contextlib
+import hashlib
+import io
 import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import quality_bands
 import quality_routing
@@ -61,12 +70,59 @@ class Missing(Exception):
     """Something that is not here; its words say what."""
 
 
+def digest_of(path, known={}):  # pylint: disable=dangerous-default-value
+    """Of a file's content; of what is no file, the words themselves."""
+    try:
+        stat = os.stat(path)
+        key = path, stat.st_mtime_ns, stat.st_size
+        if key not in known:
+            with open(path, "rb") as f:
+                known[key] = hashlib.file_digest(f, "sha256").hexdigest()
+        return known[key]
+    except (OSError, ValueError):
+        return path
+
+
+class Answers:
+    """What programs print, each asked once: the same program with the same
+    arguments and files says the same. In a folder, if there is one."""
+
+    def __init__(self, folder=None):
+        self.folder, self.known = folder, {}
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+
+    def path(self, key):
+        return os.path.join(self.folder, key + ".json")
+
+    def ask(self, command):
+        key = hashlib.sha256("\0".join(map(digest_of, command))
+                             .encode()).hexdigest()
+        if (key not in self.known and self.folder
+                and os.path.exists(self.path(key))):
+            with open(self.path(key), encoding="utf-8") as f:
+                self.known[key] = subprocess.CompletedProcess(
+                    command, 0, f.read(), "")
+        if key not in self.known:
+            run = subprocess.run(command, capture_output=True, text=True,
+                                 check=False)
+            if self.folder and not run.returncode:
+                with open(self.path(key) + ".new", "w",
+                          encoding="utf-8") as f:
+                    f.write(run.stdout)
+                os.rename(self.path(key) + ".new", self.path(key))
+            self.known[key] = run
+        return self.known[key]
+
+
 class Runs:
     """Runs of the program, and the commands that stand for them."""
 
-    def __init__(self, binary, data, more, before=None):
+    def __init__(self, binary, data, more, before=None, answers=None):
         self.binary, self.data, self.more = binary, data, more
         self.before = before
+        self.answers = answers or Answers()
+        self.planned = None  # a list: what would be run, and nothing is
         self.commands, self.missing, self.models = [], [], {}
         self.gone = set()
 
@@ -118,9 +174,12 @@ class Runs:
             raise Missing(CANNOT.format(embedder))
         if not binary:
             raise Missing(self.missing[-1])
+        words = [binary, command, "--json", *args, *self.more]
+        if self.planned is not None:
+            self.planned.append(words)
+            raise Missing("planned")
         print(self.shown(args, command, which), file=sys.stderr, flush=True)
-        run = subprocess.run([binary, command, "--json", *args, *self.more],
-                             capture_output=True, text=True, check=False)
+        run = self.answers.ask(words)
         if run.returncode:
             words = run.stderr.strip()
             try:
@@ -410,22 +469,8 @@ chosen.
 """
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data", default="../shared/data")
-    parser.add_argument("--out", default="docs/quality.md")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--floors", action="store_true")
-    parser.add_argument("--before")
-    parser.add_argument("--jobs", type=int)
-    parser.add_argument("binary")
-    parser.add_argument("more", nargs=argparse.REMAINDER)
-    args = parser.parse_args()
-    runs = Runs(args.binary, args.data.rstrip("/"), args.more, args.before)
-    if args.floors:
-        write_floors(runs)
-        return
-
+def write_all(runs, args):
+    """Everything but the head, as lines."""
     out = []
     own = own_set(runs)
     write_own(out, runs, own)
@@ -435,7 +480,8 @@ def main():
     routing = quality_routing.measure(runs, [s[0] for s in SETS], OWN,
                                       args.seeds)
     quality_tiers.write(out, bands, routing,
-                        quality_tiers.route(runs, args.jobs),
+                        {} if runs.planned is not None
+                        else quality_tiers.route(runs, args.jobs),
                         [s[0] for s in SETS])
     print("\n".join(out), flush=True)
     quality_bands.write(out, bands)
@@ -445,6 +491,46 @@ def main():
     write_few(out, runs, few_shot(runs, args.seeds), args.seeds)
     out += own_part
     write_models(out, runs)
+    return out
+
+
+def run_ahead(args, answers):
+    """Ask everything whose arguments are known beforehand, several at once."""
+    plan = Runs(args.binary, args.data.rstrip("/"), args.more, args.before)
+    plan.planned = []
+    with contextlib.redirect_stdout(io.StringIO()):
+        write_all(plan, args)
+
+    def ask(words):
+        if not any(os.sep in w and not os.path.exists(w) for w in words):
+            print(f"ahead: {' '.join(words[1:])}", file=sys.stderr, flush=True)
+            answers.ask(words)
+
+    with ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(ask, plan.planned))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", default="../shared/data")
+    parser.add_argument("--out", default="docs/quality.md")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--floors", action="store_true")
+    parser.add_argument("--before")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--kept")
+    parser.add_argument("binary")
+    parser.add_argument("more", nargs=argparse.REMAINDER)
+    args = parser.parse_args()
+    answers = Answers(args.kept)
+    runs = Runs(args.binary, args.data.rstrip("/"), args.more, args.before,
+                answers)
+    if args.floors:
+        write_floors(runs)
+        return
+    if args.jobs and args.jobs > 1:
+        run_ahead(args, answers)
+    out = write_all(runs, args)
 
     head = [HEAD]
     if runs.missing:

@@ -25,4 +25,12 @@ enum cpu_level cpu_level(void);
 /* "plain", "avx2", "avx512"; on ARM "plain", "neon", "dotprod". */
 const char *cpu_level_name(enum cpu_level level);
 
+/* Loops whose length the compiler knows, over arrays that shall be registers.
+ */
+#ifdef __clang__
+#define UNROLLED _Pragma("unroll")
+#else
+#define UNROLLED _Pragma("GCC unroll 8")
+#endif
+
 #endif

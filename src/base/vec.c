@@ -144,7 +144,8 @@ AVX2 static inline void dots4_avx2(const int8_t *rows, size_t stride,
         __m256i y =
             _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(v + i)));
 
-        for (size_t r = 0; r < 4; r++) {
+        UNROLLED for (size_t r = 0; r < 4; r++)
+        {
             __m128i x =
                 _mm_loadu_si128((const __m128i *)(rows + r * stride + i));
 
@@ -152,7 +153,8 @@ AVX2 static inline void dots4_avx2(const int8_t *rows, size_t stride,
                 sum[r], _mm256_madd_epi16(_mm256_cvtepi8_epi16(x), y));
         }
     }
-    for (size_t r = 0; r < 4; r++) {
+    UNROLLED for (size_t r = 0; r < 4; r++)
+    {
         __m128i half = _mm_add_epi32(_mm256_castsi256_si128(sum[r]),
                                      _mm256_extracti128_si256(sum[r], 1));
 
@@ -286,15 +288,23 @@ AVX512 static inline void dots4_avx512(const int8_t *rows, size_t stride,
     for (; n - i >= 64; i += 64) {
         __m512i y = _mm512_loadu_si512(v + i);
 
-        for (size_t r = 0; r < 4; r++) {
+        UNROLLED for (size_t r = 0; r < 4; r++)
+        {
             __m512i row = _mm512_loadu_si512(rows + r * stride + i);
 
             sum[r] = four_avx512(sum[r], row, y);
         }
     }
-    for (size_t r = 0; i < n && r < 4; r++)
-        sum[r] = four_avx512(sum[r], end_avx512(rows + r * stride + i, n - i),
-                             end_avx512(v + i, n - i));
+    if (i < n) {
+        __m512i y = end_avx512(v + i, n - i);
+
+        UNROLLED for (size_t r = 0; r < 4; r++)
+        {
+            __m512i row = end_avx512(rows + r * stride + i, n - i);
+
+            sum[r] = four_avx512(sum[r], row, y);
+        }
+    }
     _mm_storeu_si128((__m128i *)out, _mm_sub_epi32(add_up_avx512(sum),
                                                    _mm_set1_epi32(too_much)));
 }

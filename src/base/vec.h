@@ -87,6 +87,13 @@ double vec_packed_dot(const struct vec_packed *a, const struct vec_packed *b);
 double vec_packed_dot_of(const struct vec_packed *a, const struct vec_packed *b,
                          size_t n);
 
+/* What vec_packed_dot_of multiplies its scales with, of v and each of n_rows
+ * rows whose planes lie `stride` bytes apart. VEC_ROWS_MAX rows at most. */
+enum { VEC_ROWS_MAX = 64 };
+void vec_packed_products(const int8_t *high, const int8_t *low, size_t stride,
+                         size_t n_rows, const struct vec_packed *v, size_t n,
+                         int64_t *out);
+
 /* Vectors of two parts. A full one is [ A * t | B * x ], with t and x one long
  * each and A * A + B * B = 1; a quick one is [ t | 0 ], made where x is not
  * there yet. Two quick ones or two full ones are as alike as their product

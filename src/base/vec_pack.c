@@ -26,6 +26,23 @@ static int64_t product(const struct vec_packed *a, const struct vec_packed *b,
     return 65536 * high + 256 * mixed + o->dot_i8(a->low, b->low, n);
 }
 
+void vec_packed_products(const int8_t *high, const int8_t *low, size_t stride,
+                         size_t n_rows, const struct vec_packed *v, size_t n,
+                         int64_t *out)
+{
+    const struct vec_ops *o = vec_ops();
+    int32_t both[VEC_ROWS_MAX], one[VEC_ROWS_MAX], other[VEC_ROWS_MAX];
+
+    o->dots_i8(high, stride, n_rows, v->high, n, both);
+    o->dots_i8(high, stride, n_rows, v->low, n, one);
+    o->dots_i8(low, stride, n_rows, v->high, n, other);
+    for (size_t i = 0; i < n_rows; i++)
+        out[i] = 65536 * (int64_t)both[i] + 256 * ((int64_t)one[i] + other[i]);
+    o->dots_i8(low, stride, n_rows, v->low, n, both);
+    for (size_t i = 0; i < n_rows; i++)
+        out[i] += both[i];
+}
+
 static float slack_of(float scale, const int8_t *low, size_t n)
 {
     double square = vec_ops()->dot_i8(low, low, n);

@@ -87,6 +87,36 @@ TEST(a_packed_vector_is_what_it_was)
         }
 }
 
+/* Rows with planes of their own, as shelves have them. */
+TEST(products_of_many_rows_are_those_of_each)
+{
+    enum { ROWS = VEC_ROWS_MAX, DIMS = 200, STRIDE = 256 };
+    static int8_t high[ROWS * STRIDE], low[ROWS * STRIDE];
+    static uint8_t row[8 + 2 * DIMS], packed[8 + 2 * DIMS];
+    float v[DIMS];
+    int64_t out[ROWS];
+    struct vec_packed x, y;
+
+    fill(v, DIMS);
+    CHECK(vec_pack(v, DIMS, packed));
+    y = opened(packed, DIMS);
+    for (size_t i = 0; i < ROWS; i++) {
+        fill(v, DIMS);
+        CHECK(vec_pack(v, DIMS, row));
+        memcpy(high + i * STRIDE, row + 8, DIMS);
+        memcpy(low + i * STRIDE, row + 8 + DIMS, DIMS);
+    }
+    for (size_t n = 0; n <= DIMS; n += 25) {
+        vec_packed_products(high, low, STRIDE, ROWS, &y, n, out);
+        for (size_t i = 0; i < ROWS; i++) {
+            x = (struct vec_packed){1, 0, high + i * STRIDE, low + i * STRIDE,
+                                    DIMS};
+            CHECK((double)y.scale * (double)out[i] ==
+                  vec_packed_dot_of(&x, &y, n));
+        }
+    }
+}
+
 static double high_length(const struct vec_packed *p)
 {
     return sqrt(65536.0 * (double)p->scale * (double)p->scale *

@@ -186,14 +186,6 @@ struct minilm_attention {
     float *scores; /* scratch: MINILM_ROWS_MAX * n, the same */
 };
 
-/* Loops whose length the compiler knows, over arrays that shall be registers.
- */
-#ifdef __clang__
-#define UNROLLED _Pragma("unroll")
-#else
-#define UNROLLED _Pragma("GCC unroll 8")
-#endif
-
 /* All levels give the same to the last bit: whole numbers are exact, and
  * fractions are reckoned by the one text of minilm_lanes.inc. Widths are
  * multiples of 16. */

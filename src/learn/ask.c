@@ -5,17 +5,17 @@
  * same in whatever order they lie.
  *
  * The high bytes give a good guess of the likeness; where it is worth anything
- * the low ones are looked at too. Both are whole numbers until the last step,
- * so every processor says the same. Of a quick query only the first part is
- * looked at: the rest is zero. */
+ * the low ones are looked at too, a few rows at once. Both are whole numbers
+ * until the last step, so every processor says the same. Of a quick query only
+ * the first part is looked at: the rest is zero. */
 #include "learn/internal.h"
 
 #include <math.h>
 
-enum { AT_ONCE = 64 };
+enum { AT_ONCE = 16 }; /* of which one that is near makes all fine */
 
 static const double ONE = 1099511627776.0; /* 2^40 */
-static const double FINE = 0.4; /* from here on the low bytes count too */
+static const double FINE = 0.7; /* from here on the low bytes count too */
 
 static const struct type *type_of_query(const struct learn *l,
                                         const struct vec_packed *v)
@@ -126,15 +126,10 @@ static void speak(struct learn *l, struct who *w, int64_t what)
 }
 
 static void hear_row(struct learn *l, const struct shelf *s, size_t row,
-                     const struct vec_packed *v, double likeness)
+                     double likeness)
 {
     int64_t what;
 
-    if (likeness >= FINE) {
-        struct vec_packed p = shelf_at(s, row);
-
-        likeness = vec_likeness(&p, v, s->quick);
-    }
     likeness = fmax(0, fmin(1, likeness));
     what = (int64_t)(likeness * likeness * likeness * ONE + 0.5);
     speak(l, s->right[row], what);
@@ -145,21 +140,36 @@ static void hear_examples(struct learn *l, const struct shelf *s,
                           const struct vec_packed *v)
 {
     bool is_quick = vec_packed_is_quick(v, s->quick);
+    size_t dims = is_quick ? s->quick : s->dims;
+    double gains[2] = {vec_gain(is_quick, false), vec_gain(is_quick, true)};
     double unit = 65536 * (double)v->scale;
-    double units[2] = {unit * vec_gain(is_quick, false),
-                       unit * vec_gain(is_quick, true)};
-    int32_t products[AT_ONCE];
 
     for (size_t at = 0; at < s->n; at += AT_ONCE) {
         size_t n = s->n - at < AT_ONCE ? s->n - at : AT_ONCE;
+        const int8_t *high = s->high + at * s->stride;
+        double guess[AT_ONCE];
+        bool is_near = false;
+        int32_t products[AT_ONCE];
+        int64_t fine[AT_ONCE];
 
-        vec_ops()->dots_i8(s->high + at * s->stride, s->stride, n, v->high,
-                           is_quick ? s->quick : s->dims, products);
-        for (size_t i = 0; i < n; i++)
+        vec_ops()->dots_i8(high, s->stride, n, v->high, dims, products);
+        for (size_t i = 0; i < n; i++) {
+            guess[i] = products[i] * (unit * gains[s->is_quick[at + i]] *
+                                      (double)s->scale[at + i]);
+            is_near |= guess[i] >= FINE;
+        }
+        if (is_near)
+            vec_packed_products(high, s->low + at * s->stride, s->stride, n, v,
+                                dims, fine);
+        for (size_t i = 0; i < n; i++) {
+            double scales = (double)s->scale[at + i] * (double)v->scale;
+
+            if (guess[i] >= FINE)
+                guess[i] =
+                    scales * (double)fine[i] * gains[s->is_quick[at + i]];
             if (products[i] > 0)
-                hear_row(l, s, at + i, v,
-                         products[i] * (units[s->is_quick[at + i]] *
-                                        (double)s->scale[at + i]));
+                hear_row(l, s, at + i, guess[i]);
+        }
     }
 }
 
