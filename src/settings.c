@@ -119,6 +119,7 @@ struct walk_opts settings_walk(struct server *s, const struct config *c)
         .hire = hire_of(c),
         .ledger = ledger_of(c),
         .rules = rulebook_rules(&s->rulebook),
+        .max_age_ms = c->gate.max_age_ms,
         .retention_ms = c->retention.days * DAY_MS,
         .retention_rows = c->retention.rows,
     };

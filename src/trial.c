@@ -95,6 +95,9 @@ static enum err decide(const struct trial_papers *in, const struct gate_view *v,
     arena_init(&arena, ENVELOPE_MEMORY);
     trial_init(&trial, in->with_trace);
     e = gate_envelope_read(&arena, in->envelope, in->now_ms, &envelope, why);
+    if (!e)
+        e = gate_check_time(&gate_rules_about(in->rules)->limits,
+                            envelope.at_ms, in->now_ms, why);
     if (!e) {
         gate_decide(in->rules, v, &envelope, in->now_ms, &pass,
                     trial_trace(&trial));

@@ -41,6 +41,7 @@ struct walk_opts {
     struct str node;
     struct tasks_limits limits;
     const struct gate_rules *rules; /* of the broker; NULL: none */
+    int64_t max_age_ms;             /* likewise; zero: any */
     struct hire_settings hire;
     struct ledger_settings ledger;
     int64_t retention_ms, retention_rows;

@@ -70,6 +70,7 @@ static struct broker *open_broker(struct walk *w)
     opts.ids = o->ids;
     memcpy(opts.seed, o->seed, sizeof(opts.seed));
     opts.rules = o->rules ? o->rules : gate_rules_none();
+    opts.max_age_ms = o->max_age_ms;
     opts.ctx = w;
     return broker_new(&opts);
 }
@@ -223,6 +224,7 @@ void walk_set(struct walk *w, const struct walk_opts *opts)
     deliver_set(w->deliver, &opts->deliver);
     hire_set(w->hires, &opts->hire);
     ledger_set(w->ledger, &opts->ledger);
+    broker_set_max_age(w->broker, opts->max_age_ms);
     if (opts->rules && opts->rules != w->opts.rules)
         walk_set_rules(w, opts->rules);
 }

@@ -83,13 +83,27 @@ bool judge_again(struct broker *b, const struct task *t, const struct hold *h,
     return pass_keep(out, arena);
 }
 
-static void must_be_seen(const struct hold *h, struct pass *out)
+void note_time(const struct broker *b, const struct task *t, struct pass *p)
+{
+    const struct gate_limits *l = &gate_rules_about(b->opts.rules)->limits;
+    struct envelope e;
+    struct arena arena;
+
+    open_arena(&arena);
+    if (t->is_envelope && envelope_of_task(t, &arena, &e) == OK)
+        gate_note_time(l, e.at_ms, loop_wall_ms(b->opts.loop), p);
+    arena_fini(&arena);
+}
+
+static void must_be_seen(const struct hold *h, const struct task *t,
+                         struct pass *out)
 {
     *out = (struct pass){.answer = GATE_ESCALATE,
                          .cause = PASS_EXPIRED,
                          .rule = h->why->rule,
                          .priority = h->priority,
                          .channel = out->channel};
+    note_time(h->broker, t, out);
     say_run_out(h, out);
 }
 
@@ -106,7 +120,7 @@ static bool run_out(struct broker *b, const struct task *t, struct hold *h,
 
     *out = (struct pass){.channel = {NULL, 0}};
     if (h->why->on_expiry == EXPIRY_ESCALATE) {
-        must_be_seen(h, out);
+        must_be_seen(h, t, out);
         return pass_keep(out, arena);
     }
     h->has_run_out = true;
@@ -117,7 +131,7 @@ static bool run_out(struct broker *b, const struct task *t, struct hold *h,
     if (out->held_until_ms - now_ms > longest_ms)
         longest_ms = out->held_until_ms - now_ms;
     if (h->since_ms + longest_ms <= now_ms || is_same_hold(h, out))
-        must_be_seen(h, out);
+        must_be_seen(h, t, out);
     return pass_keep(out, arena);
 }
 
@@ -500,6 +514,7 @@ static void tell_expired(const struct hold *h, const struct task *t,
 
     hold_envelope(h, &e);
     hold_pass(h, h->why, &p);
+    note_time(h->broker, t, &p);
     tell_decision(tx, &(struct told){
                           .type = STR("gate.expired"),
                           .task_id = str_of(t->id.text),

@@ -289,6 +289,7 @@ static void tell_member(const struct hold *h, const struct task *t,
                      .channel = m->gate.pass.channel};
 
     hold_envelope(h, &e);
+    note_time(h->broker, t, &p);
     snprintf(p.reason, sizeof(p.reason), "there is room: it goes as part of %s",
              m->task.id.text);
     tell_decision(&m->tx, &(struct told){

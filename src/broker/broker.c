@@ -75,6 +75,21 @@ const struct gate_rules *broker_rules(const struct broker *b)
     return b->opts.rules;
 }
 
+void broker_set_max_age(struct broker *b, int64_t ms)
+{
+    b->opts.max_age_ms = ms;
+}
+
+struct gate_limits broker_limits(const struct broker *b)
+{
+    struct gate_limits l = gate_rules_about(b->opts.rules)->limits;
+    int64_t ms = b->opts.max_age_ms;
+
+    if (ms && (!l.age_ms || ms < l.age_ms))
+        l.age_ms = ms;
+    return l;
+}
+
 /* What is known. */
 
 /* What is let go and on its way to the disk counts as there; and for somebody

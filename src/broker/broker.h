@@ -47,6 +47,8 @@ struct broker_opts {
     struct id_maker *ids;
     uint64_t seed[2];
     const struct gate_rules *rules; /* borrowed until the next ones */
+    int64_t max_age_ms; /* of an envelope's timestamp, beside what the rules
+                         * say; zero: any */
 
     /* How an agent is, for the gate: state, queue, limits. */
     void (*agent)(void *ctx, struct str name, struct gate_agent *out);
@@ -107,6 +109,11 @@ MUST_USE enum err broker_load(struct broker *b, struct why *why);
 /* Other rules: whatever waits is looked at again by them. */
 void broker_set_rules(struct broker *b, const struct gate_rules *rules);
 const struct gate_rules *broker_rules(const struct broker *b);
+
+/* How old a timestamp may be; and all limits by which an envelope is taken in:
+ * those of the rules, or the shorter age of the two. */
+void broker_set_max_age(struct broker *b, int64_t ms);
+struct gate_limits broker_limits(const struct broker *b);
 void broker_stop(struct broker *b);
 
 /* Whether m, whose agent is chosen, may go now: into m->gate.pass. Claims what

@@ -338,6 +338,8 @@ bool waits_check(const struct broker *b);
 MUST_USE bool judge_again(struct broker *b, const struct task *t,
                           const struct hold *h, struct arena *arena,
                           struct pass *out);
+/* What a pass that the gate did not make says of the task's timestamp. */
+void note_time(const struct broker *b, const struct task *t, struct pass *p);
 void moves_fini(struct broker *b);
 void hold_count_release(struct broker *b, const struct hold *h);
 

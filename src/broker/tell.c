@@ -179,6 +179,8 @@ static void decide_repeat(const struct broker *b, struct msg *m)
     snprintf(p->reason, sizeof(p->reason),
              "this message was accepted before, as %s", m->task.id.text);
     m->gate.envelope = *m->call.envelope;
+    gate_note_time(&gate_rules_about(b->opts.rules)->limits,
+                   m->gate.envelope.at_ms, m->in.at_ms, p);
 }
 
 void broker_record_repeat(struct broker *b, struct msg *m)

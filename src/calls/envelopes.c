@@ -28,11 +28,10 @@ static void on_accepted(struct msg *m, void *ctx)
 void call_envelopes_post(struct call *c)
 {
     struct calls *calls = c->calls;
-    const struct gate_about *about =
-        gate_rules_about(broker_rules(walk_broker(calls->walk)));
     struct share_sender by = {.registry = calls->registry,
                               .access = calls->access,
-                              .limits = &about->limits};
+                              .limits =
+                                  broker_limits(walk_broker(calls->walk))};
     struct msg *m = msg_new(&c->caller, c->now_ms);
     enum err e = m ? share_envelope(m, c->rq->body, &by) : ERR_NOMEM;
     struct open *o = NULL;

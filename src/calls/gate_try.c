@@ -74,10 +74,10 @@ static void answer(struct call *c, struct msg *m, const struct try_call *t)
 
 void call_gate_post(struct call *c)
 {
-    const struct gate_rules *rules = broker_rules(walk_broker(c->calls->walk));
     struct share_sender by = {.registry = c->calls->registry,
                               .access = c->calls->access,
-                              .limits = &gate_rules_about(rules)->limits};
+                              .limits =
+                                  broker_limits(walk_broker(c->calls->walk))};
     struct msg *m = msg_new(&c->caller, c->now_ms);
     struct eyes eyes = call_eyes(c);
     struct try_call t;

@@ -27,7 +27,7 @@ MUST_USE enum err share_hash(struct msg *m, struct str meaning);
 struct share_sender {
     const struct registry *registry;
     const struct access *access;
-    const struct gate_limits *limits;
+    struct gate_limits limits; /* broker_limits */
     struct str self;
 };
 MUST_USE enum err share_envelope(struct msg *m, struct str body,

@@ -85,12 +85,13 @@ static enum err is_from(struct msg *m, const struct share_sender *by,
 enum err share_envelope(struct msg *m, struct str body,
                         const struct share_sender *by)
 {
-    struct speak_moments moments = {by->limits->future_ms, by->limits->age_ms};
     struct envelope e;
     struct buf meaning;
     bool has_from;
-    enum err err = speak_envelope(m, body, &moments, &e);
+    enum err err = speak_envelope(m, body, &e);
 
+    if (!err)
+        err = gate_check_time(&by->limits, e.at_ms, m->in.at_ms, &m->why);
     if (err)
         return err;
     has_from = e.from.n > 0;

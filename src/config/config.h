@@ -208,6 +208,10 @@ struct config {
     } deliver;
 
     struct {
+        int64_t max_age_ms; /* zero: any */
+    } gate;
+
+    struct {
         int64_t max_open;
         int64_t max_listening;
         int64_t messages_per_second; /* zero: no limit */

@@ -68,6 +68,7 @@ static const struct {
     {"embed", "`embed`: what turns text into vectors"},
     {"embed.http", "`embed.http`: the provider of vectors"},
     {"tasks", "`tasks`: how much may wait, and how long"},
+    {"gate", "`gate`: what it takes, beside its rules"},
     {"deliver", "`deliver`: how tasks are carried to agents"},
     {"hub", "`hub`: limits of connections at `/hub`"},
     {"delegation", "`delegation`: agents that give work to agents"},

@@ -493,6 +493,12 @@ static const struct setting rows[] = {
      .what = "How long a task may take unless its message says otherwise; "
              "then it has expired."},
 
+    {"gate.maxAgeMs", AT(gate.max_age_ms), .type = &type_int, .preset = "0",
+     .min = 0, .max = INT64_C(366) * 24 * HOUR_MS, .unit = "milliseconds",
+     .what = "An envelope whose timestamp is older is refused, whatever the "
+             "rules allow (`timestamps.age`). 0: it is taken however old it "
+             "is, and the decision says that it is `stale`."},
+
     {"deliver.maxInFlight", AT(deliver.max_in_flight), .type = &type_int,
      .preset = "10000", .min = 1, .max = 1000 * 1000,
      .what = "Tasks that are with their agents at once, of all together; "

@@ -355,6 +355,7 @@ INT_FIELD(read_most_each, limits, most_per_agent, 1, 1000 * 1000)
 DURATION_FIELD(read_expire, limits, expire_ms, ZERO_IS_WRONG)
 DURATION_FIELD(read_future, limits, future_ms, ZERO_IS_WRONG)
 DURATION_FIELD(read_age, limits, age_ms, ZERO_IS_WRONG)
+DURATION_FIELD(read_stale, limits, stale_ms, ZERO_IS_WRONG)
 DURATION_FIELD(read_remind, people, remind_ms, ZERO_IS_NEVER)
 INT_FIELD(read_reminders, people, reminders, 0, 1000)
 DURATION_FIELD(read_unanswered, people, expire_ms, ZERO_IS_NEVER)
@@ -393,6 +394,7 @@ static const struct field hold_fields[] = {
 static const struct field timestamp_fields[] = {
     {"future", read_future, NULL},
     {"age", read_age, NULL},
+    {"stale", read_stale, NULL},
 };
 
 static const struct field people_fields[] = {
@@ -417,7 +419,7 @@ void read_about(struct reader *rd, const struct json *root)
         size_t n;
     } parts[] = {
         {"holds", hold_fields, 4},
-        {"timestamps", timestamp_fields, 2},
+        {"timestamps", timestamp_fields, 3},
         {"people", people_fields, 4},
         {"targets", target_fields, 4},
     };

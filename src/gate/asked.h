@@ -9,6 +9,7 @@
  *     needs.c   prerequisites, and freshness of data
  *     graph.c   the same rules, to be drawn
  *     room.c    the target: dead, in error, with enough to do; answers due
+ *     moment.c  when it says it was sent
  *     facts.c   conditions, and what they may look at
  *     match.c   whom a rule is for
  *     words.c   how all of it is said */

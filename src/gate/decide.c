@@ -267,6 +267,7 @@ void gate_decide(const struct gate_rules *r, const struct gate_view *v,
 
     arena_init_in(&scratch, SCRATCH_MAX, bytes, sizeof(bytes));
     *out = (struct pass){.priority = e->priority, .channel = r->feed_channel};
+    gate_note_time(&r->about.limits, e->at_ms, now_ms, out);
     rules_pick(&a.pick, r, e);
     a.reason = phrase_in(out->reason, sizeof(out->reason));
     asked_agent(&a, e->to, &a.target);

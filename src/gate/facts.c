@@ -1,7 +1,7 @@
 /* Conditions, and what they may look at:
  *
  *   message   message_id, from, to, type, priority (as it was raised),
- *             timestamp, reference, payload, context
+ *             timestamp, stale, reference, payload, context
  *   target    name, known, state, queue, queue_max, data_age_ms (null: nobody
  *             knows), backup
  *   sender    the same of who sent it
@@ -103,6 +103,7 @@ static struct json *message_tree(struct asked *a)
     add_str(&t, STR("type"), e->type);
     add_str(&t, STR("priority"), task_priority_name(a->out->priority));
     add_str(&t, STR("timestamp"), moment(a, e->at_ms));
+    tree_add(&t, STR("stale"), bool_or_null(true, a->out->is_stale));
     add_str(&t, STR("reference"), e->reference);
     tree_add(&t, STR("payload"),
              fields ? *fields : (struct json){.type = JSON_OBJ});
@@ -254,12 +255,13 @@ enum holds rule_holds(struct asked *a, const struct rule *r)
     return HOLDS_FAILED;
 }
 
-/* Only the message itself stays as it is. */
+/* Only the message itself stays as it is, and even that grows old. */
 static void on_mention(void *ctx, const struct str *path, size_t n)
 {
     bool *may_change = ctx;
 
-    if (n == 0 || !str_eq(path[0], STR("message")))
+    if (n == 0 || !str_eq(path[0], STR("message")) ||
+        (n > 1 && str_eq(path[1], STR("stale"))))
         *may_change = true;
 }
 

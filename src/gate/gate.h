@@ -110,7 +110,8 @@ struct gate_limits {
     int64_t expire_ms; /* where no rule says how long */
     enum pass_expiry on_expiry;
     int64_t future_ms; /* a timestamp may be ahead of us */
-    int64_t age_ms;    /* or behind */
+    int64_t age_ms;    /* or behind; zero: as old as it is */
+    int64_t stale_ms;  /* beyond that it is reported as old */
 };
 
 struct gate_about {
@@ -301,6 +302,16 @@ struct gate_view gate_state_view(const struct gate_state *s);
 MUST_USE enum err gate_envelope_read(struct arena *a, struct str text,
                                      int64_t now_ms, struct envelope *out,
                                      struct why *why);
+
+/* Whether a timestamp may be that far off, for whoever takes an envelope in.
+ * ERR_BAD_REQUEST with words. */
+MUST_USE enum err gate_check_time(const struct gate_limits *l, int64_t at_ms,
+                                  int64_t now_ms, struct why *why);
+
+/* What a decision says of one that is taken: is_stale and warning. gate_decide
+ * does that; this is for whoever makes a pass without it. */
+void gate_note_time(const struct gate_limits *l, int64_t at_ms, int64_t now_ms,
+                    struct pass *out);
 
 /* "2 hours", "15 minutes", "1 day": in words, the largest unit that fits. */
 void gate_word_duration(struct buf *out, int64_t ms);

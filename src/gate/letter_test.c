@@ -9,7 +9,6 @@
 
 #define NOW_MS INT64_C(1739610015000)
 
-static const struct speak_moments limits = {300 * 1000, 7LL * 86400 * 1000};
 static const struct caller nobody;
 
 static enum err asked_about(struct str text, struct envelope *e,
@@ -41,7 +40,7 @@ static void check_text(struct str text, enum err want)
 
     CHECK(m);
     arena_init(&a, 64 << 20);
-    e = speak_envelope(m, text, &limits, &in);
+    e = speak_envelope(m, text, &in);
     if (e != want)
         T_FAIL("%.*s: %s, %s", STR_ARG(str_head(text, 100)), err_row(e)->code,
                m->why.text);

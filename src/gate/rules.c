@@ -26,8 +26,8 @@ static const struct gate_rules none = {
             .limits = {.most = 100 * 1000,
                        .most_per_agent = 10 * 1000,
                        .expire_ms = DAY_MS,
-                       .future_ms = 5 * MINUTE_MS,
-                       .age_ms = 7 * DAY_MS},
+                       .future_ms = 14 * 60 * MINUTE_MS,
+                       .stale_ms = 7 * DAY_MS},
         },
 };
 

@@ -35,7 +35,7 @@ static const char whole[] =
     " 'slack'}}, '#all': {'takes': ['decisions', 'alerts'], 'file': 'g'}},\n"
     "'holds': {'most': 7, 'most_per_agent': 3, 'expire_after': '2d',"
     " 'on_expiry': 'route'},\n"
-    "'timestamps': {'future': '1m', 'age': '1d'},\n"
+    "'timestamps': {'future': '1m', 'age': '1d', 'stale': '1h'},\n"
     "'people': {'remind': '5m', 'reminders': 2, 'expire_after': '1h',"
     " 'on_expiry': 'redirect'},\n"
     "'targets': {'routed_per_hour': 1, 'hold_time': '2m',"
@@ -105,6 +105,7 @@ TEST(what_is_no_rule_is_read)
     CHECK(a->limits.most == 7 && a->limits.most_per_agent == 3);
     CHECK(a->limits.expire_ms == 2 * D && a->limits.on_expiry == EXPIRY_ROUTE);
     CHECK(a->limits.future_ms == M && a->limits.age_ms == D);
+    CHECK_INT(a->limits.stale_ms, 60 * M);
     CHECK(a->people.remind_ms == 5 * M && a->people.reminders == 2);
     CHECK(a->people.expire_ms == H && a->people.on_expiry == PEOPLE_REDIRECT);
     CHECK(a->targets.routed_per_hour == 1 && a->targets.hold_ms == 2 * M);

@@ -14,6 +14,8 @@ static const uint64_t seeds[2][2] = {
     {UINT64_C(0x73616d652d6b6579), UINT64_C(0x782d676174652d32)},
 };
 
+#define ID_KEEP_MS (7 * INT64_C(86400000))
+
 enum { KEY_BYTES = 2048, FIELD_BYTES = 200 };
 
 struct key_text {
@@ -214,10 +216,12 @@ static bool id_key(const struct envelope *e, struct gate_key *out)
     return true;
 }
 
-/* Older messages are refused anyway. */
+/* For as long as the same envelope would be taken again, and not for ever. */
 static int64_t id_keep_ms(const struct gate_rules *r)
 {
-    return r->about.limits.age_ms;
+    const struct gate_limits *l = &r->about.limits;
+
+    return l->age_ms ? l->age_ms + l->future_ms : ID_KEEP_MS;
 }
 
 static bool is_seen(struct asked *a, const struct gate_key *k,

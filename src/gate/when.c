@@ -13,9 +13,9 @@ static const struct str roots[] = {
 };
 
 static const struct str message_fields[] = {
-    STR("message_id"), STR("from"),     STR("to"),
-    STR("type"),       STR("priority"), STR("timestamp"),
-    STR("reference"),  STR("payload"),  STR("context"),
+    STR("message_id"), STR("from"),      STR("to"),    STR("type"),
+    STR("priority"),   STR("timestamp"), STR("stale"), STR("reference"),
+    STR("payload"),    STR("context"),
 };
 
 static const struct str agent_fields[] = {

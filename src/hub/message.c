@@ -137,13 +137,11 @@ static bool has_room_to_listen(struct hub_call *c, enum listen listen)
 static enum err read_envelope(struct hub_call *c, struct msg *m,
                               const struct json *envelope)
 {
-    const struct gate_about *about =
-        gate_rules_about(broker_rules(walk_broker(c->hub->opts.walk)));
-    struct share_sender by = {.registry = c->hub->opts.registry,
-                              .access = c->hub->opts.access,
-                              .limits = &about->limits,
-                              .self = c->peer->line ? str_of(c->peer->agent)
-                                                    : STR("")};
+    struct share_sender by = {
+        .registry = c->hub->opts.registry,
+        .access = c->hub->opts.access,
+        .limits = broker_limits(walk_broker(c->hub->opts.walk)),
+        .self = c->peer->line ? str_of(c->peer->agent) : STR("")};
     struct json_out o = json_out(&c->hub->body);
 
     JSON_EACH(kid, c->params)

@@ -69,6 +69,7 @@ struct wait_key {
 enum {
     PASS_REASON_MAX = 400,
     PASS_SLA_MAX = 160,
+    PASS_WARNING_MAX = 160,
     PASS_KEYS_MAX = 12,
 };
 
@@ -93,6 +94,8 @@ struct pass {
     int64_t batch_most;    /* PASS_CAPACITY: let go so many at once as
                             * one; zero: singly */
     struct str channel;    /* where decisions are posted: "#agent-feed" */
+    bool is_stale;         /* its timestamp is old */
+    char warning[PASS_WARNING_MAX]; /* of its timestamp; empty: none */
 };
 
 /* "held" for a hold or a pause, "queued" for what may go, … */

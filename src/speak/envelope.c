@@ -6,7 +6,6 @@
 #include "speak/internal.h"
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "base/rfc3339.h"
 
@@ -50,62 +49,17 @@ static enum err read_priority(struct msg *m, struct str name,
                    STR_ARG(name));
 }
 
-/* "638 days": a part of a unit is not worth a word. */
-struct span_words {
-    char text[32];
-};
-
-static struct span_words in_words(int64_t ms)
+static enum err read_moment(struct msg *m, struct str said, int64_t *out)
 {
-    static const struct {
-        int64_t ms;
-        const char *name;
-    } units[] = {{86400000, "day"}, {3600000, "hour"}, {60000, "minute"}};
-    struct span_words w;
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
-        if (ms >= units[i].ms) {
-            int64_t n = ms / units[i].ms;
-
-            snprintf(w.text, sizeof(w.text), "%lld %s%s", (long long)n,
-                     units[i].name, n == 1 ? "" : "s");
-            return w;
-        }
-    snprintf(w.text, sizeof(w.text), "%lld second%s", (long long)(ms / 1000),
-             ms / 1000 == 1 ? "" : "s");
-    return w;
-}
-
-static enum err read_moment(struct msg *m, struct str said,
-                            const struct speak_moments *limits, int64_t *out)
-{
-    int64_t now_ms = m->in.at_ms;
-
-    *out = now_ms;
-    if (!said.n)
+    *out = m->in.at_ms;
+    if (!said.n || rfc3339_read(said, out))
         return OK;
-    if (!rfc3339_read(said, out))
-        return why_err(&m->why, ERR_BAD_REQUEST,
-                       "timestamp must be a moment as RFC 3339 has it, "
-                       "\"2025-02-15T09:00:00Z\", or left out");
-    if (*out - now_ms > limits->future_ms)
-        return why_err(&m->why, ERR_BAD_REQUEST,
-                       "timestamp is %s ahead of the server's clock, and may "
-                       "be %s: is a clock wrong, or the time zone missing?",
-                       in_words(*out - now_ms).text,
-                       in_words(limits->future_ms).text);
-    if (now_ms - *out > limits->age_ms)
-        return why_err(&m->why, ERR_BAD_REQUEST,
-                       "timestamp is %s ago, and may be %s: leave it out, or "
-                       "send what is still meant with one of now",
-                       in_words(now_ms - *out).text,
-                       in_words(limits->age_ms).text);
-    return OK;
+    return why_err(&m->why, ERR_BAD_REQUEST,
+                   "timestamp must be a moment as RFC 3339 has it, "
+                   "\"2025-02-15T09:00:00Z\", or left out");
 }
 
-enum err speak_envelope(struct msg *m, struct str body,
-                        const struct speak_moments *limits,
-                        struct envelope *out)
+enum err speak_envelope(struct msg *m, struct str body, struct envelope *out)
 {
     struct said said = {.to = {NULL, 0}};
     enum err e = fields_read(&m->arena, body, &envelope, &said, &m->why);
@@ -129,7 +83,7 @@ enum err speak_envelope(struct msg *m, struct str body,
     if (!e)
         e = read_priority(m, said.priority, &out->priority);
     if (!e)
-        e = read_moment(m, said.timestamp, limits, &out->at_ms);
+        e = read_moment(m, said.timestamp, &out->at_ms);
     m->call.has_timestamp = !e && said.timestamp.n;
     return e;
 }

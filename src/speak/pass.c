@@ -59,4 +59,10 @@ void speak_pass(struct json_out *o, const struct speak_passed *s)
     json_member_str(o, "status", s->status);
     json_member_text(o, "type", s->envelope->type);
     json_member_str(o, "reference", s->envelope->reference);
+    json_member_bool(o, "stale", p->is_stale);
+    json_key(o, STR("warnings"));
+    json_open(o, '[');
+    if (p->warning[0])
+        json_put_str(o, str_of(p->warning));
+    json_close(o, ']');
 }

@@ -48,7 +48,8 @@ TEST(the_example_of_the_seed_field_for_field)
         "\"posted_to_channel\":\"#agent-feed\",\"rule\":null,"
         "\"held_until\":null,\"priority\":\"NORMAL\",\"waits_for\":[],"
         "\"repeats\":null,\"task_id\":null,\"escalation_id\":null,"
-        "\"status\":\"queued\",\"type\":\"REQUEST\",\"reference\":null}");
+        "\"status\":\"queued\",\"type\":\"REQUEST\",\"reference\":null,"
+        "\"stale\":false,\"warnings\":[]}");
     buf_fini(&out);
 }
 
@@ -62,7 +63,9 @@ TEST(what_waits_says_for_what_and_until_when)
         .held_until_ms = INT64_C(1739610015000),
         .keys = {{.kind = WAIT_AGENT, .name = STR("Z")}, {.kind = WAIT_LOOK}},
         .n_keys = 2,
-        .repeats = STR("m")};
+        .repeats = STR("m"),
+        .is_stale = true,
+        .warning = "timestamp is 8 days ago"};
 
     say(&(struct speak_passed){.message_id = STR("m1"),
                                .envelope = &jays,
@@ -83,6 +86,7 @@ TEST(what_waits_says_for_what_and_until_when)
               "\"priority\":\"HIGH\",\"waits_for\":[\"agent:Z\",\"look\"],"
               "\"repeats\":\"m\",\"task_id\":\"task_1\","
               "\"escalation_id\":\"esc_1\",\"status\":\"held\",\"type\":"
-              "\"REQUEST\",\"reference\":null}");
+              "\"REQUEST\",\"reference\":null,\"stale\":true,"
+              "\"warnings\":[\"timestamp is 8 days ago\"]}");
     buf_fini(&out);
 }

@@ -62,15 +62,10 @@ MUST_USE enum err speak_message(struct msg *m, struct str body,
 
 /* Envelopes in, in two steps, since who sends it is not for the body to say. */
 
-/* How far off a timestamp may be. */
-struct speak_moments {
-    int64_t future_ms, age_ms;
-};
-
 /* Read one: *out, with strings in m's arena or in the body; `from` and
- * message_id are empty where they were not said. Errors as speak_message. */
+ * message_id are empty where they were not said. How far off its timestamp may
+ * be is the gate's to say. Errors as speak_message. */
 MUST_USE enum err speak_envelope(struct msg *m, struct str body,
-                                 const struct speak_moments *limits,
                                  struct envelope *out);
 
 /* It is from e->from: into m->call, everything copied into m's arena. The text

@@ -49,7 +49,7 @@ class Library(unittest.TestCase):
             "held_until": None, "priority": "NORMAL", "waits_for": [],
             "repeats": None, "task_id": None, "escalation_id": None,
             "status": None, "type": "REQUEST",
-            "reference": "SUBM-C042-001"})
+            "reference": "SUBM-C042-001", "stale": False, "warnings": []})
 
     def test_the_seeds_usage(self):
         system_state = {"agents": {"Z": "ACTIVE"}}

@@ -117,7 +117,6 @@ static void read_message(struct str body, struct str key)
 /* As it is sent by somebody who may have left out who they are. */
 static void read_envelope(struct str body)
 {
-    struct speak_moments limits = {INT64_MAX / 2, INT64_MAX / 2};
     struct msg *m = msg_new(&nobody, 0);
     struct str from = STR("a\"b"), payload;
     struct envelope e;
@@ -126,7 +125,7 @@ static void read_envelope(struct str body)
 
     assert(m);
     buf_init(&meaning, SPEAK_MEANING_MAX);
-    if (speak_envelope(m, body, &limits, &e) == OK) {
+    if (speak_envelope(m, body, &e) == OK) {
         has_from = e.from.n > 0;
         e.from = has_from ? e.from : from;
         payload = e.payload;

@@ -78,8 +78,6 @@ static void on_letter(struct msg *m, void *ctx)
 
 static inline void letter_send(int i)
 {
-    static const struct speak_moments moments = {.future_ms = HOUR_MS,
-                                                 .age_ms = HOUR_MS};
     struct caller who = somebody("admin");
     struct msg *m = msg_new(&who, loop_wall_ms(&stage.loop));
     struct letter_log *l = &world->letters[i];
@@ -91,7 +89,7 @@ static inline void letter_send(int i)
 
     CHECK(m && n > 0 && n < (int)sizeof(body));
     buf_init(&meaning, 4096);
-    if (speak_envelope(m, text, &moments, &e) != OK ||
+    if (speak_envelope(m, text, &e) != OK ||
         speak_envelope_sent(m, text, &e, true, &meaning) != OK)
         fail_with(&m->why);
     memcpy(m->call.body_hash, buf_str(&meaning).p + 15, 16);

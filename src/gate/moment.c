@@ -1,0 +1,65 @@
+/* When an envelope says it was sent. An old one is taken and reported: its
+ * sender may well mean it still. Only rules, or who runs the server, refuse
+ * it. One that lies ahead comes from a clock that is wrong or, up to 14 hours,
+ * from a local time without its zone, which counts as UTC. */
+#include "gate/asked.h"
+
+/* What clocks differ by is not worth a word. */
+#define CLOCKS_MS INT64_C(60000)
+
+struct span_words {
+    char text[48];
+};
+
+static struct span_words in_words(int64_t ms)
+{
+    struct span_words s;
+    struct phrase w = phrase_in(s.text, sizeof(s.text));
+
+    phrase_add_age(&w, ms);
+    return s;
+}
+
+/* Below zero: it is yet to come. */
+static int64_t age_of(int64_t at_ms, int64_t now_ms)
+{
+    int64_t age_ms;
+
+    if (__builtin_sub_overflow(now_ms, at_ms, &age_ms) || age_ms == INT64_MIN)
+        age_ms = now_ms < at_ms ? -INT64_MAX : INT64_MAX;
+    return age_ms;
+}
+
+enum err gate_check_time(const struct gate_limits *l, int64_t at_ms,
+                         int64_t now_ms, struct why *why)
+{
+    int64_t age_ms = age_of(at_ms, now_ms);
+
+    if (-age_ms > l->future_ms)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "timestamp is %s ahead of the clock here, and may be "
+                       "%s: is a clock wrong, or the time zone missing?",
+                       in_words(-age_ms).text, in_words(l->future_ms).text);
+    if (l->age_ms && age_ms > l->age_ms)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "timestamp is %s ago, and may be %s: leave it out, or "
+                       "send what is still meant with one of now",
+                       in_words(age_ms).text, in_words(l->age_ms).text);
+    return OK;
+}
+
+void gate_note_time(const struct gate_limits *l, int64_t at_ms, int64_t now_ms,
+                    struct pass *out)
+{
+    int64_t age_ms = age_of(at_ms, now_ms);
+    struct phrase w = phrase_in(out->warning, sizeof(out->warning));
+
+    out->is_stale = age_ms > l->stale_ms;
+    if (out->is_stale)
+        SAY(&w, STR("timestamp is "), str_of(in_words(age_ms).text),
+            STR(" ago"));
+    else if (-age_ms > CLOCKS_MS)
+        SAY(&w, STR("timestamp is "), str_of(in_words(-age_ms).text),
+            STR(" ahead of the clock here: is a clock wrong, or the time zone "
+                "missing?"));
+}
