@@ -60,7 +60,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     if (!e)
         e = outward_prepare(&s->outward, fresh, why);
     if (!e)
-        e = rulebook_prepare(&s->rulebook, fresh->rules, why);
+        e = rulebook_prepare(&s->rulebook, fresh, why);
     if (!e)
         e = roster_prepare(&s->roster, fresh, why);
     if (e) {

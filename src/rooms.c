@@ -326,7 +326,7 @@ static enum err open_rules(struct server *s, struct why *why)
 {
     s->rulebook = (struct rulebook){
         .loop = &s->loop, .log = &s->log, .on_change = on_rules, .ctx = s};
-    return rulebook_open(&s->rulebook, s->config->rules, why);
+    return rulebook_open(&s->rulebook, s->config, why);
 }
 
 static enum err open_walk(struct server *s, struct why *why)

@@ -10,6 +10,50 @@
 
 #include "base/fault.h"
 
+/* Where it is. */
+
+#define USUAL_NAME "routing_rules.json"
+
+static struct str folder_of(struct str path)
+{
+    size_t n = path.n;
+
+    while (n && path.p[n - 1] != '/')
+        n--;
+    return str_sub(path, 0, n);
+}
+
+/* One that cannot be looked at is there, and keeps the server from starting:
+ * rules are never left out silently. */
+static bool is_there(const char *path)
+{
+    struct stat is;
+
+    return stat(path, &is) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+static bool is_in(struct str folder, char to[RULEBOOK_PATH_BYTES])
+{
+    bool has_slash = !folder.n || folder.p[folder.n - 1] == '/';
+    int n = snprintf(to, RULEBOOK_PATH_BYTES, "%.*s%s%s", STR_ARG(folder),
+                     has_slash ? "" : "/", USUAL_NAME);
+
+    return n > 0 && n < RULEBOOK_PATH_BYTES && is_there(to);
+}
+
+struct str rulebook_place(const struct config *c, char to[RULEBOOK_PATH_BYTES],
+                          const char **where)
+{
+    *where = NULL;
+    if (!str_eq(c->rules, STR(CONFIG_RULES_AUTO)))
+        return c->rules;
+    if (is_in(folder_of(c->path), to))
+        *where = "it lies beside the configuration";
+    else if (is_in(c->data, to))
+        *where = "it lies in the data folder";
+    return *where ? str_of(to) : STR("");
+}
+
 /* The end of a path that may be long, on one line whatever is in it. */
 enum { SHOWN_MAX = 120 };
 
@@ -227,14 +271,36 @@ const struct gate_rules *rulebook_rules(const struct rulebook *b)
     return b->rules ? b->rules : gate_rules_none();
 }
 
-enum err rulebook_prepare(struct rulebook *b, struct str path, struct why *why)
+/* What was found once and is gone is missed, not given up. */
+static struct str find(struct rulebook *b, const struct config *c,
+                       char to[RULEBOOK_PATH_BYTES])
+{
+    const char *where;
+    struct str path = rulebook_place(c, to, &where);
+
+    b->is_next_found = where != NULL;
+    if (where) {
+        log_info(b->log, "rules.found", LOG_S("file", path),
+                 LOG_C("because", where));
+    } else if (!path.n && c->rules.n && b->is_found && b->path) {
+        b->is_next_found = true;
+        return str_of(b->path);
+    }
+    return path;
+}
+
+enum err rulebook_prepare(struct rulebook *b, const struct config *c,
+                          struct why *why)
 {
     static const struct gate_problems nothing;
     struct gate_problems problems = nothing;
+    char found[RULEBOOK_PATH_BYTES];
+    struct str path;
     bool is_ours;
     enum err e;
 
     rulebook_forget(b);
+    path = find(b, c, found);
     b->next_path =
         path.n ? FAULT("rulebook.path") ? NULL : strndup(path.p, path.n) : NULL;
     if (path.n && !b->next_path)
@@ -270,6 +336,7 @@ void rulebook_commit(struct rulebook *b)
     is_other = fresh || b->rules || b->path;
     free(b->path);
     b->path = b->next_path;
+    b->is_found = b->is_next_found;
     b->next_path = NULL;
     b->next = NULL;
     b->is_prepared = false;
@@ -288,12 +355,13 @@ void rulebook_forget(struct rulebook *b)
     b->is_prepared = false;
 }
 
-enum err rulebook_open(struct rulebook *b, struct str path, struct why *why)
+enum err rulebook_open(struct rulebook *b, const struct config *c,
+                       struct why *why)
 {
     enum err e;
 
     b->look.fire = on_look;
-    e = rulebook_prepare(b, path, why);
+    e = rulebook_prepare(b, c, why);
     if (!e)
         rulebook_commit(b);
     return e;

@@ -1,8 +1,12 @@
 #ifndef RULEBOOK_H
 #define RULEBOOK_H
 
-/* rulebook: the rules that the configuration names, from their file to the
+/* rulebook: the rules that the configuration means, from their file to the
  * walk, again whenever the file has changed.
+ *
+ * Where it names none they are looked for, at the start and at each reload:
+ * routing_rules.json beside the configuration, else in the data folder. One
+ * that was found and is gone is like one that was named: the rules stay.
  *
  * The file is looked at twice a second rather than watched: it may be a link
  * into a folder of links, or lie where nothing tells of changes. It is read
@@ -15,9 +19,10 @@
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "config/config.h"
 #include "gate/gate.h"
 
-enum { RULEBOOK_LOOK_MS = 500 };
+enum { RULEBOOK_LOOK_MS = 500, RULEBOOK_PATH_BYTES = 8 * 1024 };
 
 struct rulebook {
     struct loop *loop;
@@ -26,10 +31,12 @@ struct rulebook {
     void (*on_change)(void *ctx);
     void *ctx;
 
-    char *path; /* NULL: no file */
+    char *path;    /* NULL: no file */
+    bool is_found; /* nobody named it */
     struct gate_rules *rules;
     int64_t read_at_ms; /* when they were; zero: never */
     char *next_path;    /* of rulebook_prepare */
+    bool is_next_found;
     struct gate_rules *next;
     bool is_prepared;
     bool is_stopped;
@@ -40,20 +47,26 @@ struct rulebook {
     struct gate_problems problems; /* of the file as it is; n zero: none */
 };
 
+/* The file that a configuration means: the one that it names, or the one that
+ * is where it is looked for. Into `to`; empty: none. *where: how it was found,
+ * in words; NULL: it was named. */
+struct str rulebook_place(const struct config *c, char to[RULEBOOK_PATH_BYTES],
+                          const char **where);
+
 /* Read a file: "PATH:12:7: …" line by line into problems, however it fails. */
 MUST_USE enum err rulebook_read(const char *path, struct gate_rules **out,
                                 struct gate_problems *problems);
 
-/* Read the first one and look at it from now on; an empty path: none. The rooms
+/* Read the first one, if there is one, and look at it from now on. The rooms
  * are filled in. What is wrong with it is logged line by line; why says the
  * first of it. */
-MUST_USE enum err rulebook_open(struct rulebook *b, struct str path,
+MUST_USE enum err rulebook_open(struct rulebook *b, const struct config *c,
                                 struct why *why);
 
 /* What a reload can change: prepare, then commit, which cannot fail, or
  * forget. The file is read again in any case; one that is in use already and
  * has become bad is logged, and no error. */
-MUST_USE enum err rulebook_prepare(struct rulebook *b, struct str path,
+MUST_USE enum err rulebook_prepare(struct rulebook *b, const struct config *c,
                                    struct why *why);
 void rulebook_commit(struct rulebook *b);
 void rulebook_forget(struct rulebook *b);

@@ -67,12 +67,20 @@ static void scene_fini(void)
     folder_remove(sc.folder);
 }
 
+static const struct config *named(struct str rules)
+{
+    static struct config c;
+
+    c = (struct config){.rules = rules};
+    return &c;
+}
+
 static void start(void)
 {
     struct why why;
 
     scene_init();
-    CHECK(rulebook_open(&sc.book, str_of(sc.path), &why) == OK);
+    CHECK(rulebook_open(&sc.book, named(str_of(sc.path)), &why) == OK);
     CHECK_INT(sc.n_changes, 1);
 }
 
@@ -110,7 +118,7 @@ TEST(without_a_file_there_are_the_rules_of_none)
     struct why why;
 
     scene_init();
-    CHECK(rulebook_open(&sc.book, STR(""), &why) == OK);
+    CHECK(rulebook_open(&sc.book, named(STR("")), &why) == OK);
     CHECK(rulebook_rules(&sc.book) == gate_rules_none());
     CHECK_INT(sc.n_changes, 0);
     scene_fini();
@@ -178,13 +186,14 @@ TEST(a_start_with_a_bad_file_is_none)
 
     scene_init();
     put(sc.path, BAD);
-    CHECK(rulebook_open(&sc.book, str_of(sc.path), &why) == ERR_BAD_CONFIG);
+    CHECK(rulebook_open(&sc.book, named(str_of(sc.path)), &why) ==
+          ERR_BAD_CONFIG);
     CHECK(strstr(why.text, "/rules.json:1:10: rule \"one\": an SLA needs "));
     CHECK(strstr(why.text, "(and 1 more; signalbox check lists them)"));
     CHECK_INT(said("rules.problem"), 2);
-    CHECK(rulebook_open(&sc.book, str_of(sc.other), &why) == ERR_IO);
+    CHECK(rulebook_open(&sc.book, named(str_of(sc.other)), &why) == ERR_IO);
     CHECK(strstr(why.text, "/other.json: it cannot be read: No such file"));
-    CHECK(rulebook_open(&sc.book, str_of(sc.folder), &why) == ERR_IO);
+    CHECK(rulebook_open(&sc.book, named(str_of(sc.folder)), &why) == ERR_IO);
     CHECK(strstr(why.text, "it cannot be read: Is a directory"));
     scene_fini();
 }
@@ -195,7 +204,7 @@ TEST(a_file_of_more_than_may_be_is_not_read_whole)
 
     scene_init();
     CHECK(truncate(sc.path, (off_t)1 << 40) == 0);
-    CHECK(rulebook_open(&sc.book, str_of(sc.path), &why) == ERR_LIMIT);
+    CHECK(rulebook_open(&sc.book, named(str_of(sc.path)), &why) == ERR_LIMIT);
     scene_fini();
 }
 
@@ -205,20 +214,21 @@ TEST(another_configuration_may_name_another_file_or_none)
 
     start();
     put(sc.other, BAD);
-    CHECK(rulebook_prepare(&sc.book, str_of(sc.other), &why) == ERR_BAD_CONFIG);
+    CHECK(rulebook_prepare(&sc.book, named(str_of(sc.other)), &why) ==
+          ERR_BAD_CONFIG);
     CHECK(count() == 1 && sc.n_changes == 1);
     put(sc.other, TWO);
-    CHECK(rulebook_prepare(&sc.book, str_of(sc.other), &why) == OK);
+    CHECK(rulebook_prepare(&sc.book, named(str_of(sc.other)), &why) == OK);
     CHECK_INT(count(), 1);
     rulebook_forget(&sc.book);
     CHECK(count() == 1 && sc.n_changes == 1);
-    CHECK(rulebook_prepare(&sc.book, str_of(sc.other), &why) == OK);
+    CHECK(rulebook_prepare(&sc.book, named(str_of(sc.other)), &why) == OK);
     rulebook_commit(&sc.book);
     CHECK(count() == 2 && sc.n_changes == 2);
     put(sc.path, TWO); /* nobody looks at that one any more */
     look(3);
     CHECK_INT(sc.n_changes, 2);
-    CHECK(rulebook_prepare(&sc.book, STR(""), &why) == OK);
+    CHECK(rulebook_prepare(&sc.book, named(STR("")), &why) == OK);
     rulebook_commit(&sc.book);
     CHECK(rulebook_rules(&sc.book) == gate_rules_none());
     CHECK_INT(sc.n_changes, 3);
@@ -233,7 +243,7 @@ TEST(the_same_file_become_bad_turns_no_configuration_down)
 
     start();
     put(sc.path, BAD);
-    CHECK(rulebook_prepare(&sc.book, str_of(sc.path), &why) == OK);
+    CHECK(rulebook_prepare(&sc.book, named(str_of(sc.path)), &why) == OK);
     rulebook_commit(&sc.book);
     CHECK(count() == 1 && sc.n_changes == 1 && sc.book.problems.n == 2);
     look(4);
@@ -260,5 +270,87 @@ TEST(a_file_survives_every_fault)
         CHECK(e || !fault_fired() || !strcmp(fault_name(), "buf.grow"));
         gate_rules_free(r);
     } while (fault_fired());
+    scene_fini();
+}
+
+/* routing_rules.json beside the configuration and in the data folder. */
+static struct {
+    char config[128], beside[128], data[128], within[160];
+    struct config c;
+} usual;
+
+static const struct config *looked_for(void)
+{
+    snprintf(usual.config, sizeof(usual.config), "%s/signalbox.jsonc",
+             sc.folder);
+    snprintf(usual.beside, sizeof(usual.beside), "%s/routing_rules.json",
+             sc.folder);
+    snprintf(usual.data, sizeof(usual.data), "%s/data", sc.folder);
+    snprintf(usual.within, sizeof(usual.within), "%s/routing_rules.json",
+             usual.data);
+    usual.c = (struct config){.rules = STR(CONFIG_RULES_AUTO),
+                              .path = str_of(usual.config),
+                              .data = str_of(usual.data)};
+    return &usual.c;
+}
+
+TEST(what_nobody_names_is_looked_for)
+{
+    const struct config *c;
+    struct why why;
+
+    scene_init();
+    c = looked_for();
+    CHECK(rulebook_open(&sc.book, c, &why) == OK);
+    CHECK(rulebook_rules(&sc.book) == gate_rules_none());
+    CHECK_INT(said("rules.found"), 0);
+    CHECK(mkdir(usual.data, 0700) == 0);
+    put(usual.within, ONE);
+    CHECK(rulebook_prepare(&sc.book, c, &why) == OK);
+    rulebook_commit(&sc.book);
+    CHECK_INT(count(), 1);
+    CHECK_INT(said("it lies in the data folder"), 1);
+    put(usual.beside, TWO); /* goes before it */
+    CHECK(rulebook_prepare(&sc.book, c, &why) == OK);
+    rulebook_commit(&sc.book);
+    CHECK_INT(count(), 2);
+    CHECK_INT(said("it lies beside the configuration"), 1);
+    put(usual.beside, ONE); /* and is watched like one that was named */
+    look(3);
+    CHECK_INT(count(), 1);
+    scene_fini();
+}
+
+TEST(one_that_was_found_and_is_gone_keeps_its_rules)
+{
+    const struct config *c;
+    struct why why;
+
+    scene_init();
+    c = looked_for();
+    put(usual.beside, TWO);
+    CHECK(rulebook_open(&sc.book, c, &why) == OK);
+    CHECK(unlink(usual.beside) == 0);
+    CHECK(rulebook_prepare(&sc.book, c, &why) == OK);
+    rulebook_commit(&sc.book);
+    CHECK_INT(count(), 2);
+    CHECK_INT(said("rules.not_loaded"), 1);
+    CHECK(rulebook_prepare(&sc.book, named(STR("")), &why) == OK);
+    rulebook_commit(&sc.book); /* there are to be none */
+    CHECK(rulebook_rules(&sc.book) == gate_rules_none());
+    scene_fini();
+}
+
+TEST(a_bad_one_that_is_found_keeps_the_server_from_starting)
+{
+    struct why why;
+
+    scene_init();
+    looked_for();
+    put(usual.beside, BAD);
+    CHECK(rulebook_open(&sc.book, &usual.c, &why) == ERR_BAD_CONFIG);
+    CHECK(unlink(usual.beside) == 0);
+    CHECK(mkdir(usual.beside, 0700) == 0); /* there, and no file */
+    CHECK(rulebook_open(&sc.book, &usual.c, &why) == ERR_IO);
     scene_fini();
 }

@@ -24,7 +24,14 @@ static void add_count(struct buf *out, unsigned n, const char *what)
     buf_addf(out, "%u %s%s", n, what, n == 1 ? "" : "s");
 }
 
-static void say_ok(struct cli *c, const struct config *cfg, size_t n_rules)
+/* Those of the gate. */
+struct rules_seen {
+    bool is_there;
+    size_t n;
+};
+
+static void say_ok(struct cli *c, const struct config *cfg,
+                   struct rules_seen rules)
 {
     struct buf *out = &c->out;
     size_t from;
@@ -52,9 +59,9 @@ static void say_ok(struct cli *c, const struct config *cfg, size_t n_rules)
         buf_add_str(out, STR(", has "));
         add_count(out, (unsigned)cfg->agents.n, "agent");
     }
-    if (cfg->rules.n) {
+    if (rules.is_there) {
         buf_add_str(out, cfg->agents.n ? STR(" and ") : STR(", has "));
-        add_count(out, (unsigned)n_rules, "rule");
+        add_count(out, (unsigned)rules.n, "rule");
         buf_add_str(out, STR(" of the gate"));
     }
     buf_addf(out, ", keeps its data in %.*s", STR_ARG(cfg->data));
@@ -128,7 +135,7 @@ static void print_config(struct cli *c, const struct config *cfg)
 
 static enum exit_status report_on(struct cli *c, const struct config *cfg,
                                   const struct config_report *report,
-                                  size_t n_rules)
+                                  struct rules_seen rules)
 {
     bool is_printing = args_has(&c->args, "print");
 
@@ -142,7 +149,7 @@ static enum exit_status report_on(struct cli *c, const struct config *cfg,
     } else {
         say_problems(c, report);
         if (cfg)
-            say_ok(c, cfg, n_rules);
+            say_ok(c, cfg, rules);
     }
     return cfg ? EXIT_DONE : err_row(ERR_BAD_CONFIG)->exit_status;
 }
@@ -150,7 +157,7 @@ static enum exit_status report_on(struct cli *c, const struct config *cfg,
 struct looking {
     const struct config *config;
     struct config_report *report;
-    size_t n_rules; /* of the gate */
+    struct rules_seen rules;
 };
 
 static void add_problem(void *ctx, const char *setting, bool is_warning,
@@ -170,13 +177,17 @@ static void add_error(void *ctx, const char *setting, const char *what)
 static void look_at_rules(struct looking *l)
 {
     struct gate_problems problems = {.n = 0};
+    char found[RULEBOOK_PATH_BYTES];
+    const char *where;
+    struct str path = rulebook_place(l->config, found, &where);
     struct gate_rules *rules;
     struct str rest;
 
-    if (!l->config->rules.n)
+    if (!path.n)
         return;
-    if (rulebook_read(l->config->rules.p, &rules, &problems) == OK) {
-        l->n_rules = gate_rules_count(rules);
+    if (rulebook_read(path.p, &rules, &problems) == OK) {
+        l->rules.is_there = true;
+        l->rules.n = gate_rules_count(rules);
         gate_rules_free(rules);
     }
     rest = (struct str){problems.text, problems.n_bytes};
@@ -231,7 +242,7 @@ static void look_at_unsure(struct looking *l)
  * without those that it would trust, so they are only warned of. */
 static struct config *look_at_files(struct config *cfg,
                                     struct config_report *report,
-                                    bool is_printing, size_t *n_rules)
+                                    bool is_printing, struct rules_seen *rules)
 {
     struct looking l = {.config = cfg, .report = report};
     struct why why;
@@ -251,7 +262,7 @@ static struct config *look_at_files(struct config *cfg,
         look_at_unsure(&l);
     }
     look_at_rules(&l);
-    *n_rules = l.n_rules;
+    *rules = l.rules;
     if (!report->n_errors)
         return cfg;
     config_free(cfg);
@@ -264,7 +275,7 @@ enum exit_status cli_check(struct cli *c)
     struct config_source src;
     enum exit_status status;
     struct config *cfg;
-    size_t n_rules = 0;
+    struct rules_seen rules = {.n = 0};
 
     if (!cli_source(c, &src, &status))
         return status;
@@ -273,8 +284,8 @@ enum exit_status cli_check(struct cli *c)
     if (c->args.n_operands)
         src.path = c->args.operands[0].p;
     cfg = look_at_files(config_load(&src, &report), &report,
-                        args_has(&c->args, "print"), &n_rules);
-    status = report_on(c, cfg, &report, n_rules);
+                        args_has(&c->args, "print"), &rules);
+    status = report_on(c, cfg, &report, rules);
     config_free(cfg);
     return status;
 }

@@ -240,10 +240,12 @@ static void count(struct load *l, enum origin from)
 static bool read_value(struct load *l, void *base, const struct setting *s,
                        struct place at, const struct json *v)
 {
+    bool is_word = s->type == &type_rules && v->type == JSON_STR &&
+                   str_eq(v->s, STR(CONFIG_RULES_AUTO));
     struct json resolved = *v;
     enum err e;
 
-    if (s->type->is_path && v->type == JSON_STR &&
+    if (s->type->is_path && v->type == JSON_STR && !is_word &&
         !load_path(l, at, &resolved.s))
         return false;
     e = s->type->read(s, &l->c->arena, &resolved, setting_field(s, base));

@@ -56,6 +56,9 @@ struct config_cert {
 /* search.fusion. */
 enum config_fusion { CONFIG_FUSION_WEIGHTED, CONFIG_FUSION_RRF };
 
+/* `rules`: the file is looked for. */
+#define CONFIG_RULES_AUTO "auto"
+
 /* deliver.onOffline. */
 enum config_offline { CONFIG_OFFLINE_REFUSE, CONFIG_OFFLINE_HOLD };
 
@@ -93,7 +96,8 @@ struct config {
     bool allow_plaintext;  /* listen beyond loopback without TLS */
     int64_t stop_grace_ms; /* open requests may take that long at the end */
     struct str node;       /* the name of this server among others */
-    struct str rules;      /* the file of the gate's rules; empty: none */
+    struct str rules;      /* the file of the gate's rules, or
+                            * CONFIG_RULES_AUTO; empty: none */
 
     struct {
         struct str listen; /* empty: TLS is off */

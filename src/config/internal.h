@@ -31,11 +31,11 @@ struct setting_type {
 };
 
 extern const struct setting_type type_bool, type_int, type_real, type_enum,
-    type_folder, type_file, type_address, type_name, type_host, type_origin,
-    type_range, type_proxy, type_text, type_endpoint, type_variable, type_list,
-    type_map, type_choice, type_word, type_workspace, type_env, type_env_name,
-    type_real_or_none, type_cards, type_defaults, type_name_or_none,
-    type_bindings, type_layers, type_real_or_auto;
+    type_folder, type_file, type_rules, type_address, type_name, type_host,
+    type_origin, type_range, type_proxy, type_text, type_endpoint,
+    type_variable, type_list, type_map, type_choice, type_word, type_workspace,
+    type_env, type_env_name, type_real_or_none, type_cards, type_defaults,
+    type_name_or_none, type_bindings, type_layers, type_real_or_auto;
 
 struct setting_table;
 

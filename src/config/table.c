@@ -141,9 +141,11 @@ static const struct setting rows[] = {
      .needs_restart = true,
      .what = "The name of this server, written beside the tasks it works "
              "on."},
-    {"rules", AT(rules), .type = &type_file, .preset = "\"\"",
-     .what = "The file of the gate's rules, `routing_rules.json`: what may go "
-             "now, what waits, what a person must see (docs/rules.md). Read "
+    {"rules", AT(rules), .type = &type_rules, .preset = "\"auto\"",
+     .what = "The file of the gate's rules: what may go now, what waits, what "
+             "a person must see (docs/rules.md). `auto` is "
+             "`routing_rules.json` beside this file, else in the data folder, "
+             "if there is one at the start or a reload; the log says so. Read "
              "again whenever it changes; a bad one never replaces a good one. "
              "Empty: none."},
 

@@ -205,6 +205,23 @@ const struct setting_type type_file = {file_read,         setting_str_is_same,
                                        setting_str_write, file_allowed,
                                        JSON_STR,          true};
 
+/* One that is looked for where it usually is. */
+
+static void rules_allowed(const struct setting *s, struct buf *out)
+{
+    (void)s;
+    buf_addf(out,
+             "the path of a file, 1 to %d bytes, \"auto\", or \"\" for none",
+             SETTING_STR_MAX);
+}
+
+const struct setting_type type_rules = {.read = file_read,
+                                        .is_same = setting_str_is_same,
+                                        .write = setting_str_write,
+                                        .allowed = rules_allowed,
+                                        .json = JSON_STR,
+                                        .is_path = true};
+
 /* Empty where nobody is to connect. */
 
 static enum err address_read(const struct setting *s, struct arena *a,

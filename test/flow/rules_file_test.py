@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -229,6 +230,90 @@ class Start(Folder):
         self.assertIn('routing_rules.json:5:54: rule "b": "Z" is not declared',
                       said)
         self.assertIn("2 errors", said)
+
+
+class Found(Folder):
+    """Nobody names it: beside the configuration, else in the data folder."""
+
+    ONE = {"agents": {"echo": {}}, "escalations": [
+        {"rule": "seen", "match": {"to": "echo"}}]}
+
+    def setUp(self):
+        super().setUp()
+        self.data = os.path.join(self.folder.name, "data")
+        os.mkdir(self.data, 0o700)
+        self.configure()
+
+    def configure(self, **more):
+        with open(self.config, "w", encoding="utf-8") as f:
+            json.dump({"agents": {"list": [{"id": "echo", "url": "echo:"}]},
+                       **more}, f)
+
+    def found(self, server):
+        lines = [json.loads(line) for line in server.said().splitlines()
+                 if line.startswith("{")]
+        return [(line["file"], line["because"]) for line in lines
+                if line.get("event") == "rules.found"]
+
+    def file_of(self, server):
+        return server.call("GET", "/api/gate").json()["rules"]["file"]
+
+    def test_beside_the_configuration(self):
+        self.write(self.ONE)
+        with Server("--config", self.config) as server:
+            self.assertEqual(self.found(server), [
+                (self.rules, "it lies beside the configuration")])
+            self.assertEqual(self.file_of(server), self.rules)
+            self.assertEqual(server.send("hi", wait_ms=0).json()["status"],
+                             "escalated")
+            self.write({})
+            eventually(lambda: server.send("hi").json()["status"] ==
+                       "completed", "the file that changed counts")
+        status, said = self.check()
+        self.assertEqual(status, 0, said)
+
+    def test_in_the_data_folder(self):
+        path = os.path.join(self.data, "routing_rules.json")
+        self.write(self.ONE)
+        os.rename(self.rules, path)
+        with Server("--config", self.config, data=self.data) as server:
+            self.assertEqual(self.found(server), [
+                (path, "it lies in the data folder")])
+            self.assertEqual(server.send("hi", wait_ms=0).json()["status"],
+                             "escalated")
+
+    def test_none_and_not_wanted(self):
+        with Server("--config", self.config) as server:
+            self.assertEqual(self.found(server), [])
+            self.assertEqual(self.file_of(server), None)
+        self.write(self.ONE)
+        self.configure(rules="")
+        with Server("--config", self.config) as server:
+            self.assertEqual(self.found(server), [])
+            self.assertEqual(server.send("hi").json()["status"], "completed")
+
+    def test_a_reload_finds_it_and_one_that_is_gone_is_missed(self):
+        with Server("--config", self.config) as server:
+            self.write(self.ONE)
+            server.process.send_signal(signal.SIGHUP)
+            eventually(lambda: self.file_of(server) == self.rules, "it is found")
+            os.unlink(self.rules)
+            server.process.send_signal(signal.SIGHUP)
+            eventually(lambda: "rules.not_loaded" in server.said(),
+                       "it is missed")
+            self.assertEqual(server.send("hi", wait_ms=0).json()["status"],
+                             "escalated")
+
+    def test_a_bad_one_keeps_it_from_starting(self):
+        self.write(TWO_MISTAKES)
+        status, said = refuses_to_start("serve", "--config", self.config,
+                                        "--data", self.data, "--listen",
+                                        "127.0.0.1:0")
+        self.assertNotEqual(status, 0)
+        self.assertIn("routing_rules.json:4:30: ", said)
+        status, said = self.check()
+        self.assertEqual(status, USAGE, said)
+        self.assertIn("routing_rules.json:4:30: ", said)
 
 
 class Reload(Folder):
