@@ -9,16 +9,20 @@
 The decision is made here, by the library libsignalbox-gate, from the rules, the
 state and the envelope; or, when a server is named, by that server with its own
 rules and state. Nothing is delivered, kept or posted either way. docs/gate.md
-is the page to read. One file, the standard library alone, Python 3.9 or newer.
+is the page to read. The standard library alone, Python 3.9 or newer; the wheel
+that `make install` leaves brings the library along.
 """
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
 import datetime
+import glob
 import json
 import os
+import shutil
 import ssl
+import sys
 import threading
 import time
 import urllib.error
@@ -51,7 +55,9 @@ def route_message(envelope, system_state=None, rules=None, now=None,
     `held_until` and what else docs/gate.md says; with trace also every rule that was asked.
 
     envelope, system_state  dicts, or their JSON as text; times in them without
-            a zone are UTC, so write datetime.now(timezone.utc).isoformat()
+            a zone are UTC, so that east of it datetime.now().isoformat() lies
+            ahead, which is a warning in the decision;
+            datetime.now(timezone.utc).isoformat() does not
     rules   the path of a routing_rules.json, or a dict of rules; else the
             environment's SIGNALBOX_RULES, else routing_rules.json in the
             current folder if there is one, else no rules
@@ -113,11 +119,25 @@ _library = None
 _gates = {}  # by what they were made of
 
 
+def _prefixes():
+    """Where a server may be installed: this environment, where the command is,
+    and where installs go by themselves."""
+    yield sys.prefix
+    command = shutil.which("signalbox")
+    if command:
+        yield os.path.dirname(os.path.dirname(os.path.realpath(command)))
+    yield "/usr/local"
+
+
 def _places():
     here = os.path.dirname(os.path.abspath(__file__))
     yield os.environ.get("SIGNALBOX_GATE_LIB")
     yield os.path.join(here, "libsignalbox-gate.so")
     yield os.path.join(here, "../../build/client/gate/libsignalbox-gate.so")
+    for prefix in _prefixes():
+        for folder in "lib", "lib64", "lib/*-linux-*":
+            yield from sorted(glob.glob(os.path.join(
+                glob.escape(prefix), folder, "libsignalbox-gate.so.0")))
     yield ctypes.util.find_library("signalbox-gate")
     yield "libsignalbox-gate.so.0"
 
@@ -136,8 +156,8 @@ def _load():
             except OSError:
                 continue
     raise RouterError(
-        "no_library", "libsignalbox-gate.so is not found: build and install "
-        "Signalbox, or say where it is with SIGNALBOX_GATE_LIB, or name a "
+        "no_library", "libsignalbox-gate.so is not found: install the wheel "
+        "that Signalbox's `make install` leaves, or say where it is with SIGNALBOX_GATE_LIB, or name a "
         "server with SIGNALBOX_URL")
 
 

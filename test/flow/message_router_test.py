@@ -1,8 +1,12 @@
 """client/python/message_router.py: seed 002's usage, word for word, through
 the library; rules from a file, what is wrong in words, and a server."""
+import glob
 import importlib.util
 import json
 import os
+import shutil
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -124,6 +128,101 @@ class Library(unittest.TestCase):
             t.join()
         self.assertEqual(len(said), 200)
         self.assertTrue(all(d == said[0] for d in said))
+
+
+# Seed 002's snippet, but that what it leaves out is said.
+SNIPPET = """
+from datetime import datetime
+system_state = {"agents": {"Z": "ACTIVE"}}
+
+from message_router import route_message
+
+# Route a single message
+envelope = {
+    "from": "Jay",
+    "to": "Z",
+    "type": "REQUEST",
+    "priority": "NORMAL",
+    "timestamp": datetime.now().isoformat(),
+    "reference": "SUBM-C042-001",
+    "payload": {},
+    "context": "..."
+}
+
+decision = route_message(envelope, system_state)
+
+import json, message_router
+print(json.dumps([decision, message_router._load()._name]))
+"""
+
+
+class Installed(unittest.TestCase):
+    """In an environment of its own, which knows nothing of the build."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        self.env = os.path.join(self.folder, "env")
+        self.python = os.path.join(self.env, "bin/python")
+        self.run_clean(sys.executable, "-m", "venv", self.env)
+
+    def run_clean(self, *command, status=0, **env):
+        run = subprocess.run(
+            command, cwd=self.folder, check=False, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, env={"PATH": "/usr/bin:/bin",
+                                           "TZ": "LINT-14", **env})
+        self.assertEqual(run.returncode, status, run.stdout.decode())
+        return run.stdout.decode()
+
+    def packages(self):
+        return glob.glob(os.path.join(self.env, "lib/python3*/site-packages"))[0]
+
+    def check_snippet(self, library, **env):
+        decision, used = json.loads(
+            self.run_clean(self.python, "-c", SNIPPET, **env))
+        self.assertEqual(decision["routing_decision"], "ROUTE_IMMEDIATELY")
+        self.assertEqual(decision["target"], "Z")
+        # It is 14 hours later there than in UTC.
+        self.assertRegex(decision["warnings"][0],
+                         "^timestamp is 1[34] hours ahead of the clock here")
+        self.assertEqual(used, library)
+
+    def test_the_wheel_brings_the_library_along(self):
+        self.run_clean(self.python, "-m", "pip", "install", "--no-index",
+                       "--disable-pip-version-check", os.environ["WHEEL"])
+        self.check_snippet(os.path.join(self.packages(),
+                                        "libsignalbox-gate.so"))
+        said = self.run_clean(self.python, "-m", "pip", "show", "-f",
+                              "--disable-pip-version-check", "signalbox")
+        self.assertIn("libsignalbox-gate.so", said)
+        self.run_clean(self.python, "-m", "pip", "uninstall", "-y",
+                       "--disable-pip-version-check", "signalbox")
+        self.assertIn("No module named", self.run_clean(
+            self.python, "-c", SNIPPET, status=1))
+
+    def test_a_copy_finds_what_is_installed(self):
+        shutil.copy(PATH, self.packages())
+        # Nothing is: it says what to do.
+        if not glob.glob("/usr/local/lib*/**/libsignalbox-gate.so.0",
+                         recursive=True):
+            self.assertIn("install the wheel", self.run_clean(
+                self.python, "-c", SNIPPET, status=1))
+        # With the server, somewhere.
+        there = os.path.join(self.folder, "opt/lib/some-linux-gnu")
+        command = os.path.join(self.folder, "opt/bin/signalbox")
+        os.makedirs(there)
+        os.makedirs(os.path.dirname(command))
+        with open(command, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\n")
+        os.chmod(command, 0o755)
+        library = os.path.join(there, "libsignalbox-gate.so.0")
+        shutil.copy(os.environ["SIGNALBOX_GATE_LIB"], library)
+        self.check_snippet(library, PATH=os.path.dirname(command))
+        # In the environment itself: meson's --prefix.
+        within = os.path.join(self.env, "lib/libsignalbox-gate.so.0")
+        shutil.copy(library, within)
+        self.check_snippet(within, PATH=os.path.dirname(command))
 
 
 class Server(unittest.TestCase):
