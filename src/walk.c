@@ -572,6 +572,7 @@ static void on_end(void *ctx, struct str task_id, const struct task_result *r)
 const struct tasks_opts walk_calls_of_tasks = {
     .on_ready = on_ready,
     .on_deadline = on_deadline,
+    .on_moved = walk_on_moved,
     .on_input_over = walk_on_input_over,
 };
 
@@ -603,6 +604,7 @@ const struct broker_opts walk_calls_of_broker = {
     .pause = walk_pause_agent,
     .on_end = on_end,
     .task = walk_task_of,
+    .carry = walk_carry,
     .caller = walk_caller_of,
     .org = walk_org_of,
     .send = walk_send,

@@ -139,6 +139,22 @@ const struct task *walk_task_of(void *ctx, struct str id)
     return task_find(w->tasks, id);
 }
 
+void walk_carry(void *ctx, struct str id, enum task_status as)
+{
+    struct walk *w = ctx;
+
+    task_carry(w->tasks, id, as);
+}
+
+/* While the walk is built the tasks are there before the broker. */
+void walk_on_moved(void *ctx, const struct task *t)
+{
+    struct walk *w = ctx;
+
+    if (w->broker)
+        broker_moved(w->broker, t);
+}
+
 bool walk_caller_of(void *ctx, struct str name, struct caller *out)
 {
     struct walk *w = ctx;

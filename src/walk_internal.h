@@ -133,6 +133,8 @@ void walk_watch_end(struct walk *w, const struct task_change *c);
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);
 void walk_on_ripe(void *ctx, struct str task_id);
 const struct task *walk_task_of(void *ctx, struct str id);
+void walk_carry(void *ctx, struct str id, enum task_status as);
+void walk_on_moved(void *ctx, const struct task *t);
 bool walk_caller_of(void *ctx, struct str name, struct caller *out);
 struct str walk_org_of(void *ctx, struct str name);
 void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),

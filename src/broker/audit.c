@@ -119,9 +119,10 @@ static void look_at_row(struct audit *a, const struct row *r)
 {
     struct str id = row_str(r, TASK_ID);
     int64_t status = row_int(r, TASK_STATUS);
+    const struct task *t = task_find(a->opts.tasks, id);
 
     a->after = row_int(r, TASK_SEQ);
-    a->report.held += status == TASK_HELD;
+    a->report.held += status == TASK_HELD && !(t && t->carried);
     a->report.escalated += status == TASK_ESCALATED;
     if (whats_wrong(a, id, status) || status == TASK_ESCALATED)
         suspect(a, (struct suspect){.task_id = id_from(id),

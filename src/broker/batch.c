@@ -4,8 +4,10 @@
  * too, of the same requester and sender, become items of one envelope of the
  * kind BATCH. It is a message like any other and takes the same walk; in its
  * tx its members' holds are marked as part of it, so that after a crash either
- * all of that is so or none. A member stays held and ends with its batch, by a
- * look at the batch's row: which also finds what was over before a restart.
+ * all of that is so or none. A member's row stays held, so that nobody carries
+ * it beside its batch; it is shown as queued or dispatched, as the batch is,
+ * and counts as held no more. It ends with its batch, by a look at the batch's
+ * row: which also finds what was over before a restart.
  *
  *     batch_begin -> send -> broker_ask, broker_record -> (commit)
  *         -> batch_settle -> … the batch is over -> wait_batch
@@ -302,7 +304,7 @@ static void tell_member(const struct hold *h, const struct task *t,
                               .envelope = &e,
                               .target = h->agent,
                               .pass = &p,
-                              .status = task_status_name(TASK_HELD),
+                              .status = task_status_name(TASK_QUEUED),
                               .at_ms = m->in.at_ms,
                           });
 }
@@ -351,8 +353,8 @@ static void join(struct broker *b, struct hold *h, struct id batch)
 
     hold_count_release(b, h);
     h->next = NULL;
-    h->batch = batch;
     h->state = HOLD_WAITS;
+    hold_join_batch(h, batch);
     hold_rekey(h, why);
     wait_look(h); /* it may be over already */
     arena_init(&arena, 8 * 1024 * 1024);
@@ -373,6 +375,29 @@ void batch_settle(struct broker *b, struct msg *m)
         if (h && h->state == HOLD_MOVES && h->next)
             join(b, h, m->task.id);
     }
+}
+
+/* Where it is. */
+
+static bool is_with_agent(enum task_status s)
+{
+    return s == TASK_DISPATCHED || s == TASK_WORKING ||
+           s == TASK_INPUT_REQUIRED;
+}
+
+/* Of a batch that is over it stays as it was, until it ends as well. */
+void batch_carry(struct hold *h)
+{
+    struct broker *b = h->broker;
+    const struct task *t = b->opts.task(b->opts.ctx, str_of(h->task_id.text));
+    const struct task *batch = b->opts.task(b->opts.ctx, str_of(h->batch.text));
+    bool goes_on = batch && !task_is_over(batch->status);
+
+    if (PLANTED("broker.batch_stays_held") || !t || (t->carried && !goes_on))
+        return;
+    b->opts.carry(b->opts.ctx, str_of(h->task_id.text),
+                  goes_on && is_with_agent(batch->status) ? TASK_DISPATCHED
+                                                          : TASK_QUEUED);
 }
 
 /* The end of it. */
@@ -464,6 +489,7 @@ void batch_look(struct hold *h)
     struct broker *b = h->broker;
     struct batch_read *r;
 
+    batch_carry(h);
     h->is_to_read = h->is_reading;
     if (h->is_reading || !b->opts.on_end)
         return;

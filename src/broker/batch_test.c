@@ -1,5 +1,6 @@
 /* What waited for room goes as one, and each ends with the whole. */
 #include "test/lib/broker_stage.h"
+#include "test/lib/control.h"
 
 static const char rules[] =
     "{'agents': {'Jay': {}, 'Z': {}, 'Rick': {}},"
@@ -46,7 +47,8 @@ TEST(those_that_waited_go_as_one_and_end_with_it)
     CHECK_INT(status_of(&batch), TASK_QUEUED);
     CHECK_STR(str_of(batch_of(&members[2].id).text), batch.text);
     CHECK(!hold_find(stage.broker, str_of(members[3].id.text))->batch.text[0]);
-    CHECK_INT(status_of(&members[0].id), TASK_HELD);
+    CHECK_INT(status_of(&members[0].id), TASK_QUEUED);
+    CHECK_INT(status_of(&members[3].id), TASK_HELD);
     t = task_find(stage.tasks, str_of(batch.text));
     CHECK(t->is_envelope && strstr(t->text.p, "\"type\":\"BATCH\""));
     CHECK(strstr(t->text.p, "\"reference\":\"C\""));
@@ -61,6 +63,122 @@ TEST(those_that_waited_go_as_one_and_end_with_it)
     CHECK_INT(status_of(&members[4].id), TASK_FAILED);
     CHECK_INT(broker_stats(stage.broker).held, 0);
     CHECK_INT(broker_stats(stage.broker).released_total, 5);
+    stage_close();
+}
+
+static void check_members(enum task_status want)
+{
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(status_of(&members[i].id), want);
+    CHECK(tasks_check(stage.tasks) && broker_check(stage.broker));
+}
+
+static void check_by_status(enum task_status s, int64_t want)
+{
+    CHECK_INT(tasks_stats(stage.tasks).by_status[s], want);
+}
+
+/* What is shown of the three, and counted. */
+static void follow_batch(void)
+{
+    struct id batch;
+    struct str id;
+
+    hold_five();
+    CHECK_INT(broker_stats(stage.broker).held, 5);
+    ends(&first.id, TASK_COMPLETED, "");
+    batch = batch_of(&members[0].id);
+    id = str_of(batch.text);
+    check_members(TASK_QUEUED);
+    check_by_status(TASK_HELD, 2);
+    check_by_status(TASK_QUEUED, 4);
+    task_move(stage.tasks, id, TASK_DISPATCHED);
+    check_members(TASK_DISPATCHED);
+    check_by_status(TASK_DISPATCHED, 4);
+    CHECK_INT(status_of(&members[3].id), TASK_HELD);
+    task_move(stage.tasks, id, TASK_WORKING);
+    check_members(TASK_DISPATCHED);
+    task_move(stage.tasks, id, TASK_QUEUED); /* it is tried again */
+    check_members(TASK_QUEUED);
+    rest();
+    stage_stop();
+    stage_start();
+    check_members(TASK_QUEUED);
+    rest();
+    task_move(stage.tasks, id, TASK_DISPATCHED);
+    check_members(TASK_DISPATCHED);
+    ends(&members[1].id, TASK_CANCELLED, "");
+    check_by_status(TASK_DISPATCHED, 3);
+    ends(&batch, TASK_COMPLETED, "");
+    rest();
+    CHECK_INT(status_of(&members[0].id), TASK_COMPLETED);
+    check_by_status(TASK_DISPATCHED, 0);
+    stage_close();
+}
+
+TEST(members_are_where_their_batch_is)
+{
+    follow_batch();
+}
+
+TEST(members_that_stay_held_are_noticed)
+{
+    check_control("broker.batch_stays_held", follow_batch);
+}
+
+TEST(what_was_let_go_counts_as_held_no_more)
+{
+    struct caller user = {.role = ROLE_USER};
+    struct held list[8];
+    struct id batch;
+
+    hold_five();
+    snprintf(
+        user.principal, sizeof(user.principal), "%.*s",
+        STR_ARG(
+            hold_find(stage.broker, str_of(members[0].id.text))->requester));
+    ends(&first.id, TASK_COMPLETED, "");
+    CHECK_INT(broker_stats(stage.broker).held, 2);
+    CHECK_INT(broker_stats(stage.broker).released_total, 3);
+    CHECK_INT(broker_held_for(stage.broker, STR("Rick")), 2);
+    CHECK_INT(broker_holds(stage.broker, 0, list, 8), 2);
+    CHECK_STR(str_of(list[0].task_id.text), members[3].id.text);
+    CHECK_INT(broker_waiting(stage.broker, &user).held, 2);
+    stage_stop();
+    stage_start();
+    CHECK_INT(broker_stats(stage.broker).held, 2);
+    CHECK_INT(broker_held_for(stage.broker, STR("Rick")), 2);
+    rest();
+    batch = batch_of(&members[0].id);
+    ends(&batch, TASK_COMPLETED, "");
+    rest();
+    CHECK_INT(broker_stats(stage.broker).held, 0); /* the next two */
+    CHECK_INT(broker_held_for(stage.broker, STR("Rick")), 0);
+    stage_close();
+}
+
+/* holds.most_per_agent is of what is held: members of a batch are not. */
+TEST(members_leave_room_for_others_to_be_held)
+{
+    struct sent s;
+
+    stage_agent("Jay");
+    stage_agent("Rick");
+    stage_open("{'agents': {'Jay': {}, 'Rick': {}}, 'holds':"
+               " {'most_per_agent': 2}, 'capacity': [{'rule': 'room', 'match':"
+               " {'to': 'Rick'}, 'queue': 1, 'hold_for': '1h', 'batch':"
+               " {'most': 3}}]}");
+    first = sent("Jay", "Rick", "REQUEST", "R-0");
+    members[0] = sent("Jay", "Rick", "REQUEST", "A");
+    members[1] = sent("Jay", "Rick", "REQUEST", "B");
+    rest();
+    ends(&first.id, TASK_COMPLETED, "");
+    CHECK_INT(broker_stats(stage.broker).held, 0);
+    for (int i = 0; i < 2; i++) {
+        s = sent("Jay", "Rick", "REQUEST", i ? "C" : "D");
+        CHECK_INT(s.pass.answer, GATE_HOLD_CAPACITY);
+    }
+    CHECK_INT(broker_stats(stage.broker).held, 2);
     stage_close();
 }
 
@@ -83,6 +201,7 @@ TEST(each_is_told_of_as_let_go_and_knows_its_batch)
 
         CHECK_STR(row_str(r, FEED_TASK_ID), members[n++].id.text);
         CHECK(memmem(data.p, data.n, batch.text, strlen(batch.text)));
+        CHECK(memmem(data.p, data.n, "\"status\":\"queued\"", 17));
     }
     CHECK_INT(n, 3);
     query_fini(&q);
@@ -175,16 +294,16 @@ TEST(a_restart_while_a_batch_is_out_and_when_it_is_over)
     stage_stop();
     stage_start();
     rest();
-    CHECK_INT(status_of(&members[0].id), TASK_HELD);
+    CHECK_INT(status_of(&members[0].id), TASK_QUEUED);
     CHECK_STR(str_of(batch_of(&members[1].id).text), batch.text);
     pass_ms(2 * 3600 * 1000); /* a member's own time does not end it */
-    CHECK_INT(status_of(&members[0].id), TASK_HELD);
+    CHECK_INT(status_of(&members[0].id), TASK_QUEUED);
     /* It ends, and nobody is told before the server is gone. */
     stage_on_end(
         NULL, str_of(batch.text),
         &(struct task_result){.status = TASK_COMPLETED, .text = STR("all")});
     store_turn(stage.store);
-    CHECK_INT(status_of(&members[0].id), TASK_HELD);
+    CHECK_INT(status_of(&members[0].id), TASK_QUEUED);
     stage_stop();
     stage_start();
     rest();
@@ -249,6 +368,26 @@ TEST(what_may_not_go_is_not_taken_along)
     stage_close();
 }
 
+static bool is_member(const struct id *id)
+{
+    const struct hold *h = hold_find(stage.broker, str_of(id->text));
+
+    return h && h->batch.text[0];
+}
+
+/* One step towards the end of a member, if there is one. */
+static void end_one(struct id *id)
+{
+    struct id batch;
+
+    if (is_member(id)) {
+        batch = batch_of(id);
+        ends(&batch, TASK_COMPLETED, "");
+    } else if (status_of(id) == TASK_QUEUED) {
+        ends(id, TASK_COMPLETED, "");
+    }
+}
+
 TEST(a_batch_survives_every_fault)
 {
     bool has_fired;
@@ -256,8 +395,6 @@ TEST(a_batch_survives_every_fault)
 
     hold_five();
     do {
-        struct held left;
-
         fault_arm(nth += step);
         stage_on_end(NULL, str_of(first.id.text),
                      &(struct task_result){.status = TASK_COMPLETED});
@@ -274,27 +411,15 @@ TEST(a_batch_survives_every_fault)
         if (status_of(&first.id) == TASK_QUEUED)
             ends(&first.id, TASK_COMPLETED, "");
         /* All of them come to their end, whatever failed. */
-        for (int i = 0; i < 20 && broker_stats(stage.broker).held; i++) {
-            for (int64_t at = 0; broker_holds(stage.broker, at, &left, 1);
-                 at = left.place) {
-                struct id batch;
-
-                if (left.cause != PASS_BATCHED)
-                    continue;
-                batch = batch_of(&left.task_id);
-                ends(&batch, TASK_COMPLETED, "");
-            }
+        for (int i = 0; i < 20; i++) {
             for (int k = 0; k < 5; k++)
-                if (status_of(&members[k].id) == TASK_QUEUED)
-                    ends(&members[k].id, TASK_COMPLETED, "");
+                end_one(&members[k].id);
             rest();
         }
+        CHECK_INT(rows_of(&hold_table), 0);
         CHECK_INT(broker_stats(stage.broker).held, 0);
-        for (int k = 0; k < 5; k++) {
-            if (status_of(&members[k].id) == TASK_QUEUED)
-                ends(&members[k].id, TASK_COMPLETED, "");
+        for (int k = 0; k < 5; k++)
             CHECK_INT(status_of(&members[k].id), TASK_COMPLETED);
-        }
         first = sent("Jay", "Rick", "REQUEST", "again");
         for (int k = 0; k < 5; k++)
             members[k] = sent("Jay", "Rick", "REQUEST",

@@ -628,6 +628,12 @@ void broker_leave(struct broker *b, struct msg *m)
 
 /* The rest. */
 
+void broker_moved(struct broker *b, const struct task *t)
+{
+    if (t->is_envelope)
+        wait_carry(b, str_of(t->id.text));
+}
+
 void broker_agent_changed(struct broker *b, struct str agent)
 {
     if (!agent.n) {

@@ -70,6 +70,9 @@ struct broker_opts {
     void (*send)(void *ctx, struct msg *m,
                  void (*done)(struct msg *m, void *ctx), void *done_ctx);
 
+    /* A held task that goes with a batch is where that is: task_carry. */
+    void (*carry)(void *ctx, struct str task_id, enum task_status as);
+
     /* An agent is to be started again: its program, its wake url or its
      * restart command. done once, from the loop. */
     void (*restart)(void *ctx, struct str agent,
@@ -160,6 +163,9 @@ void broker_record_end(struct broker *b, const struct task *t,
                        const struct task_result *r, struct tx *tx);
 void broker_settle_end(struct broker *b, const struct task *t,
                        const struct task_result *r);
+
+/* A task was moved to something that is no end: who is part of it follows. */
+void broker_moved(struct broker *b, const struct task *t);
 
 /* An agent has come, gone or changed; empty: somebody has. */
 void broker_agent_changed(struct broker *b, struct str agent);

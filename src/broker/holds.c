@@ -63,8 +63,8 @@ enum err hold_claim(struct broker *b, struct str agent, struct target **out)
 
     if (!t)
         return ERR_NOMEM;
-    if ((int64_t)(b->holds.by_task.n + b->holds.n_claims) >= l->most ||
-        (int64_t)t->n_held >= l->most_per_agent) {
+    if (b->stats.held + (int64_t)b->holds.n_claims >= l->most ||
+        (int64_t)(t->n_held - t->n_batched) >= l->most_per_agent) {
         target_release(b, t);
         return ERR_AGENT_BUSY;
     }
@@ -355,6 +355,29 @@ static void count_room(struct hold *h, int by)
         h->target->n_room += (size_t)by;
 }
 
+/* What goes as part of a batch is not held any more, whatever its row says. */
+static void count_held(struct hold *h, int by)
+{
+    struct broker *b = h->broker;
+
+    if (h->batch.text[0]) {
+        b->holds.n_batched += (size_t)by;
+        h->target->n_batched += (size_t)by;
+        return;
+    }
+    b->stats.held += by;
+    if (b->stats.held > b->stats.held_most)
+        b->stats.held_most = b->stats.held;
+}
+
+void hold_join_batch(struct hold *h, struct id batch)
+{
+    count_held(h, -1);
+    h->batch = batch;
+    count_held(h, 1);
+    batch_carry(h);
+}
+
 static void place_join(struct hold *h)
 {
     struct list *all = &h->broker->holds.by_place;
@@ -379,11 +402,12 @@ void hold_begin(struct hold *h)
     place_join(h);
     lane_join(h);
     count_room(h, 1);
-    if (++b->stats.held > b->stats.held_most)
-        b->stats.held_most = b->stats.held;
+    count_held(h, 1);
     wait_join(h);
     set_due(h);
     wait_look(h);
+    if (h->batch.text[0])
+        batch_carry(h);
 }
 
 static void leave(struct hold *h)
@@ -396,7 +420,7 @@ static void leave(struct hold *h)
     wait_leave(h);
     count_room(h, -1);
     lane_leave(h);
-    b->stats.held--;
+    count_held(h, -1);
 }
 
 void hold_free(struct hold *h)
@@ -584,7 +608,8 @@ bool holds_check(const struct broker *b)
             return false;
         place = h->place;
     }
-    return n == hs->by_task.n && (int64_t)n == b->stats.held &&
+    return n == hs->by_task.n &&
+           (int64_t)(n - hs->n_batched) == b->stats.held &&
            map_check(&hs->by_task) && map_check(&hs->targets) &&
            map_check(&hs->lanes) && waits_check(b);
 }

@@ -122,6 +122,7 @@ struct key {
 struct target {
     size_t n_held;      /* held for it, claims included */
     size_t n_room;      /* of those, for want of room */
+    size_t n_batched;   /* and those that are let go as part of a batch */
     size_t n_going;     /* let go, and not yet on the disk */
     struct list queues; /* struct key, WAIT_QUEUE */
     size_t name_bytes;
@@ -207,6 +208,7 @@ struct holds {
     struct list arriving; /* holds of tasks that were escalated, claimed */
     struct list moves;    /* struct hold_move */
     size_t n_claims;
+    size_t n_batched; /* of by_task: let go, as part of a batch */
 };
 
 /* A task that waited, on its way to the disk with another answer: what was
@@ -304,7 +306,8 @@ void hold_write_batch(const struct hold *h, const struct hold_why *w,
 void hold_unwrite(struct str task_id, struct tx *tx);
 
 void hold_begin(struct hold *h); /* it is on the disk; never fails */
-void hold_free(struct hold *h);  /* whatever it is */
+void hold_join_batch(struct hold *h, struct id batch);
+void hold_free(struct hold *h);                        /* whatever it is */
 void hold_rekey(struct hold *h, struct hold_why *why); /* takes why */
 void hold_later(struct hold *h); /* it could not be moved: again in a moment */
 void hold_on_timer(struct timer *t);
@@ -330,6 +333,7 @@ void wait_queue(struct broker *b, struct str agent); /* it has less to do */
 void wait_queues(struct broker *b); /* some agent has, nobody knows which */
 void wait_event(struct broker *b, struct str reference, struct str type);
 void wait_batch(struct broker *b, struct str task_id); /* it is over */
+void wait_carry(struct broker *b, struct str task_id); /* it was moved */
 void wait_states(struct broker *b); /* agents may have changed */
 void wait_all(struct broker *b);    /* every hold is looked at once */
 bool waits_check(const struct broker *b);
@@ -350,6 +354,7 @@ void batch_ask(struct msg *m, struct pass *out);
 void batch_record(struct broker *b, struct msg *m);
 void batch_settle(struct broker *b, struct msg *m);
 void batch_look(struct hold *h);
+void batch_carry(struct hold *h); /* it is where its batch is */
 
 /* tell.c */
 struct told {

@@ -1,5 +1,5 @@
 /* What waits, for who may see it: for who asked, for whom it is done, and for
- * admins. It is all in memory. */
+ * admins. It is all in memory. What goes as part of a batch waits no more. */
 #include "broker/people.h"
 
 static struct held held_of(const struct hold *h)
@@ -21,7 +21,7 @@ static struct held held_of(const struct hold *h)
                          .since_ms = h->since_ms,
                          .until_ms = h->why->until_ms,
                          .on_expiry = h->why->on_expiry,
-                         .is_behind = !h->batch.text[0] && !hold_is_first(h),
+                         .is_behind = !hold_is_first(h),
                          .keys = h->why->keys,
                          .n_keys = h->why->n_keys};
 }
@@ -35,7 +35,8 @@ static bool is_of(const struct caller *c, struct str requester,
 
 static bool fits(const struct hold *h, const struct held_filter *f)
 {
-    return (!f->agent.n || str_eq_nocase(f->agent, h->agent)) &&
+    return !h->batch.text[0] &&
+           (!f->agent.n || str_eq_nocase(f->agent, h->agent)) &&
            (!f->rule.n || str_eq(f->rule, h->why->rule)) &&
            (!f->task_id.n || str_eq(f->task_id, str_of(h->task_id.text))) &&
            (!f->reference.n || str_eq(f->reference, h->reference)) &&
@@ -78,7 +79,8 @@ struct broker_waiting broker_waiting(const struct broker *b,
          at = list_next(holds, at)) {
         const struct hold *h = LIST_OF(at, struct hold, place_node);
 
-        n.held += is_of(caller, h->requester, h->root_user);
+        n.held +=
+            !h->batch.text[0] && is_of(caller, h->requester, h->root_user);
     }
     for (struct list_node *at = list_first(open); at;
          at = list_next(open, at)) {
@@ -94,5 +96,5 @@ size_t broker_held_for(const struct broker *b, struct str agent)
 {
     const struct target *t = target_find(b, agent);
 
-    return t ? t->n_held : 0;
+    return t ? t->n_held - t->n_batched : 0;
 }

@@ -334,6 +334,22 @@ void wait_batch(struct broker *b, struct str task_id)
         key_changed(b, key);
 }
 
+static void carry_all(const struct timers *waiters)
+{
+    for (size_t i = 0; i < waiters->n; i++)
+        batch_carry(LIST_OF(waiters->heap[i], struct waiter, turn)->hold);
+}
+
+void wait_carry(struct broker *b, struct str task_id)
+{
+    const struct key *key = key_find(b, WAIT_BATCH, task_id, task_id);
+
+    if (!key)
+        return;
+    carry_all(&key->waiting);
+    carry_all(&key->ripe);
+}
+
 /* A walk along all of them, so many a turn: no heap has them all at once. */
 void wait_all(struct broker *b)
 {

@@ -234,7 +234,7 @@ static void write_message(struct sketch *k, const struct task *t,
     }
     json_open(out, '{');
     json_member_str(out, "task_id", str_of(t->id.text));
-    json_member_str(out, "status", task_status_name(t->status));
+    json_member_str(out, "status", task_status_name(task_shown(t)));
     json_member_str(out, "from", e->from);
     json_member_str(out, "to", e->to);
     json_member_str(out, "type", e->type);
@@ -298,7 +298,7 @@ static enum err sketch(struct calls *c, const struct caller *caller,
         .caller = caller,
         .eyes = eyes_of(caller, loop_wall_ms(c->loop)),
         .out = json_out(&c->body),
-        .is_held = about->task && about->task->status == TASK_HELD,
+        .is_held = about->task && task_shown(about->task) == TASK_HELD,
         .is_asked = about->task && about->task->status == TASK_ESCALATED,
         .is_whole = true};
     struct arena arena;

@@ -128,7 +128,7 @@ static void write_item(struct open *o, struct json_out *out,
     task_from_row(&t, row);
     now = task_find(tasks, str_of(t.id.text));
     if (now && now->turn == t.turn && !task_is_over(t.status)) {
-        t.status = now->status;
+        t.status = task_shown(now);
         t.attempt = now->attempt;
         t.updated_ms = now->updated_ms;
         t.finished_ms = now->finished_ms;
@@ -171,9 +171,12 @@ static void on_page(struct open *o)
 }
 
 /* What a row calls it: that it is dispatched or being worked on stands in
- * memory alone. */
+ * memory alone. Zero: what is part of a batch may be it too, and its row says
+ * that it is held. */
 static enum task_status in_row(enum task_status s)
 {
+    if (s == TASK_QUEUED || s == TASK_DISPATCHED)
+        return 0;
     return task_move_is_durable(s) ? s : TASK_QUEUED;
 }
 
@@ -224,7 +227,7 @@ static void add_filters(struct call *c, struct query *q,
     if (!caller_is_admin(&c->caller))
         query_if_any(q, whose, conversation.p ? 1 : 2, IS,
                      value_text(caller_name(&c->caller)));
-    if (status)
+    if (in_row(status))
         query_if(q, TASK_STATUS, IS, value_int(in_row(status)));
     if (status && !task_is_over(status)) /* there is an index for these */
         query_if(q, TASK_FINISHED_MS, IS, value_null());

@@ -58,7 +58,7 @@ static bool keep_task(struct open *o, const struct task *t)
                          .root_user = t->root_user,
                          .agent = t->agent,
                          .skill = t->skill,
-                         .status = t->status,
+                         .status = task_shown(t),
                          .turn = t->turn,
                          .attempt = t->attempt,
                          .text = tree_text(t->text),

@@ -129,7 +129,7 @@ static void on_listen(struct ask *a, enum err e, const struct task *t)
     json_open(&o, '{');
     json_member_text(&o, "task_id", str_of(t->id.text));
     json_member_int(&o, "turn", t->turn);
-    json_member_text(&o, "status", task_status_name(t->status));
+    json_member_text(&o, "status", task_status_name(task_shown(t)));
     json_close(&o, '}');
     reply_close(&a->reply, &o);
     if (a->listen == LISTEN_NOTHING)

@@ -56,6 +56,11 @@ enum task_status task_status_of(struct str name)
     return 0;
 }
 
+enum task_status task_shown(const struct task *t)
+{
+    return t->status == TASK_HELD && t->carried ? t->carried : t->status;
+}
+
 bool task_is_over(enum task_status s)
 {
     return OVER & BIT(s);

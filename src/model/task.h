@@ -48,6 +48,10 @@ struct str task_status_name(enum task_status s);
 /* Zero when there is no such status. */
 enum task_status task_status_of(struct str name);
 
+/* The status that others are told: what is part of a batch is where that is. */
+struct task;
+enum task_status task_shown(const struct task *t);
+
 /* Nothing more happens to it, unless a follow-up comes. */
 bool task_is_over(enum task_status s);
 
@@ -133,6 +137,9 @@ struct task {
     int64_t epoch;         /* the start of that node which wrote the row: every
                             * later start counts as one more attempt */
     int64_t lease_until_ms;
+    enum task_status carried; /* part of a batch: as what it is shown, queued or
+                               * dispatched as the batch is; zero: it is none.
+                               * In memory only: its own status is held */
     struct task_result result; /* status repeats the task's once it is over */
 };
 

@@ -47,7 +47,7 @@ void speak_result(struct json_out *o, const struct task *t)
     json_member_text(o, "message_id", str_of(t->message_id.text));
     json_member_text(o, "task_id", str_of(t->id.text));
     json_member_text(o, "conversation_id", t->conversation_id);
-    json_member_text(o, "status", task_status_name(t->status));
+    json_member_text(o, "status", task_status_name(task_shown(t)));
     json_member_text(o, "agent", t->agent);
     json_key(o, STR("text"));
     if (is_over)
@@ -76,7 +76,7 @@ void speak_task(struct json_out *o, const struct task *t)
     json_member_text(o, "agent", t->agent);
     json_member_str(o, "skill", t->skill);
     json_member_text(o, "priority", task_priority_name(t->priority));
-    json_member_text(o, "status", task_status_name(t->status));
+    json_member_text(o, "status", task_status_name(task_shown(t)));
     json_member_int(o, "turn", t->turn);
     json_member_int(o, "attempt", t->attempt);
     json_member_text(o, "text", t->text);

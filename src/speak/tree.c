@@ -164,7 +164,7 @@ static void put_task(struct json_out *o, const struct tree_task *x,
     json_member_text(o, "agent", t->agent);
     json_member_str(o, "by_agent", t->by_agent);
     json_member_str(o, "skill", t->skill);
-    json_member_text(o, "status", task_status_name(t->status));
+    json_member_text(o, "status", task_status_name(task_shown(t)));
     json_member_str(o, "mode", delegation_mode_name(x->mode));
     json_member_int(o, "depth", t->depth);
     json_member_int(o, "turn", t->turn);
@@ -251,7 +251,7 @@ void speak_tree_item(struct json_out *o, const struct speak_tree *tree)
     put_sums(o, tree);
     json_member_text(o, "agent", t->agent);
     json_member_str(o, "by_agent", t->by_agent);
-    json_member_text(o, "status", task_status_name(t->status));
+    json_member_text(o, "status", task_status_name(task_shown(t)));
     json_member_text(o, "text", tree_text(t->text));
     put_times(o, t, tree->now_ms);
     json_close(o, '}');

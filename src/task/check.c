@@ -147,7 +147,7 @@ static bool entries_are_right(const struct tasks *ts, enum entry_state state,
         s->ring_bytes += e->ring.bytes;
         s->n_heads[e->head]++;
         if (state == GOING_ON)
-            s->by_status[e->t.status]++;
+            s->by_status[task_shown(&e->t)]++;
         if (state <= GOING_ON && e->bytes != task_bytes(&e->t))
             return false;
     }

@@ -61,7 +61,7 @@ static void add(struct task_entry *e, enum task_event_kind kind,
     struct ring_event ev = {.number = ++e->last_number,
                             .at_ms = loop_wall_ms(ts->opts.loop),
                             .kind = kind,
-                            .status = e->t.status,
+                            .status = task_shown(&e->t),
                             .agent = agent,
                             .text = text};
 

@@ -152,9 +152,10 @@ void entry_pass(struct task_entry *e, struct task_change *c)
     c->load = NULL;
     if (c->pass.agent.n)
         hand_over(e, c);
-    ts->stats.by_status[e->t.status]--;
+    ts->stats.by_status[task_shown(&e->t)]--;
     ts->stats.by_status[to]++;
     e->t.status = to;
+    e->t.carried = 0;
     lane_moved(e);
     e->t.priority = c->pass.priority;
     e->t.updated_ms = c->at_ms;
@@ -163,4 +164,6 @@ void entry_pass(struct task_entry *e, struct task_change *c)
     head_move(e,
               to == TASK_QUEUED && entry_is_first(e) ? HEAD_READY : HEAD_NONE);
     event_status(e);
+    if (ts->opts.on_moved)
+        ts->opts.on_moved(ts->opts.ctx, &e->t);
 }

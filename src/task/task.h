@@ -77,6 +77,10 @@ struct tasks_opts {
      * answer of its agent is on the way to the disk (task_change_new). */
     bool (*on_deadline)(void *ctx, const struct task *t);
 
+    /* It was moved to something that is no end, in memory or on the disk, and
+     * is there. task_carry may be called. May be NULL. */
+    void (*on_moved)(void *ctx, const struct task *t);
+
     /* What was asked is over, as it says, and its words go after the call. No
      * call into this room meanwhile. May be NULL. */
     void (*on_input_over)(void *ctx, const struct input *in);
@@ -236,6 +240,11 @@ void task_retry(struct tasks *ts, struct str id, int64_t delay_ms);
 /* One that was offered: nobody is there to carry it after all. It waits for
  * tasks_offer_again. */
 void task_put_back(struct tasks *ts, struct str id);
+
+/* One that is held goes as part of a batch: it is shown as that is, queued or
+ * dispatched, and told to who listens. Nothing else changes: it takes no room
+ * at its agent, and its time does not run, for the batch has both. */
+void task_carry(struct tasks *ts, struct str id, enum task_status as);
 
 /* Where a task goes that does not end. */
 struct task_pass {

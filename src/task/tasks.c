@@ -114,7 +114,7 @@ static void let_go(struct task_entry *e)
         lane_release(e->ts, l);
     } else if (e->state == GOING_ON) {
         lane_remove(e);
-        e->ts->stats.by_status[e->t.status]--;
+        e->ts->stats.by_status[task_shown(&e->t)]--;
     }
     share_remove(e);
     e->ts->bytes -= e->bytes;
@@ -335,6 +335,23 @@ static void entry_move(struct task_entry *e, enum task_status to)
     head_move(e, to == TASK_QUEUED ? HEAD_LATER : HEAD_NONE);
     if (to == TASK_QUEUED)
         offer_later_soon(ts);
+    event_status(e);
+    if (ts->opts.on_moved)
+        ts->opts.on_moved(ts->opts.ctx, &e->t);
+}
+
+void task_carry(struct tasks *ts, struct str id, enum task_status as)
+{
+    struct task_entry *e = task_entry_find(ts, id);
+
+    assert(as == TASK_QUEUED || as == TASK_DISPATCHED);
+    if (!e || e->t.status != TASK_HELD || e->t.carried == as)
+        return;
+    ts->stats.by_status[task_shown(&e->t)]--;
+    e->t.carried = as;
+    ts->stats.by_status[as]++;
+    if (as == TASK_DISPATCHED && !e->t.started_ms)
+        e->t.started_ms = loop_wall_ms(ts->opts.loop);
     event_status(e);
 }
 

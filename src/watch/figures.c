@@ -119,7 +119,8 @@ static bool is_normal(const struct feed_entry *e)
            str_eq(value, STR("\"NORMAL\""));
 }
 
-/* Several that waited, as one: each of those counts, and it does not. */
+/* Several that waited, as one: each of those counts as routed, and it does not;
+ * but it is a decision like those. */
 static bool is_batch(const struct feed_entry *e)
 {
     static const struct str keys[] = {STR("type")};
@@ -183,6 +184,7 @@ static void count_gate(struct figures *f, struct gate_figures *n,
         return;
     }
     if (str_eq(what, STR("routed")) && is_batch(e)) {
+        n->decisions[FIGURE_ROUTED]++;
         count_decision(f, n, e, false);
         return;
     }

@@ -101,7 +101,7 @@ TEST(what_goes_as_one_counts_as_what_it_is_made_of)
     tell_batch(&s, "gate.routed", "task_3");
     turns(&s, 5);
     check(f, true, 2, 2, 120000, 60000);
-    CHECK_INT(figures_of(f, true).decisions[FIGURE_ROUTED], 0);
+    CHECK_INT(figures_of(f, true).decisions[FIGURE_ROUTED], 1);
     figures_free(f);
     stage_close(&s);
 }

@@ -5,6 +5,7 @@ import os
 import unittest
 
 from client import Client
+from hub_peer import Hub
 from signalbox import eventually
 
 AGENTS = [{"id": "Rick", "url": "echo:400"}, {"id": "Leroy", "url": "echo:"},
@@ -137,6 +138,151 @@ class Holds(Client):
             "user": "bob", "scopes": ["read"]}).json()["token"]
         self.assertEqual(self.holds(server, token=bob)["items"], [])
         self.assertEqual(len(self.holds(server)["items"]), 1)
+
+
+BATCH_RULES = {"agents": {"Rick": {}, "Jay": {}}, "capacity": [
+    {"rule": "room", "match": {"to": "Rick"}, "queue": 1,
+     "batch": {"most": 3}}]}
+
+
+class Batches(Client):
+    """Several that waited go as one task: each is where that one is."""
+
+    def em(self, **more):
+        rules = os.path.join(self.home, "rules.json")
+        with open(rules, "w", encoding="utf-8") as f:
+            json.dump(BATCH_RULES, f)
+        return self.server(agents=[{"id": "Jay", "url": "echo:"}],
+                           config={"rules": rules}, **more)
+
+    def get(self, server, path):
+        got = server.call("GET", path)
+        self.assertEqual(got.status, 200, got)
+        return got.json()
+
+    def send(self, server, reference):
+        return server.call("POST", "/api/envelopes", {
+            "from": "Jay", "to": "Rick", "type": "REQUEST",
+            "reference": reference}).json()["task_id"]
+
+    def taken(self, hub):
+        """The next task that Rick is given, which it keeps."""
+        message = hub.next(lambda m: m.get("method") == "task.execute")
+        hub.send({"jsonrpc": "2.0", "id": message["id"],
+                  "result": {"status": "working"}})
+        return message["params"]
+
+    def done(self, hub, task):
+        hub.call("task.result", task_id=task["task_id"], turn=task["turn"],
+                 status="completed", text="done")
+
+    def status(self, server, task):
+        return self.get(server, "/api/tasks/" + task)["status"]
+
+    def with_status(self, server, status):
+        return {t["id"] for t in self.get(
+            server, "/api/tasks?status=" + status)["items"]}
+
+    def metric(self, server, name):
+        for line in server.call("GET", "/metrics").body.decode().splitlines():
+            if line.startswith(name + " "):
+                return float(line.split(" ")[1])
+        return None
+
+    def told(self, server, kind):
+        return [e for e in self.get(server, "/api/feed?after=0&limit=500")[
+            "items"] if e["type"] == kind]
+
+    def check_figures(self, server):
+        """What GET /api/gate says is what the feed has."""
+        def agree():
+            figures = self.get(server, "/api/gate")["figures"]
+            by = figures["decisions_24h"]
+            return (by["immediate"], by["hold"], figures["released_24h"]) == \
+                tuple(len(self.told(server, "gate." + what))
+                      for what in ("routed", "held", "released"))
+        eventually(agree, "the figures agree with the feed")
+
+    def fill(self, server, hub):
+        """One that Rick has, four that wait, and then three of those as one."""
+        first = self.send(server, "R-0")
+        task = self.taken(hub)
+        self.assertEqual(task["task_id"], first)
+        waiting = [self.send(server, r) for r in "ABCD"]
+        self.assertEqual(self.with_status(server, "held"), set(waiting))
+        self.done(hub, task)
+        batch = self.taken(hub)
+        self.assertEqual(batch["envelope"]["type"], "BATCH")
+        self.assertEqual([i["task_id"] for i in
+                          batch["envelope"]["payload"]["items"]], waiting[:3])
+        return batch, waiting
+
+    def check_with_agent(self, server, batch, waiting):
+        members = waiting[:3]
+        eventually(lambda: self.status(server, batch["task_id"]) == "working",
+                   "Rick works")
+        self.assertEqual([self.status(server, t) for t in waiting],
+                         3 * ["dispatched"] + ["held"])
+        self.assertEqual(self.with_status(server, "dispatched"), set(members))
+        self.assertEqual(self.with_status(server, "held"), {waiting[3]})
+        self.assertEqual(self.with_status(server, "queued"), set())
+        self.assertEqual([h["task_id"] for h in
+                          self.get(server, "/api/holds")["items"]],
+                         [waiting[3]])
+        self.assertEqual(self.get(server, "/api/gate")["now"]["held"], 1)
+        for status, n in (("held", 1), ("dispatched", 3), ("working", 1)):
+            self.assertEqual(self.metric(
+                server, 'signalbox_tasks{status="%s"}' % status), n)
+        self.assertEqual([(e["task_id"], e["data"]["status"]) for e in
+                          self.told(server, "gate.released")],
+                         [(t, "queued") for t in members])
+        self.check_figures(server)
+
+    def test_members_are_dispatched_while_they_are_with_the_agent(self):
+        server = self.em()
+        with Hub(server) as hub:
+            hub.register("Rick")
+            batch, waiting = self.fill(server, hub)
+            self.check_with_agent(server, batch, waiting)
+            with server.events(f"/api/tasks/{waiting[0]}/events") as events:
+                self.done(hub, batch)
+                seen = [data["status"] for _, kind, data in events
+                        if kind in ("status", "result")]
+            self.assertEqual(seen, ["held", "queued", "dispatched",
+                                    "completed"])
+            self.done(hub, self.taken(hub))  # the fourth, alone
+            for task in waiting:
+                eventually(lambda t=task: self.status(server, t) ==
+                           "completed", "all are done")
+            self.assertEqual(self.get(server, "/api/gate")["now"]["held"], 0)
+            self.check_figures(server)
+
+    def test_a_crash_while_a_batch_is_out(self):
+        data = os.path.join(self.home, "data")
+        server = self.em(data=data)
+        with Hub(server) as hub:
+            hub.register("Rick")
+            batch, waiting = self.fill(server, hub)
+            self.check_with_agent(server, batch, waiting)
+        server.kill()
+        server = self.em(data=data, token=server.token)
+        # Nobody has them: they wait with their batch, and are held no more.
+        members = waiting[:3]
+        self.assertEqual([self.status(server, t) for t in members],
+                         3 * ["queued"])
+        self.assertEqual(self.with_status(server, "queued"),
+                         {batch["task_id"], *members})
+        with Hub(server) as hub:
+            hub.register("Rick")
+            again = self.taken(hub)
+            self.assertEqual(again["task_id"], batch["task_id"])
+            self.assertEqual([self.status(server, t) for t in members],
+                             3 * ["dispatched"])
+            self.done(hub, again)
+            for task in members:
+                eventually(lambda t=task: self.status(server, t) ==
+                           "completed", "all are done")
+        self.check_figures(server)
 
 
 if __name__ == "__main__":

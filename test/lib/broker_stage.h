@@ -159,6 +159,19 @@ static const struct task *stage_task(void *ctx, struct str id)
     return task_find(stage.tasks, id);
 }
 
+static void stage_carry(void *ctx, struct str id, enum task_status as)
+{
+    (void)ctx;
+    task_carry(stage.tasks, id, as);
+}
+
+static void stage_on_moved(void *ctx, const struct task *t)
+{
+    (void)ctx;
+    if (stage.broker)
+        broker_moved(stage.broker, t);
+}
+
 static bool stage_caller(void *ctx, struct str name, struct caller *out)
 {
     (void)ctx;
@@ -249,6 +262,7 @@ static inline enum err stage_try_start(void)
                    .timeout_ms = 600000},
         .on_ready = stage_on_ready,
         .on_deadline = stage_on_deadline,
+        .on_moved = stage_on_moved,
     });
     stage.broker = broker_new(&(struct broker_opts){
         .loop = &stage.loop,
@@ -265,6 +279,7 @@ static inline enum err stage_try_start(void)
         .caller = stage_caller,
         .org = stage_org,
         .send = stage_send,
+        .carry = stage_carry,
     });
     e = stage.tasks && stage.broker
             ? tasks_load(stage.tasks, loop_wall_ms(&stage.loop), &why)
@@ -467,7 +482,7 @@ static inline enum task_status status_of(const struct id *id)
     struct query q;
 
     if (t)
-        return t->status;
+        return task_shown(t);
     query_init(&q, &task_table, 1);
     query_if(&q, TASK_ID, IS, value_text(str_of(id->text)));
     CHECK_INT(store_look(stage.store, &q), OK);
