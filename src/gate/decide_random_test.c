@@ -45,14 +45,18 @@ static void add_3(const char *head, const char *name, const char *tail)
     add(tail);
 }
 
-/* Rules with a w in their name have a condition: the target is BUSY. */
+/* Rules with a w in their name have a condition: the target is BUSY; with an o:
+ * the message is old. */
 static void add_rule(char section, unsigned i, const char *kind,
                      const char *rest)
 {
-    bool has_when = below(3) == 0;
+    bool has_when = below(3) == 0, is_of_old = !has_when && below(6) == 0;
     char name[16];
 
-    snprintf(name, sizeof(name), "%c%u%s", section, i, has_when ? "w" : "");
+    snprintf(name, sizeof(name), "%c%u%s", section, i,
+             has_when    ? "w"
+             : is_of_old ? "o"
+                         : "");
     add_3("{'rule': '", name, "', ");
     add_3("'match': {'type': '", kind, "'");
     if (below(3) == 0)
@@ -64,6 +68,8 @@ static void add_rule(char section, unsigned i, const char *kind,
     add("}, ");
     if (has_when)
         add("'when': {'==': [{'var': 'target.state'}, 'BUSY']}, ");
+    if (is_of_old)
+        add("'when': {'var': 'message.stale'}, ");
     add(rest);
     add("},");
 }
@@ -140,6 +146,10 @@ struct scene {
     struct envelope e;
 };
 
+/* How far off its timestamp is. */
+static const int64_t offs[] = {0,          -15 * SECOND, -6 * DAY, -8 * DAY,
+                               -600 * DAY, 10 * MINUTE,  13 * HOUR};
+
 static struct envelope any_message(void)
 {
     return (struct envelope){
@@ -151,6 +161,7 @@ static struct envelope any_message(void)
         .message_id = str_of(below(4) ? "" : "m1"),
         .scope = str_of(below(6) ? "org:a" : "org:b"),
         .priority = (enum task_priority)below(4),
+        .at_ms = NOW + offs[below(sizeof(offs) / sizeof(*offs))],
         .is_message = below(8) == 0,
     };
 }
@@ -208,9 +219,15 @@ static struct gate_agent how_is(const struct scene *s, struct str name)
     return a;
 }
 
+static bool is_old(const struct envelope *e)
+{
+    return NOW - e->at_ms > 7 * DAY;
+}
+
 static bool fits(const struct model *m, const struct rule *r)
 {
     bool has_when = r->name.p[r->name.n - 1] == 'w';
+    bool is_of_old = r->name.p[r->name.n - 1] == 'o';
     bool is_of_two = r->section == SECTION_DUPLICATES ||
                      r->section == SECTION_SUPERSEDING ||
                      r->section == SECTION_DEPENDENCIES ||
@@ -218,6 +235,7 @@ static bool fits(const struct model *m, const struct rule *r)
 
     return rule_fits(r, &m->s->e, m->priority) &&
            (!has_when || m->to.state == AGENT_BUSY) &&
+           (!is_of_old || is_old(&m->s->e)) &&
            !(is_of_two && m->s->e.is_message);
 }
 
@@ -428,6 +446,9 @@ static void check_pass(const struct scene *s, const struct pass *p)
     CHECK(pass_is_hold(p->answer) == (p->n_keys > 0));
     CHECK(pass_is_hold(p->answer) == (p->held_until_ms > NOW));
     CHECK(p->n_keys <= PASS_KEYS_MAX);
+    CHECK(p->is_stale == is_old(&s->e));
+    CHECK((p->warning[0] != '\0') ==
+          (p->is_stale || s->e.at_ms - NOW > MINUTE));
     CHECK((p->answer == GATE_ROUTE) || p->sla_ms == 0);
     CHECK((p->sla_ms > 0) == (p->sla[0] != '\0'));
     if (s->e.has_entered || s->e.is_approved)
@@ -457,7 +478,8 @@ static bool is_same_pass(const struct pass *a, const struct pass *b)
            str_eq(a->rule, b->rule) && strcmp(a->reason, b->reason) == 0 &&
            a->priority == b->priority && a->sla_ms == b->sla_ms &&
            a->held_until_ms == b->held_until_ms && a->n_keys == b->n_keys &&
-           str_eq(a->repeats, b->repeats);
+           str_eq(a->repeats, b->repeats) && a->is_stale == b->is_stale &&
+           strcmp(a->warning, b->warning) == 0;
 }
 
 static void no_line(void *ctx, struct str section, struct str rule, bool fired,

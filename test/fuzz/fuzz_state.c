@@ -15,12 +15,14 @@ static const char rules[] =
     "\"safety_gates\":[{\"rule\":\"gate\",\"agent\":\"a\",\"match\":{\"type\":"
     "\"S\"}}],"
     "\"escalations\":[{\"rule\":\"see\",\"when\":{\"or\":[{\"<\":[{\"var\":"
-    "\"message.payload.n\"},5]},{\"some\":[{\"var\":\"history\"},{\"var\":"
+    "\"message.payload.n\"},5]},{\"var\":\"message.stale\"},{\"some\":[{"
+    "\"var\":\"history\"},{\"var\":"
     "\"approved\"}]}]}}],"
     "\"dependencies\":[{\"rule\":\"after\",\"match\":{\"type\":\"U\"},"
     "\"after\":"
     "[{\"type\":\"T\",\"approved\":true}]}],"
     "\"freshness\":[{\"rule\":\"fresh\",\"within\":\"1h\"}],"
+    "\"timestamps\":{\"age\":\"30d\",\"stale\":\"1h\"},"
     "\"capacity\":[{\"rule\":\"room\",\"queue\":5}]}";
 
 static void decide(const struct gate_rules *r, struct str state,
