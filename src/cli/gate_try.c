@@ -82,21 +82,21 @@ static enum colour colour_of(struct str decision)
     return YELLOW;
 }
 
-static void show_keys(struct cli *c, const struct json *d)
+/* "waits for    agent:Z, look": a list of texts, if it has any. */
+static void show_list(struct cli *c, const struct json *list, const char *name)
 {
-    const struct json *keys = json_get(d, STR("waits_for"));
     struct buf b;
 
-    if (!keys || keys->type != JSON_ARR || !keys->kids.n)
+    if (!list || list->type != JSON_ARR || !list->kids.n)
         return;
     buf_init(&b, 16 * 1024);
-    JSON_EACH(kid, keys)
+    JSON_EACH(kid, list)
     {
         if (b.n)
             buf_add_str(&b, STR(", "));
         buf_add_str(&b, json_str_or(kid, STR("")));
     }
-    cli_named(c, "waits for", buf_str(&b));
+    cli_named(c, name, buf_str(&b));
     buf_fini(&b);
 }
 
@@ -142,7 +142,8 @@ static void show(struct cli *c, const struct json *d)
     cli_named(c, "priority", text_of(d, "priority"));
     cli_named(c, "sla", text_of(d, "sla"));
     cli_named(c, "held until", text_of(d, "held_until"));
-    show_keys(c, d);
+    show_list(c, json_get(d, STR("waits_for")), "waits for");
+    show_list(c, json_get(d, STR("warnings")), "warning");
     show_trace(c, d);
 }
 

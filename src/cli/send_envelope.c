@@ -114,11 +114,20 @@ enum exit_status sending_passed(struct sending *s, const struct json *answer)
         {"task", "task_id"},
     };
 
+    const struct json *warnings = json_get(answer, STR("warnings"));
+
     client_notice_off(s->cl);
-    if (s->c->json)
+    if (s->c->json) {
         cli_json_line(&s->c->out, answer);
-    else
-        for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
-            show(s->c, shown[i][0], cli_field(answer, str_of(shown[i][1])));
+        return EXIT_DONE;
+    }
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++)
+        show(s->c, shown[i][0], cli_field(answer, str_of(shown[i][1])));
+    if (warnings && warnings->type == JSON_ARR) {
+        JSON_EACH(kid, warnings)
+        {
+            show(s->c, "warning", json_str_or(kid, STR("")));
+        }
+    }
     return EXIT_DONE;
 }

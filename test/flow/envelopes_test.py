@@ -305,6 +305,9 @@ class Command(Stage):
             {**WHOLE, "message_id": "M"}).encode())
         self.assertEqual((got["message_id"], got["original_to"]), ("M", "Z"))
         self.over(server, got["task_id"])
+        said = self.good("send", "--envelope", self.file(json.dumps(
+            {**WHOLE, "timestamp": moment(-8 * 86400 - 60)})))
+        self.assertIn("warning     timestamp is 8 days ago\n", said)
 
     def test_what_is_wrong_is_told(self):
         self.em()

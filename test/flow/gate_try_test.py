@@ -50,6 +50,18 @@ class Files(Gate):
         self.assertEqual(said["sla"], "Expected Z response within 15 minutes")
         self.assertFalse(said["logged"])
 
+    def test_a_timestamp_that_is_old_or_ahead(self):
+        for said, words in (("2024-02-15T09:00:00Z", "366 days ago"),
+                            ("2025-02-15T20:00:15", "11 hours ahead of the")):
+            out = self.good("gate", "--now", "2025-02-15T09:00:15Z",
+                            *self.files({**ENVELOPE, "timestamp": said}))
+            self.assertRegex(out, r"^ROUTE_IMMEDIATELY\n")
+            self.assertRegex(out, r"\n +warning +timestamp is " + words)
+        self.assert_bad(USAGE, "15 hours ahead of the clock here, and may be "
+                        "14 hours", "--now", "2025-02-15T09:00:15Z",
+                        *self.files({**ENVELOPE,
+                                     "timestamp": "2025-02-16T00:00:15"}))
+
     def test_one_that_waits(self):
         files = self.files({**ENVELOPE, "to": "Rick", "type": "SUBMISSION"})
         out = self.good("gate", *files)
