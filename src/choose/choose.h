@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "model/decision.h"
 #include "model/msg.h"
+#include "model/roads.h"
 #include "model/source.h"
 #include "model/table.h"
 
@@ -186,7 +187,7 @@ MUST_USE enum err choose_menu(struct arena *a, const struct agents *agents,
 
 /* The classifier: what it is asked, and what it answered. */
 
-/* The body of a POST to .../chat/completions about the candidates in
+/* The body of a POST to an endpoint of that kind about the candidates in
  * m->choice, which are those that the record keeps: so straight after
  * choose_agent has said NEEDS_INTENT. The user's text and the agents'
  * descriptions are data in it, never instructions. out has room for
@@ -197,15 +198,15 @@ enum {
     INTENT_REASON_MAX = 256
 };
 MUST_USE enum err choose_intent_ask(const struct choose_view *v,
-                                    const struct msg *m, struct str model,
-                                    struct buf *out);
+                                    const struct msg *m, enum model_kind kind,
+                                    struct str model, struct buf *out);
 
 /* The answer's body into *out, strings into the arena, before choose_agent is
  * asked again. What cannot be used (nonsense, an agent that was not among those
  * asked about) is not an error: out->is_good is false and out->why says why.
  * took_ms is for the caller to fill in. ERR_NOMEM. (intent_read.c) */
 MUST_USE enum err choose_intent_read(const struct choose_view *v, struct msg *m,
-                                     struct str body,
+                                     enum model_kind kind, struct str body,
                                      struct intent_answer *out);
 
 /* Nobody answered: *out says that, with these words in the arena. */

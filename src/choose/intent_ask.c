@@ -14,6 +14,7 @@
 #include "choose/internal.h"
 
 #include "base/json.h"
+#include "chat/chat.h"
 
 enum {
     ABOUT_MAX = 512, /* bytes of what an agent says of itself */
@@ -83,14 +84,6 @@ static void put_data(struct buf *out, const struct choose_view *v,
     json_close(&o, '}');
 }
 
-static void put_message(struct json_out *o, struct str role, struct str content)
-{
-    json_open(o, '{');
-    json_member_text(o, "role", role);
-    json_member_text(o, "content", content);
-    json_close(o, '}');
-}
-
 /* "key":{"type":"…" and so on; to be closed. */
 static void open_type(struct json_out *o, struct str key, struct str type)
 {
@@ -115,58 +108,46 @@ static void put_ids(struct json_out *o, const struct choose_view *v,
 
 /* What its answer must look like: an endpoint that knows such things cannot
  * even name somebody else. */
-static void put_schema(struct json_out *o, const struct choose_view *v,
+static void put_schema(struct buf *out, const struct choose_view *v,
                        const struct msg *m)
 {
-    open_type(o, STR("schema"), STR("object"));
-    json_key(o, STR("properties"));
-    json_open(o, '{');
-    open_type(o, STR("agentId"), STR("string"));
-    put_ids(o, v, m);
-    json_close(o, '}');
-    open_type(o, STR("confidence"), STR("number"));
-    json_close(o, '}');
-    open_type(o, STR("reasoning"), STR("string"));
-    json_close(o, '}');
-    json_close(o, '}');
-    json_member_raw(o, "required",
-                    STR("[\"agentId\",\"confidence\",\"reasoning\"]"));
-    json_member_bool(o, "additionalProperties", false);
-    json_close(o, '}');
-}
+    struct json_out o = json_out(out);
 
-static void put_format(struct json_out *o, const struct choose_view *v,
-                       const struct msg *m)
-{
-    open_type(o, STR("response_format"), STR("json_schema"));
-    json_key(o, STR("json_schema"));
-    json_open(o, '{');
-    json_member_text(o, "name", STR("choice"));
-    json_member_bool(o, "strict", true);
-    put_schema(o, v, m);
-    json_close(o, '}');
-    json_close(o, '}');
+    json_open(&o, '{');
+    json_member_text(&o, "type", STR("object"));
+    json_key(&o, STR("properties"));
+    json_open(&o, '{');
+    open_type(&o, STR("agentId"), STR("string"));
+    put_ids(&o, v, m);
+    json_close(&o, '}');
+    open_type(&o, STR("confidence"), STR("number"));
+    json_close(&o, '}');
+    open_type(&o, STR("reasoning"), STR("string"));
+    json_close(&o, '}');
+    json_close(&o, '}');
+    json_member_raw(&o, "required",
+                    STR("[\"agentId\",\"confidence\",\"reasoning\"]"));
+    json_member_bool(&o, "additionalProperties", false);
+    json_close(&o, '}');
 }
 
 enum err choose_intent_ask(const struct choose_view *v, const struct msg *m,
-                           struct str model, struct buf *out)
+                           enum model_kind kind, struct str model,
+                           struct buf *out)
 {
-    struct json_out o = json_out(out);
-    struct buf data;
+    struct chat_request rq = {
+        .kind = kind, .model = model, .system = str_of(instructions)};
+    struct buf data, schema;
 
     buf_init(&data, INTENT_BODY_MAX);
+    buf_init(&schema, INTENT_BODY_MAX);
     put_data(&data, v, m);
-    json_open(&o, '{');
-    json_member_text(&o, "model", model);
-    json_key(&o, STR("messages"));
-    json_open(&o, '[');
-    put_message(&o, STR("system"), str_of(instructions));
-    put_message(&o, STR("user"), buf_str(&data));
-    json_close(&o, ']');
-    json_member_int(&o, "temperature", 0);
-    put_format(&o, v, m);
-    json_close(&o, '}');
-    out->over |= data.over;
+    put_schema(&schema, v, m);
+    rq.message = buf_str(&data);
+    rq.schema = buf_str(&schema);
+    chat_write(out, &rq);
+    out->over |= data.over || schema.over;
+    buf_fini(&schema);
     buf_fini(&data);
     return out->over ? ERR_NOMEM : OK;
 }

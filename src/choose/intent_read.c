@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "chat/chat.h"
 
 enum {
     TREE_BYTES = 4 * 1024 * 1024, /* of the largest answer, parsed */
@@ -78,15 +79,6 @@ static bool keep_words(struct msg *m, struct str from, size_t most,
     return p != NULL;
 }
 
-/* What the model said, out of what the endpoint did; empty: nothing. */
-static struct str said_in(const struct json *body)
-{
-    const struct json *choice = json_at(json_get(body, STR("choices")), 0);
-
-    return json_str_or(
-        json_get(json_get(choice, STR("message")), STR("content")), STR(""));
-}
-
 static enum err no_such_agent(struct msg *m, struct str name,
                               struct intent_answer *out)
 {
@@ -135,18 +127,21 @@ static enum err read_choice(struct msg *m, const struct json *said,
     return OK;
 }
 
-static enum err read_body(struct arena *a, struct msg *m, struct str text,
-                          struct intent_answer *out)
+static enum err read_body(struct arena *a, struct msg *m, enum model_kind kind,
+                          struct str text, struct intent_answer *out)
 {
-    const struct json *body = json_parse(a, text, 0, NULL), *said;
+    const struct json *said;
+    struct chat_word w;
     struct str words;
 
-    if (!body)
-        return no_use(m, out, "the classifier's answer is no JSON");
-    words = without_fence(said_in(body));
-    if (!words.n)
+    if (chat_read(a, kind, text, &w, &(struct why){""}))
+        return no_use(m, out, "the classifier's answer is no JSON object");
+    said = chat_object(&w);
+    words = without_fence(w.text);
+    if (!said && !words.n)
         return no_use(m, out, "the classifier's answer says nothing");
-    said = json_parse(a, words, 0, NULL);
+    if (!said)
+        said = json_parse(a, words, 0, NULL);
     if (!said || said->type != JSON_OBJ)
         return no_use(m, out,
                       "the classifier did not answer with one JSON "
@@ -155,7 +150,8 @@ static enum err read_body(struct arena *a, struct msg *m, struct str text,
 }
 
 enum err choose_intent_read(const struct choose_view *v, struct msg *m,
-                            struct str body, struct intent_answer *out)
+                            enum model_kind kind, struct str body,
+                            struct intent_answer *out)
 {
     struct arena scratch;
     enum err e;
@@ -163,7 +159,7 @@ enum err choose_intent_read(const struct choose_view *v, struct msg *m,
     (void)v;
     *out = (struct intent_answer){.is_asked = true};
     arena_init(&scratch, TREE_BYTES);
-    e = read_body(&scratch, m, body, out);
+    e = read_body(&scratch, m, kind, body, out);
     arena_fini(&scratch);
     if (e)
         *out = (struct intent_answer){.is_asked = true};

@@ -54,7 +54,8 @@ static enum err answered_body(struct str body)
 
     if (e || m->choice.needs != NEEDS_INTENT)
         return e;
-    e = choose_intent_read(&stage.view, m, body, &m->known.intent);
+    e = choose_intent_read(&stage.view, m, MODEL_OPENAI, body,
+                           &m->known.intent);
     m->known.has_intent = !e;
     return e ? e : stage_ask();
 }
@@ -177,7 +178,7 @@ static void check_no_use(struct str body, const char *why)
 
 TEST(nonsense_does_not_count)
 {
-    static const char no_json[] = "the classifier's answer is no JSON";
+    static const char no_json[] = "the classifier's answer is no JSON object";
     static const char nothing[] = "the classifier's answer says nothing";
     static const struct {
         const char *body, *why;
@@ -187,8 +188,8 @@ TEST(nonsense_does_not_count)
         {"{\"choices\":[", no_json},
         {"{\"a\":1}{\"b\":2}", no_json},
         {"{\"choices\":[],\"choices\":[]}", no_json},
-        {"null", nothing},
-        {"[]", nothing},
+        {"null", no_json},
+        {"[]", no_json},
         {"{}", nothing},
         {"{\"error\":{\"message\":\"overloaded\"}}", nothing},
         {"{\"choices\":{}}", nothing},
@@ -196,7 +197,7 @@ TEST(nonsense_does_not_count)
         {"{\"choices\":[7]}", nothing},
         {"{\"choices\":[{\"message\":null}]}", nothing},
         {"{\"choices\":[{\"message\":{\"content\":null,\"refusal\":\"no\"}}]}",
-         nothing},
+         "the classifier did not answer with one JSON object"},
         {"{\"choices\":[{\"message\":{\"content\":[{\"type\":\"text\"}]}}]}",
          nothing},
         {"{\"choices\":[{\"text\":\"cook\"}]}", nothing},
@@ -281,7 +282,8 @@ TEST(who_went_while_it_thought_is_not_taken)
 {
     intent_stage();
     CHECK_INT(stage_ask(), OK);
-    CHECK_INT(choose_intent_read(&stage.view, stage.m, body_of(SURE("lawyer")),
+    CHECK_INT(choose_intent_read(&stage.view, stage.m, MODEL_OPENAI,
+                                 body_of(SURE("lawyer")),
                                  &stage.m->known.intent),
               OK);
     stage.m->known.has_intent = true;
@@ -386,7 +388,9 @@ static struct json *asked(struct arena *a, struct buf *out)
     CHECK_INT(stage_ask(), OK);
     CHECK_INT(stage.m->choice.needs, NEEDS_INTENT);
     buf_init(out, INTENT_BODY_MAX);
-    CHECK_INT(choose_intent_ask(&stage.view, stage.m, STR("small"), out), OK);
+    CHECK_INT(choose_intent_ask(&stage.view, stage.m, MODEL_OPENAI,
+                                STR("small"), out),
+              OK);
     root = json_parse(a, buf_str(out), 0, NULL);
     CHECK(root);
     return root;
@@ -426,7 +430,7 @@ TEST(it_is_asked_about_the_best_first_in_their_own_words)
     stage_agent("lawyer")->routing.system_prompt = STR("secret words");
     root = asked(&a, &out);
     CHECK_STR(json_str_or(json_get(root, STR("model")), STR("")), "small");
-    CHECK_INT(json_int_or(json_get(root, STR("temperature")), 9), 0);
+    CHECK(json_real_or(json_get(root, STR("temperature")), 9) == 0);
     agents = json_get(data_of(&a, root), STR("agents"));
     CHECK_INT(agents->kids.n, 3);
     CHECK_STR(json_get(json_at(agents, 0), STR("agentId"))->s, "coder");
@@ -546,9 +550,10 @@ TEST(the_layer_survives_every_fault)
         fault_arm(nth);
         e = stage_ask();
         if (!e)
-            e = choose_intent_ask(&stage.view, stage.m, STR("small"), &out);
+            e = choose_intent_ask(&stage.view, stage.m, MODEL_OPENAI,
+                                  STR("small"), &out);
         if (!e)
-            e = choose_intent_read(&stage.view, stage.m, body,
+            e = choose_intent_read(&stage.view, stage.m, MODEL_OPENAI, body,
                                    &stage.m->known.intent);
         stage.m->known.has_intent = !e;
         if (!e)

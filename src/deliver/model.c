@@ -24,10 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    HEADERS_MAX = 3,
-    STRINGS_SPARE_BYTES = 256 * 1024,
-};
+enum { STRINGS_SPARE_BYTES = 256 * 1024 };
 
 /* Which model. */
 
@@ -68,30 +65,19 @@ static enum err talk_reaches(const struct deliver *d, const struct agent *a,
 
 enum err talk_send(struct talk *k, struct why *why)
 {
-    struct fetch_header headers[HEADERS_MAX] = {
-        {STR("Content-Type"), STR("application/json")},
-        {STR("Accept"), STR("text/event-stream, application/json")},
-    };
+    struct fetch_header headers[CHAT_HEADERS_MAX];
     struct fetch_request rq = {.method = STR("POST"),
-                               .url = k->url,
+                               .url = k->reach.url,
                                .headers = headers,
-                               .n_headers = 2,
+                               .n_headers = k->reach.n_headers,
                                .is_trusted = true};
     struct buf body;
-    char *key;
     enum err e;
 
+    for (size_t i = 0; i < rq.n_headers; i++)
+        headers[i] = (struct fetch_header){k->reach.headers[i].name,
+                                           k->reach.headers[i].value};
     why->text[0] = '\0';
-    if (k->key.n) {
-        size_t n = sizeof("Bearer ") + k->key.n;
-
-        key = arena_alloc(&k->arena, n);
-        if (!key)
-            return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
-        snprintf(key, n, "Bearer %.*s", STR_ARG(k->key));
-        headers[rq.n_headers++] =
-            (struct fetch_header){STR("Authorization"), {key, n - 1}};
-    }
     buf_init(&body, VISIT_BODY_MAX);
     chat_write(&body, &k->rq);
     rq.body = buf_str(&body);
@@ -292,23 +278,17 @@ static bool copy_all(struct talk *k, const struct task *t,
                      struct str model)
 {
     const struct deliver_opts *o = &k->visit.d->opts;
-    struct str base = m->base_url, tail = STR("/chat/completions");
-    char *url;
 
-    while (base.n && base.p[base.n - 1] == '/')
-        base.n--;
-    url = arena_alloc(&k->arena, base.n + tail.n + 1);
-    if (!url)
-        return false;
-    snprintf(url, base.n + tail.n + 1, "%.*s%.*s", STR_ARG(base),
-             STR_ARG(tail));
-    k->url = str_of(url);
+    k->rq.kind = m->kind;
+    k->rq.streams = true;
     k->rq.max_tokens = m->max_tokens;
     k->rq.temperature = m->temperature;
     k->rq.wants_usage = true;
     k->rq.has_tools =
         m->tools && o->on_tool && o->has_tools && o->has_tools(o->ctx, t, a);
-    return copy(k, model, &k->rq.model) && copy(k, m->key, &k->key) &&
+    return chat_reach(&k->arena, m->kind, m->base_url, m->key, true,
+                      &k->reach) == OK &&
+           copy(k, model, &k->rq.model) && copy(k, m->key, &k->key) &&
            copy(k, m->name, &k->name) && copy(k, t->text, &k->rq.message) &&
            copy(k,
                 a->routing.system_prompt.n ? a->routing.system_prompt

@@ -151,7 +151,7 @@ static void add_used(struct talk *k)
 
     for (size_t i = 0; i < CHAT_USED; i++) {
         if (k->used[i] >= 0)
-            sum[i] = (sum[i] > 0 ? sum[i] : 0) + k->used[i] % (1LL << 40);
+            sum[i] = (sum[i] > 0 ? sum[i] : 0) + k->used[i];
         k->used[i] = -1;
     }
 }
@@ -196,15 +196,15 @@ static enum err keep_round(struct talk *k)
 {
     struct rounds *r = &k->rounds;
     const struct delivery *y = &k->visit.delivery;
-    struct str text = STR("");
+    struct str text = STR(""), answers[CHAT_CALLS_MAX];
 
     if (r->has_said && !y->lost)
         text = str_sub(buf_str(&y->gathered), r->said_at, y->gathered.n);
     note_what_was_left_out(r);
-    chat_write_calls(&r->said, &r->calls, text, r->n);
+    for (size_t i = 0; i < r->calls.n; i++)
+        answers[i] = buf_str(&r->runs[i].result);
+    chat_write_round(&r->said, k->rq.kind, &r->calls, text, answers, r->n);
     for (size_t i = 0; i < r->calls.n; i++) {
-        chat_write_answer(&r->said, &r->calls.list[i],
-                          buf_str(&r->runs[i].result));
         buf_fini(&r->runs[i].result);
         r->runs[i].result = (struct buf){0};
     }

@@ -172,7 +172,7 @@ static bool take_calls(struct talk *k, const struct chat_word *w)
 {
     struct chat_calls *c = &k->rounds.calls;
 
-    if (!k->rq.has_tools || !w->calls)
+    if (!k->rq.has_tools || !w->n_pieces)
         return true;
     if (chat_calls_add(c, w) != OK) {
         not_understood(k, ERR_NOMEM, &(struct why){"memory is short"});
@@ -209,7 +209,7 @@ bool talk_event(struct visit *a, const struct sse_event *e)
     bool goes_on = false;
 
     arena_init(&arena, e->data.n + EVENT_SPARE_BYTES);
-    err = chat_read(&arena, e->data, &w, &why);
+    err = chat_read(&arena, k->rq.kind, e->data, &w, &why);
     if (k->is_ended && (err || is_failure(&w))) {
         conclude(k, NULL); /* to ask again would be to pay again */
     } else if (err) {
@@ -256,9 +256,10 @@ void talk_whole(struct visit *a)
     enum err e;
 
     arena_init(&arena, body.n + EVENT_SPARE_BYTES);
-    e = chat_read(&arena, body, &w, &why);
+    e = chat_read(&arena, k->rq.kind, body, &w, &why);
     if (!e && !w.is_error && !w.has_choice)
-        e = why_err(&why, ERR_BAD_REQUEST, "it has no \"choices\"");
+        e = why_err(&why, ERR_BAD_REQUEST, "it has no \"%s\"",
+                    chat_answer_member(k->rq.kind));
     if (!e)
         note(k, &w);
     if (e)

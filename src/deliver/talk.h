@@ -3,7 +3,7 @@
 
 /* talk: what model.c asks of a model's endpoint, and talk.c hears from it. */
 
-#include "deliver/chat.h"
+#include "chat/chat.h"
 #include "deliver/visit.h"
 
 enum {
@@ -42,7 +42,8 @@ struct talk {
     struct visit visit;
     struct arena arena; /* of everything that is asked */
     struct chat_request rq;
-    struct str url, key, name;
+    struct chat_reach reach;
+    struct str key, name;
     int64_t timeout_ms;
     bool is_habit;    /* it was asked as the endpoint is known to want it */
     bool lacks_tools; /* the endpoint knows none */

@@ -49,13 +49,19 @@ struct process_def {
     int64_t memory_bytes, cpu_s, files, processes; /* zero: no limit */
 };
 
+/* What an endpoint of models speaks. */
+enum model_kind {
+    MODEL_OPENAI, /* …/chat/completions */
+};
+
 struct model_def {
     struct str name;
-    struct str base_url;     /* ".../v1"; "/chat/completions" is added */
-    struct str model;        /* as the endpoint calls it; empty: what stands
-                              * behind the first '/' of model:NAME/… */
-    struct str key_variable; /* where the key is from; empty: none is sent */
-    struct str key; /* for Authorization: Bearer; empty: none. A secret */
+    enum model_kind kind;
+    struct str base_url;      /* ".../v1"; the path of its kind is added */
+    struct str model;         /* as the endpoint calls it; empty: what stands
+                               * behind the first '/' of model:NAME/… */
+    struct str key_variable;  /* where the key is from; empty: none is sent */
+    struct str key;           /* empty: none. A secret */
     struct str system_prompt; /* where the agent has none */
     int64_t max_tokens;       /* zero: not said */
     double temperature;       /* below zero: not said */

@@ -26,9 +26,9 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/url.h"
+#include "chat/chat.h"
 
 enum {
-    HEADERS_MAX = 3,
     WORDS_BYTES = 200,
     STRINGS_BYTES = 64 * 1024,
     REFUSED_LOG_MS = 60 * 1000,
@@ -48,7 +48,8 @@ static const struct {
 struct place {
     struct arena arena;
     struct str url, origin, key;
-    struct fetch_header headers[HEADERS_MAX];
+    enum model_kind kind;
+    struct fetch_header headers[CHAT_HEADERS_MAX];
     size_t n_headers;
     int64_t timeout_ms;
     uint64_t number; /* of the classifiers that there were */
@@ -71,6 +72,7 @@ struct question {
     struct intent *intent;
     uint64_t id; /* fetch's */
     uint64_t place;
+    enum model_kind kind;
     bool is_probe;
     bool is_quotable[N_HABITS]; /* it has the field's name elsewhere too */
     int64_t since_ms, timeout_ms;
@@ -79,29 +81,6 @@ struct question {
 };
 
 /* Whom to ask. */
-
-/* "…/v1" and "…/v1/chat/completions" are the same; a query stays behind. */
-static bool make_url(struct place *p, struct str endpoint)
-{
-    static const struct str tail = {"/chat/completions", 17};
-    struct str query =
-                   str_sub(endpoint, str_find(endpoint, '?', 0), endpoint.n),
-               path = str_sub(endpoint, 0, endpoint.n - query.n);
-    char *text = arena_alloc(&p->arena, endpoint.n + tail.n + 1);
-    size_t n;
-
-    if (!text)
-        return false;
-    while (path.n && path.p[path.n - 1] == '/')
-        path.n--;
-    if (path.n >= tail.n &&
-        str_eq(str_sub(path, path.n - tail.n, path.n), tail))
-        path.n -= tail.n;
-    n = (size_t)snprintf(text, endpoint.n + tail.n + 1, "%.*s%s%.*s",
-                         STR_ARG(path), tail.p, STR_ARG(query));
-    p->url = (struct str){text, n};
-    return true;
-}
 
 /* What may be shown: a path or a query can hold secrets. */
 static void find_origin(struct place *p)
@@ -114,41 +93,29 @@ static void find_origin(struct place *p)
             (size_t)(url.authority.p + url.authority.n - url.scheme.p)};
 }
 
-static bool make_headers(struct place *p)
+static enum err find_way(struct place *p, const struct intent_settings *s)
 {
-    size_t n = p->key.n + sizeof("Bearer ");
-    char *text;
+    struct chat_reach r;
+    enum err e = chat_reach(&p->arena, s->kind, s->endpoint, p->key, false, &r);
 
-    p->headers[p->n_headers++] =
-        (struct fetch_header){STR("Content-Type"), STR("application/json")};
-    p->headers[p->n_headers++] =
-        (struct fetch_header){STR("Accept"), STR("application/json")};
-    if (!p->key.n)
-        return true;
-    text = arena_alloc(&p->arena, n);
-    if (!text)
-        return false;
-    snprintf(text, n, "Bearer %.*s", STR_ARG(p->key));
-    p->headers[p->n_headers++] =
-        (struct fetch_header){STR("Authorization"), {text, n - 1}};
-    return true;
+    if (e || !s->endpoint.n)
+        return e;
+    p->url = r.url;
+    for (; p->n_headers < r.n_headers; p->n_headers++)
+        p->headers[p->n_headers] = (struct fetch_header){
+            r.headers[p->n_headers].name, r.headers[p->n_headers].value};
+    find_origin(p);
+    return OK;
 }
 
 static enum err place_make(struct place *p, const struct intent_settings *s)
 {
-    const char *key;
-
-    *p = (struct place){.timeout_ms = s->timeout_ms};
+    *p = (struct place){.kind = s->kind, .timeout_ms = s->timeout_ms};
     arena_init(&p->arena, STRINGS_BYTES);
-    key = arena_strdup(&p->arena, s->key);
-    p->key = (struct str){key, s->key.n};
-    if (!key || !make_headers(p) ||
-        (s->endpoint.n && !make_url(p, s->endpoint))) {
-        arena_fini(&p->arena);
-        return ERR_NOMEM;
-    }
-    find_origin(p);
-    return OK;
+    if (arena_keep(&p->arena, s->key, &p->key) && find_way(p, s) == OK)
+        return OK;
+    arena_fini(&p->arena);
+    return ERR_NOMEM;
 }
 
 enum err intent_set(struct intent *in, const struct intent_settings *s)
@@ -160,7 +127,8 @@ enum err intent_set(struct intent *in, const struct intent_settings *s)
         return e;
     next.number = in->place.number;
     /* What the one did says nothing of another. */
-    if (!str_eq(next.url, in->place.url) || !str_eq(next.key, in->place.key)) {
+    if (!str_eq(next.url, in->place.url) || !str_eq(next.key, in->place.key) ||
+        next.kind != in->place.kind) {
         next.number++;
         in->breaker = (struct breaker){.max_failures = INTENT_FAILURES_MAX,
                                        .pause_ms = INTENT_PAUSE_MS};
@@ -381,6 +349,7 @@ static void on_done(void *ctx, uint64_t id, enum err e,
     struct question *q = ctx;
     struct intent *in = q->intent;
     struct intent_reply r = {
+        .kind = q->kind,
         .took_ms = loop_mono_ms(in->opts.loop) - q->since_ms,
     };
 
@@ -450,6 +419,7 @@ static enum err start(struct question *q, struct str body, struct why *why)
         return not_begun(in, e, &came, why);
     q->is_probe = breaker_ask(&in->breaker);
     q->place = in->place.number;
+    q->kind = in->place.kind;
     q->since_ms = loop_mono_ms(in->opts.loop);
     q->timeout_ms = rq.timeout_ms;
     list_append(&in->out, &q->node);

@@ -4,7 +4,7 @@
 /* intent: the language model that is asked who a message is for, where the
  * configuration names one (routing.intentClassifier).
  *
- *     intent_ask -> POST …/chat/completions -> done, within timeoutMs
+ *     intent_ask -> POST to the endpoint -> done, within timeoutMs
  *
  * What it is asked and what its answer means is choose's matter; here is the
  * way there and back: its time limit, how many may be under way, and a breaker,
@@ -18,6 +18,7 @@
 #include "base/loop.h"
 #include "base/str.h"
 #include "fetch/fetch.h"
+#include "model/roads.h"
 
 struct intent;
 
@@ -32,8 +33,8 @@ enum {
 
 /* Copied. */
 struct intent_settings {
-    struct str endpoint; /* "https://…/v1/chat/completions", or what stands
-                          * before "/chat/completions"; empty: nobody */
+    enum model_kind kind;
+    struct str endpoint; /* as chat_reach takes it; empty: nobody */
     struct str key;      /* empty: none */
     int64_t timeout_ms;  /* from the question to the last byte */
 };
@@ -57,9 +58,10 @@ MUST_USE enum err intent_set(struct intent *in,
 
 /* What came of a question. Borrowed for the call. */
 struct intent_reply {
-    enum err err;    /* OK: it has answered, with status 200 */
-    struct str body; /* then; for choose_intent_read */
-    struct why why;  /* else: why not, in words that may be shown */
+    enum err err;         /* OK: it has answered, with status 200 */
+    struct str body;      /* then; for choose_intent_read, */
+    enum model_kind kind; /* in the dialect that it was asked in */
+    struct why why;       /* else: why not, in words that may be shown */
     int64_t took_ms;
 };
 

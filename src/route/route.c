@@ -361,7 +361,8 @@ bool route_is_overtaken(const struct msg *m)
 
 static struct intent_settings classifier_of(const struct route_settings *s)
 {
-    return (struct intent_settings){.endpoint = s->intent.endpoint,
+    return (struct intent_settings){.kind = s->intent.kind,
+                                    .endpoint = s->intent.endpoint,
                                     .key = s->intent.key,
                                     .timeout_ms = s->intent.timeout_ms};
 }

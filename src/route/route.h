@@ -71,7 +71,8 @@ void reading_add_up(const struct reading *r, float *vectors,
                     const struct embed_stamp *stamp);
 
 struct route_intent {
-    struct str endpoint; /* ".../v1/chat/completions" */
+    enum model_kind kind;
+    struct str endpoint; /* ".../v1" */
     struct str model, key;
     int64_t timeout_ms;
 };

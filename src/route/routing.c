@@ -734,7 +734,7 @@ static void on_intent(void *ctx, const struct intent_reply *reply)
     if (reply->err == ERR_STOPPING)
         e = ERR_STOPPING;
     else if (!reply->err)
-        e = choose_intent_read(&v, m, reply->body, said);
+        e = choose_intent_read(&v, m, reply->kind, reply->body, said);
     else
         e = choose_intent_failed(m, reply->why.text, said);
     said->took_ms = reply->took_ms;
@@ -753,7 +753,8 @@ static enum err fetch_intent(struct routing *g, const struct choose_view *v)
     enum err e;
 
     buf_init(&body, INTENT_BODY_MAX);
-    e = choose_intent_ask(v, g->m, r->opts.settings.intent.model, &body);
+    e = choose_intent_ask(v, g->m, r->opts.settings.intent.kind,
+                          r->opts.settings.intent.model, &body);
     if (!e)
         e = routing_wait(g, AN_INTENT);
     if (!e) {

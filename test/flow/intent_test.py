@@ -125,7 +125,7 @@ class Intent(unittest.TestCase):
                  "among those that it was asked about"),
                 (sure("cook", 7), "the classifier's confidence is no number "
                  "from 0 to 1"),
-                ((200, b"<html>"), "the classifier's answer is no JSON"),
+                ((200, b"<html>"), "the classifier's answer is no JSON object"),
                 ((200, b"{}" + b" " * 70000), "the classifier's answer has "
                  "more than 65536 bytes"),
                 ((400, b'{"error":{"message":"not that text"}}'),

@@ -5,69 +5,83 @@
 
 #include "base/json.h"
 #include "base/sse.h"
-#include "deliver/chat.h"
+#include "chat/chat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void check_calls(struct chat_calls *c)
+static void check_calls(struct chat_calls *c, enum model_kind kind)
 {
+    struct str answers[CHAT_CALLS_MAX];
     struct buf out;
 
+    for (size_t i = 0; i < c->n; i++)
+        answers[i] = chat_arguments(&c->list[i]);
     buf_init(&out, 64 << 20);
-    chat_write_calls(&out, c, STR("x"), 1);
+    buf_add_char(&out, '[');
+    chat_write_round(&out, kind, c, STR("x"), answers, 1);
+    buf_add_char(&out, ']');
     for (size_t i = 0; i < c->n; i++) {
         assert(strlen(c->list[i].id) > 0);
         for (size_t j = 0; j < i; j++)
             assert(strcmp(c->list[i].id, c->list[j].id) != 0);
-        chat_write_answer(&out, &c->list[i], chat_arguments(&c->list[i]));
     }
-    buf_add_char(&out, ']');
     if (!out.over) {
-        struct buf whole;
-
-        buf_init(&whole, 65 << 20);
-        buf_add_char(&whole, '[');
-        buf_add_str(&whole, buf_str(&out));
-        assert(json_check(buf_str(&whole), NULL) == OK);
-        buf_fini(&whole);
+        out.p[1] = out.p[1] == ',' ? ' ' : out.p[1];
+        assert(json_check(buf_str(&out), NULL) == OK);
     }
     buf_fini(&out);
 }
 
+struct hearing {
+    enum model_kind kind;
+    struct chat_calls calls;
+};
+
 static bool on_event(void *ctx, const struct sse_event *e)
 {
-    struct chat_calls *calls = ctx;
+    struct hearing *h = ctx;
     struct chat_word w;
     struct why why = {""};
     struct arena arena;
     enum err err;
 
     arena_init(&arena, e->data.n + (1 << 20));
-    err = chat_read(&arena, e->data, &w, &why);
+    err = chat_read(&arena, h->kind, e->data, &w, &why);
     assert(!err || why.text[0]);
     if (!err) {
         assert(w.model.n <= CHAT_NAME_MAX && w.finish.n <= CHAT_FINISH_MAX);
         assert(w.usage.n <= CHAT_USAGE_MAX && w.text.n <= e->data.n);
         assert(!w.usage.n || json_check(w.usage, NULL) == OK);
         assert(!w.text.n || w.has_choice);
-        (void)!chat_calls_add(calls, &w);
-        assert(calls->n <= CHAT_CALLS_MAX && calls->bytes <= CHAT_CALLS_BYTES);
+        for (size_t i = 0; i < CHAT_USED; i++)
+            assert(w.used[i] >= -1 && w.used[i] <= CHAT_USED_MAX);
+        (void)!chat_calls_add(&h->calls, &w);
+        assert(h->calls.n <= CHAT_CALLS_MAX &&
+               h->calls.bytes <= CHAT_CALLS_BYTES);
     }
     arena_fini(&arena);
     return !w.is_done;
 }
 
+static void check_stream(struct str bytes, enum model_kind kind)
+{
+    static struct hearing h;
+    struct sse s;
+    size_t half = bytes.n / 2;
+
+    h.kind = kind;
+    sse_init(&s, 1 << 16, on_event, &h);
+    if (sse_feed(&s, str_sub(bytes, 0, half)) == OK)
+        (void)!sse_feed(&s, str_sub(bytes, half, bytes.n));
+    sse_fini(&s);
+    check_calls(&h.calls, kind);
+    chat_calls_clear(&h.calls);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    static struct chat_calls calls;
-    struct sse s;
-    size_t half = n / 2;
+    struct str bytes = {(const char *)data, n};
 
-    sse_init(&s, 1 << 16, on_event, &calls);
-    if (sse_feed(&s, (struct str){(const char *)data, half}) == OK)
-        (void)!sse_feed(&s, (struct str){(const char *)data + half, n - half});
-    sse_fini(&s);
-    check_calls(&calls);
-    chat_calls_clear(&calls);
+    check_stream(bytes, MODEL_OPENAI);
     return 0;
 }

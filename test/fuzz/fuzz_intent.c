@@ -45,7 +45,7 @@ static void check_answer(const struct choose_view *v, struct msg *m,
 
     if (m->choice.needs != NEEDS_INTENT)
         return;
-    assert(choose_intent_read(v, m, body, said) == OK);
+    assert(choose_intent_read(v, m, MODEL_OPENAI, body, said) == OK);
     assert(said->is_asked && said->is_good == !said->why.n);
     assert(said->is_good == (agent_find(v->agents, said->agent) != NULL));
     assert(said->confidence >= 0 && said->confidence <= 1);
@@ -68,7 +68,7 @@ static void check_question(const struct choose_view *v, struct msg *m,
         return;
     arena_init(&a, 64 << 20);
     buf_init(&out, INTENT_BODY_MAX);
-    assert(choose_intent_ask(v, m, STR("m"), &out) == OK);
+    assert(choose_intent_ask(v, m, MODEL_OPENAI, STR("m"), &out) == OK);
     root = json_parse(&a, buf_str(&out), 0, NULL);
     messages = json_get(root, STR("messages"));
     assert(messages && messages->kids.n == 2);

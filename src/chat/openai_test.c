@@ -1,5 +1,5 @@
-/* The words of chat completions, written and read. */
-#include "deliver/chat.h"
+/* OpenAI's chat completions, written and read. */
+#include "chat/chat.h"
 
 #include "base/json.h"
 #include "test/t.h"
@@ -22,7 +22,8 @@ TEST(the_least_that_is_written)
 {
     CHECK_STR(written(&(struct chat_request){.model = STR("m"),
                                              .message = STR("hi \"you\""),
-                                             .temperature = -1}),
+                                             .temperature = -1,
+                                             .streams = true}),
               "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":"
               "\"hi \\\"you\\\"\"}],\"stream\":true}");
 }
@@ -38,6 +39,7 @@ TEST(everything_that_can_be_written)
                               .message = STR("three"),
                               .max_tokens = 9,
                               .temperature = 0.5,
+                              .streams = true,
                               .wants_usage = true};
 
     CHECK_STR(written(&rq),
@@ -60,7 +62,7 @@ static struct chat_word read_well(const char *text)
 
     arena_fini(&arena);
     arena_init(&arena, 1 << 20);
-    if (chat_read(&arena, str_of(text), &w, &why))
+    if (chat_read(&arena, MODEL_OPENAI, str_of(text), &w, &why))
         T_FAIL("%s: %s", text, why.text);
     return w;
 }
@@ -162,7 +164,8 @@ TEST(what_is_none_of_it_is_said)
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         arena_init(&arena, 1 << 20);
-        CHECK(chat_read(&arena, str_of(cases[i]), &w, &why) == ERR_BAD_REQUEST);
+        CHECK(chat_read(&arena, MODEL_OPENAI, str_of(cases[i]), &w, &why) ==
+              ERR_BAD_REQUEST);
         CHECK(why.text[0] && !w.text.n && !w.is_done);
         arena_fini(&arena);
     }
@@ -190,7 +193,7 @@ TEST(without_memory_it_says_so)
 
     for (size_t cap = 0; e && cap < 8192; cap += 16) {
         arena_init(&arena, cap);
-        e = chat_read(&arena,
+        e = chat_read(&arena, MODEL_OPENAI,
                       STR("{\"choices\":[{\"delta\":{\"content\":[{\"text\":"
                           "\"a\"}]}}],\"usage\":{\"x\":1}}"),
                       &w, &why);

@@ -1,6 +1,6 @@
 /* Calls of tools, in every form and in pieces. */
 #include "base/json.h"
-#include "deliver/chat.h"
+#include "chat/chat.h"
 #include "test/t.h"
 
 static struct chat_calls calls;
@@ -12,7 +12,7 @@ static void feed(const char *text)
     struct why why;
 
     arena_init(&arena, strlen(text) * 40 + (1 << 20));
-    if (chat_read(&arena, str_of(text), &w, &why))
+    if (chat_read(&arena, MODEL_OPENAI, str_of(text), &w, &why))
         T_FAIL("%s: %s", text, why.text);
     CHECK_INT(chat_calls_add(&calls, &w), OK);
     arena_fini(&arena);
@@ -204,12 +204,13 @@ TEST(arguments_have_a_limit_for_all_together)
 static struct str written(const char *text, size_t round)
 {
     static struct buf out;
+    struct str answers[CHAT_CALLS_MAX];
 
     buf_fini(&out);
     buf_init(&out, 1 << 20);
-    chat_write_calls(&out, &calls, str_of(text), round);
     for (size_t i = 0; i < calls.n; i++)
-        chat_write_answer(&out, &calls.list[i], STR("re\"sult"));
+        answers[i] = STR("re\"sult");
+    chat_write_round(&out, MODEL_OPENAI, &calls, str_of(text), answers, round);
     CHECK(!out.over);
     return buf_str(&out);
 }
