@@ -95,7 +95,8 @@ static const char routing[] =
     "\"weights\": {\"semantic\": 0.5, \"performance\": 0.25, \"keyword\": "
     "0.125, \"recency\": 0}, \"intentClassifier\": {\"enabled\": true, "
     "\"endpoint\": \"https://m/v1/chat/completions\", \"model\": \"small\", "
-    "\"keyVariable\": \"KEY\", \"timeoutMs\": 250, \"threshold\": 0.7, "
+    "\"kind\": \"anthropic\", \"keyVariable\": \"KEY\", \"timeoutMs\": 250, "
+    "\"threshold\": 0.7, "
     "\"when\": \"ambiguous\", \"overrides\": \"bindings\"}}}";
 
 TEST(every_setting_of_routing_arrives)
@@ -123,6 +124,7 @@ TEST(every_setting_of_routing_arrives)
     CHECK(s.choose.intent.when == INTENT_AMBIGUOUS);
     CHECK(s.choose.intent.overrides == INTENT_OVER_BINDINGS);
     CHECK_STR(s.intent.endpoint, "https://m/v1/chat/completions");
+    CHECK_INT(s.intent.kind, MODEL_ANTHROPIC);
     CHECK_STR(s.intent.model, "small");
     CHECK_STR(s.intent.key, "secret");
     CHECK_INT(s.intent.timeout_ms, 250);

@@ -12,6 +12,7 @@ const char *const chat_used_names[CHAT_USED] = {
 
 static const struct chat_dialect *const dialects[] = {
     [MODEL_OPENAI] = &chat_openai,
+    [MODEL_ANTHROPIC] = &chat_anthropic,
 };
 
 /* Reaching it. */

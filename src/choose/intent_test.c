@@ -255,6 +255,45 @@ TEST(words_that_are_no_choice_do_not_count)
         check_no_use(body_of(cases[i].said), cases[i].why);
 }
 
+/* In the other dialect: what it calls the tool with, else what it says. */
+TEST(anthropics_answer_counts_as_well)
+{
+    static const struct {
+        const char *body, *agent;
+    } cases[] = {
+        {"{\"type\":\"message\",\"content\":[{\"type\":\"tool_use\","
+         "\"name\":\"answer\",\"input\":" SURE("lawyer") "}]}",
+         "lawyer"},
+        {"{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":"
+         "\"```json\\n{\\\"agentId\\\":\\\"cook\\\",\\\"confidence\\\":1}"
+         "\\n```\"}]}",
+         "cook"},
+        {"{\"type\":\"message\",\"content\":[{\"type\":\"tool_use\","
+         "\"name\":\"answer\",\"input\":" SURE("judge") "}]}",
+         ""},
+        {"{\"type\":\"message\",\"content\":[{\"type\":\"tool_use\","
+         "\"name\":\"other\",\"input\":" SURE("cook") "}]}",
+         ""},
+        {"{\"choices\":[{\"message\":{\"content\":\"{\\\"agentId\\\":"
+         "\\\"cook\\\",\\\"confidence\\\":1}\"}}]}",
+         ""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct intent_answer *said;
+
+        intent_stage();
+        said = &stage.m->known.intent;
+        CHECK_INT(stage_ask(), OK);
+        CHECK_INT(choose_intent_read(&stage.view, stage.m, MODEL_ANTHROPIC,
+                                     str_of(cases[i].body), said),
+                  OK);
+        CHECK_STR(said->agent, cases[i].agent);
+        CHECK(said->is_good == (cases[i].agent[0] != 0));
+        stage_close();
+    }
+}
+
 TEST(a_foreign_agent_is_not_taken_and_shown_tame)
 {
     check_no_use(body_of(SURE("judge")),

@@ -200,6 +200,7 @@ static void put_models(struct json_out *o, const struct config *c)
 
         json_open(o, '{');
         json_member_str(o, "name", m->name);
+        json_member_text(o, "kind", str_of(model_kind_names[m->kind]));
         put_url(o, "base_url", m->base_url);
         json_member_str(o, "model", m->model);
         json_member_str(o, "key_variable", m->key_variable);

@@ -281,7 +281,8 @@ struct config {
         int64_t unsure, preset; /* enum config_unsure, config_preset */
         int64_t recency_ms, vector_timeout_ms;
         struct {
-            bool is_on; /* routing.intentClassifier.enabled */
+            bool is_on;   /* routing.intentClassifier.enabled */
+            int64_t kind; /* enum model_kind */
             struct str endpoint, model, key_variable, key;
             int64_t timeout_ms;
             double threshold;

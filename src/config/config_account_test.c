@@ -234,13 +234,14 @@ TEST(a_key_that_is_not_there_is_told_as_such)
 {
     struct config *c = load_text(
         "{\"models\": {\"m\": {\"baseUrl\": \"https://m/v1\", \"model\": "
-        "\"x\", \"keyVariable\": \"NOT_SET\"}}}");
+        "\"x\", \"kind\": \"anthropic\", \"keyVariable\": \"NOT_SET\"}}}");
     const struct json *m;
     struct account a;
 
     CHECK(c);
     account_init(&a, c, c);
     m = json_at(json_get(a.root, STR("models")), 0);
+    CHECK(str_eq(text_of(m, "kind"), STR("anthropic")));
     CHECK(str_eq(text_of(m, "key_variable"), STR("NOT_SET")));
     CHECK(json_get(m, STR("secret"))->type == JSON_NULL);
     account_fini(&a);

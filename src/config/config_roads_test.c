@@ -154,6 +154,9 @@ static const struct {
      "HOME is not set"},
     {"{\"models\": {\"a\": {}}}", "models.a has no \"baseUrl\""},
     {"{\"models\": {\"a\": {\"baseUrl\": \"\"}}}", "a URL with http or https"},
+    {"{\"models\": {\"a\": {\"baseUrl\": \"https://x\", \"kind\": "
+     "\"claude\"}}}",
+     "\"openai\" or \"anthropic\""},
     {"{\"models\": {\"a\": {\"baseUrl\": \"ftp://x\"}}}",
      "https:// or http://"},
     {"{\"models\": {\"a\": {\"baseUrl\": \"https://x\", \"temperature\": 3}}}",

@@ -86,6 +86,10 @@ static const struct {
     {INTENT(", \"when\": \"never\""),
      "routing.intentClassifier.when must be \"always\" or \"ambiguous\", not "
      "\"never\"\n"},
+    {INTENT(", \"kind\": \"anthropic\""), NULL},
+    {INTENT(", \"kind\": \"claude\""),
+     "routing.intentClassifier.kind must be \"openai\" or \"anthropic\", not "
+     "\"claude\"\n"},
     {INTENT(", \"timeoutMs\": 60001"), "from 10 to 60000, not 60001\n"},
     {INTENT(", \"keyVariable\": \"sk-abc\""), "what is written there is not"},
     {"\"routing\": {\"intentClassifier\": {\"enabled\": false}}", NULL},

@@ -37,6 +37,8 @@ extern const struct setting_type type_bool, type_int, type_real, type_enum,
     type_env, type_env_name, type_real_or_none, type_cards, type_defaults,
     type_name_or_none, type_bindings, type_layers, type_real_or_auto;
 
+extern const char *const model_kind_names[]; /* by enum model_kind */
+
 struct setting_table;
 
 /* What a list is made of. */

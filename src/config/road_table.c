@@ -16,6 +16,9 @@ static const char *const dialect_names[] = {
 static const char *const cancel_names[] = {
     [CANCEL_STOPS] = "stop", [CANCEL_ASKS] = "ask", NULL};
 
+const char *const model_kind_names[] = {
+    [MODEL_OPENAI] = "openai", [MODEL_ANTHROPIC] = "anthropic", NULL};
+
 /* Lists of strings. */
 
 static const struct setting word_row = {"", .type = &type_word};
@@ -141,9 +144,13 @@ static bool is_model_name(struct str name)
 static const struct setting model_rows[] = {
     {"baseUrl", AT(base_url), .type = &type_endpoint,
      .explain = setting_explain_endpoint,
-     .what = "Where it is served, up to `/v1`: `/chat/completions` is added. "
-             "It may be on this machine or within, whatever `outgoing.allow` "
-             "says."},
+     .what = "Where it is served, up to `/v1`: `/chat/completions` is added, "
+             "or `/messages`. It may be on this machine or within, whatever "
+             "`outgoing.allow` says."},
+    {"kind", AT(kind), .type = &type_choice, .preset = "\"openai\"",
+     .names = model_kind_names,
+     .what = "What it speaks: OpenAI's `/v1/chat/completions`, as most do, or "
+             "Anthropic's `/v1/messages`."},
     {"model", AT(model), .type = &type_text, .preset = "\"\"", .max = 255,
      .what = "What it is called there; empty: agents say, as `NAME/MODEL`."},
     {"keyVariable", AT(key_variable), .type = &type_variable,
@@ -156,7 +163,9 @@ static const struct setting model_rows[] = {
              "`routing.systemPrompt`."},
     {"maxTokens", AT(max_tokens), .type = &type_int, .preset = "0", .min = 0,
      .max = 10 * 1000 * 1000,
-     .what = "How long an answer may be. 0: as the endpoint has it."},
+     .what =
+         "How long an answer may be. 0: as the endpoint has it; one of kind "
+         "`anthropic`, which must be told, is told 4096."},
     {"temperature", AT(temperature), .type = &type_real_or_none,
      .preset = "null", .min = 0, .max = 2,
      .what = "How freely it answers; null: as the endpoint has it."},

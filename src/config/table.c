@@ -315,7 +315,8 @@ static const struct setting rows[] = {
 
     {"models", AT(models), .type = &type_map, .preset = "{}",
      .elements = &model_elements,
-     .what = "Models behind OpenAI's `/v1/chat/completions` that agents are: "
+     .what = "Models behind OpenAI's `/v1/chat/completions` or Anthropic's "
+             "`/v1/messages` that agents are: "
              "`url` `model:NAME`, or `model` in `agents.list`. `NAME/MODEL` is "
              "that model of the endpoint NAME."},
 

@@ -1,7 +1,7 @@
 /* The road "model:NAME": an agent that is a prompt and a model behind an
- * OpenAI-compatible endpoint, which the configuration names.
+ * endpoint that the configuration names, of OpenAI's kind or Anthropic's.
  *
- *     start -> history of the conversation -> POST …/chat/completions
+ *     start -> history of the conversation -> POST to the endpoint
  *           -> pieces of the answer, as chunks -> result
  *                   ^                \
  *                   '-- asked again --+-> calls of tools, used (round.c)
@@ -144,7 +144,8 @@ static bool may_ask_otherwise(struct talk *k, const char *message)
         k->lacks_tools = true;
         return true;
     }
-    if (k->visit.status != 400 && k->visit.status != 422)
+    if (k->rq.kind != MODEL_OPENAI ||
+        (k->visit.status != 400 && k->visit.status != 422))
         return false;
     if (k->rq.max_tokens && !k->rq.has_long_max_tokens &&
         strstr(message, "max_completion_tokens")) {
@@ -188,7 +189,7 @@ static void talk_status(struct visit *a)
     }
     if (k->is_habit && (a->status == 400 || a->status == 422))
         *habit_of(k) = (struct model_habit){0};
-    if (a->status == 429 || a->status == 503)
+    if (a->status == 429 || a->status == 503 || a->status == 529)
         f.code = STR("agent_busy");
     f.is_final = !talk_may_try_again(a->status);
     visit_failed(a, f, "the model's endpoint answered with status %d%s%s%s",

@@ -8,9 +8,8 @@
 enum { EVENT_SPARE_BYTES = 1024 * 1024 };
 
 /* Of all rounds: what each of them used together, and no more of it. */
-static void write_sums(const struct talk *k, struct json_out *o)
+static void write_used(const struct talk *k, struct json_out *o)
 {
-    json_member_int(o, "tool_calls", (int64_t)k->rounds.n_calls);
     json_key(o, STR("usage"));
     json_open(o, '{');
     for (size_t i = 0; i < CHAT_USED; i++) {
@@ -33,9 +32,11 @@ static void write_metadata(struct talk *k, struct buf *out)
     if (k->finish[0])
         json_member_text(&o, "finish_reason", str_of(k->finish));
     if (k->rounds.n)
-        write_sums(k, &o);
-    else if (k->usage.n)
+        json_member_int(&o, "tool_calls", (int64_t)k->rounds.n_calls);
+    if (k->usage.n && !k->rounds.n)
         json_member_raw(&o, "usage", buf_str(&k->usage));
+    else if (k->rounds.n || k->used[CHAT_TOTAL] >= 0)
+        write_used(k, &o);
     json_close(&o, '}');
 }
 
@@ -78,6 +79,14 @@ static bool has_come_to_nothing(struct talk *k)
     return k->visit.delivery.is_over;
 }
 
+/* Not everybody says the sum. */
+static void sum_up(int64_t used[CHAT_USED])
+{
+    if (used[CHAT_TOTAL] < 0 && used[CHAT_PROMPT] >= 0 &&
+        used[CHAT_COMPLETION] >= 0)
+        used[CHAT_TOTAL] = used[CHAT_PROMPT] + used[CHAT_COMPLETION];
+}
+
 /* `text`: NULL where the chunks are it. A model that was asked for no tools
  * and ends for their sake has nothing more to say either. */
 static void conclude(struct talk *k, const struct str *text)
@@ -86,6 +95,7 @@ static void conclude(struct talk *k, const struct str *text)
     bool goes_on = k->rq.has_tools && k->rounds.calls.n;
     struct buf metadata;
 
+    sum_up(k->used);
     if (text && text->n && (goes_on || k->rounds.n)) {
         if (!talk_say(k, *text))
             return;
@@ -121,8 +131,11 @@ static void note(struct talk *k, const struct chat_word *w)
     if (w->usage.n) {
         buf_clear(&k->usage);
         buf_add_str(&k->usage, w->usage);
-        memcpy(k->used, w->used, sizeof(k->used));
     }
+    /* Who says it again says it of all so far. */
+    for (size_t i = 0; i < CHAT_USED; i++)
+        if (k->used[i] < w->used[i])
+            k->used[i] = w->used[i];
 }
 
 bool talk_may_try_again(int64_t status)

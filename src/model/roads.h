@@ -51,7 +51,9 @@ struct process_def {
 
 /* What an endpoint of models speaks. */
 enum model_kind {
-    MODEL_OPENAI, /* …/chat/completions */
+    MODEL_OPENAI,    /* …/chat/completions */
+    MODEL_ANTHROPIC, /* …/messages */
+    MODEL_KINDS,
 };
 
 struct model_def {

@@ -4,7 +4,7 @@
  *     400, 413, 422   it is there and does not take this question: some refuse
  *                     texts that they do not like, and nobody's text may keep
  *                     others from being asked about
- *     429, 503        too much: with the pause that it asks for
+ *     429, 503, 529   too much: with the pause that it asks for
  *     the rest, none  it fails
  *
  * What not every endpoint knows is asked for and left out for a while where it
@@ -32,16 +32,25 @@ enum {
     WORDS_BYTES = 200,
     STRINGS_BYTES = 64 * 1024,
     REFUSED_LOG_MS = 60 * 1000,
-    N_HABITS = 2,
+    N_HABITS = 3,
     BODY_SPARE_BYTES = 256,
 };
 
-/* Fields that some do not take, and what everybody takes instead. */
+/* Fields that some do not take, what everybody takes instead, and of which
+ * kinds' questions they are part. */
 static const struct {
     struct str field, instead;
+    bool is_of[MODEL_KINDS];
 } habits[N_HABITS] = {
-    {{"response_format", 15}, {"{\"type\":\"text\"}", 15}},
-    {{"temperature", 11}, {"1", 1}},
+    {{"response_format", 15},
+     {"{\"type\":\"text\"}", 15},
+     {[MODEL_OPENAI] = true}},
+    {{"tool_choice", 11},
+     {"{\"type\":\"auto\"}", 15},
+     {[MODEL_ANTHROPIC] = true}},
+    {{"temperature", 11},
+     {"1", 1},
+     {[MODEL_OPENAI] = true, [MODEL_ANTHROPIC] = true}},
 };
 
 /* What it is asked with: a copy that is made whole and then used. */
@@ -223,8 +232,9 @@ static void take_habits(struct question *q, struct str body,
     root = json_parse(&scratch, body, 0, NULL);
     param = json_get(json_get(root, STR("error")), STR("param"));
     for (size_t i = 0; i < N_HABITS && is_current(q); i++)
-        if (is_param(param, habits[i].field) ||
-            (!q->is_quotable[i] && strstr(complaint, habits[i].field.p)))
+        if (habits[i].is_of[q->kind] &&
+            (is_param(param, habits[i].field) ||
+             (!q->is_quotable[i] && strstr(complaint, habits[i].field.p))))
             p->habit_until_ms[i] =
                 loop_mono_ms(q->intent->opts.loop) + INTENT_HABIT_MS;
     arena_fini(&scratch);
@@ -273,7 +283,7 @@ static enum err judge(const struct question *q, const struct fetch_answer *a,
     }
     if (a->status == 400 || a->status == 413 || a->status == 422)
         e = ERR_BAD_REQUEST;
-    else if (a->status == 429)
+    else if (a->status == 429 || a->status == 529)
         e = ERR_OVERLOADED;
     else if (a->status >= 300 && a->status < 400)
         hint = "; it wants to be asked elsewhere";

@@ -164,6 +164,7 @@ TEST(a_status_is_said_in_words_without_the_key)
         {STATUS(401, ""), ERR_NOT_ALLOWED,
          "the classifier answered with status 401; it does not take our key"},
         {STATUS(429, ""), ERR_OVERLOADED, NULL},
+        {STATUS(529, ""), ERR_OVERLOADED, NULL},
         {STATUS(500, ""), ERR_UNREACHABLE, NULL},
         {STATUS(404, ""), ERR_UNREACHABLE, NULL},
         {STATUS(307, "Location: http://127.0.0.1/\r\n"), ERR_UNREACHABLE,

@@ -20,7 +20,8 @@ def serve(model, *more, data=None, token=None, **config):
     agents = [{"id": name, "model": "tools/" + name,
                "routing": {"systemPrompt": f"You are {name}."}, **fields}
               for name, fields in (("boss", {"default": True}), *more)]
-    models = {"tools": {"baseUrl": model.url + "/v1", **config.pop("settings", {})}}
+    models = {"tools": {"baseUrl": model.url + "/v1", "kind": model.kind,
+                        **config.pop("settings", {})}}
     return Server(agents=agents, data=data, token=token,
                   config={"models": models, "deliver": QUICK, **config})
 
@@ -109,7 +110,7 @@ class Delegation(Case):
             self.assertEqual(task["result"]["metadata"]["usage"]
                              ["total_tokens"], 9)
             self.agree(model)
-            hit = json.loads(model.calls[1].body["messages"][-1]["content"])
+            hit = answers(model.calls[1].body)[0]
             self.assertEqual(hit["agents"][0]["skills"][0]["id"], "bread")
             self.assertNotIn("boss", [a["agentId"] for a in hit["agents"]])
 
@@ -286,8 +287,8 @@ class Limits(Case):
                             {"id": "helper", "model": "tools/helper",
                              **(allowed if fields is None else {})},
                             {"id": "third", "model": "tools/third"}],
-                    config={"models": {"tools": {"baseUrl": model.url +
-                                                 "/v1"}},
+                    config={"models": {"tools": {"baseUrl": model.url + "/v1",
+                                                 "kind": model.kind}},
                             "deliver": QUICK}) as server:
                 said = json.loads(self.told(server)["response"])
                 self.assertIn(words, said["error"])
@@ -370,7 +371,8 @@ class Ends(Case):
             self.assertEqual(done["status"], "failed")
             self.assertEqual(done["error"]["code"], "model_error")
             self.assertEqual(len(model.calls), 17)
-            self.assertEqual(model.calls[16].body["tool_choice"], "none")
+            self.assertEqual(model.calls[16].body["tool_choice"],
+                             model.no_more)
             self.agree(model)
 
 

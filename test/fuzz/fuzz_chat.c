@@ -1,6 +1,7 @@
-/* Any bytes as the stream of a model's endpoint. Each event is read; what is
- * kept of it has its limits, and is JSON where it says so. Calls of tools are
- * put together, and what is written back of them is JSON whatever they were. */
+/* Any bytes as the stream of a model's endpoint, in each dialect. Each event is
+ * read; what is kept of it has its limits, and is JSON where it says so. Calls
+ * of tools are put together, and what is written back of them is JSON whatever
+ * they were. */
 #include <assert.h>
 
 #include "base/json.h"
@@ -82,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct str bytes = {(const char *)data, n};
 
-    check_stream(bytes, MODEL_OPENAI);
+    for (int kind = 0; kind < MODEL_KINDS; kind++)
+        check_stream(bytes, (enum model_kind)kind);
     return 0;
 }

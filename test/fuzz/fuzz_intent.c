@@ -39,13 +39,13 @@ static struct msg *asking(const struct choose_view *v, struct candidate *room,
 }
 
 static void check_answer(const struct choose_view *v, struct msg *m,
-                         struct str body)
+                         enum model_kind kind, struct str body)
 {
     struct intent_answer *said = &m->known.intent;
 
     if (m->choice.needs != NEEDS_INTENT)
         return;
-    assert(choose_intent_read(v, m, MODEL_OPENAI, body, said) == OK);
+    assert(choose_intent_read(v, m, kind, body, said) == OK);
     assert(said->is_asked && said->is_good == !said->why.n);
     assert(said->is_good == (agent_find(v->agents, said->agent) != NULL));
     assert(said->confidence >= 0 && said->confidence <= 1);
@@ -58,7 +58,7 @@ static void check_answer(const struct choose_view *v, struct msg *m,
 }
 
 static void check_question(const struct choose_view *v, struct msg *m,
-                           struct str text)
+                           enum model_kind kind, struct str text)
 {
     struct json *root, *messages, *said;
     struct arena a;
@@ -68,14 +68,16 @@ static void check_question(const struct choose_view *v, struct msg *m,
         return;
     arena_init(&a, 64 << 20);
     buf_init(&out, INTENT_BODY_MAX);
-    assert(choose_intent_ask(v, m, MODEL_OPENAI, STR("m"), &out) == OK);
+    assert(choose_intent_ask(v, m, kind, STR("m"), &out) == OK);
     root = json_parse(&a, buf_str(&out), 0, NULL);
     messages = json_get(root, STR("messages"));
-    assert(messages && messages->kids.n == 2);
-    said = json_parse(
-        &a,
-        json_str_or(json_get(json_at(messages, 1), STR("content")), STR("")), 0,
-        NULL);
+    assert(messages && messages->kids.n == (kind == MODEL_OPENAI ? 2 : 1));
+    said =
+        json_parse(&a,
+                   json_str_or(json_get(json_at(messages, messages->kids.n - 1),
+                                        STR("content")),
+                               STR("")),
+                   0, NULL);
     assert(said && said->kids.n == 2);
     assert(json_get(said, STR("agents"))->kids.n == 3);
     if (utf8_is_valid(text))
@@ -146,12 +148,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     settings.intent.is_on = true;
     settings.default_agent = STR("cook");
     agents[1].description = bytes;
-    m = asking(&v, room, STR("hi"));
-    check_answer(&v, m, bytes);
-    msg_free(m);
-    if (n && data[0] != '/') {
+    for (int i = 0; i < MODEL_KINDS; i++) {
+        enum model_kind kind = (enum model_kind)i;
+
+        m = asking(&v, room, STR("hi"));
+        check_answer(&v, m, kind, bytes);
+        msg_free(m);
+        if (!n || data[0] == '/')
+            continue;
         m = asking(&v, room, bytes);
-        check_question(&v, m, bytes);
+        check_question(&v, m, kind, bytes);
         msg_free(m);
     }
     check_spoken(&settings, bytes);

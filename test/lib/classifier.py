@@ -8,7 +8,9 @@ on a free port:
 
 `answer` gets the document that is the user message, and gives what the model
 says: text, a dictionary (written as JSON), or a pair of a status and bytes for
-what an endpoint might say instead. None: it never answers.
+what an endpoint might say instead. None: it never answers. It speaks what it is
+spoken to in: OpenAI's dialect, and Anthropic's at /messages, where a dictionary
+is what it calls the tool with that it must call.
 """
 import http.server
 import json
@@ -27,6 +29,18 @@ def obeys(question):
     at = words.index("choose") if "choose" in words else -1
     return sure(words[at + 1] if 0 <= at < len(words) - 1 else "nobody", 1.0,
                 "I was told to")
+
+
+def document(said, path):
+    """What the endpoint says, around what the model does."""
+    if not path.endswith("/messages"):
+        text = said if isinstance(said, str) else json.dumps(said)
+        return {"choices": [{"message": {"role": "assistant",
+                                         "content": text}}]}
+    block = {"type": "text", "text": said} if isinstance(said, str) else \
+        {"type": "tool_use", "id": "toolu_1", "name": "answer", "input": said}
+    return {"type": "message", "role": "assistant", "content": [block],
+            "stop_reason": "end_turn"}
 
 
 class Classifier:
@@ -74,15 +88,13 @@ class Classifier:
         self.server.server_close()
 
     def reply(self, handler, body):
-        said = self.answer(json.loads(body["messages"][1]["content"]))
+        said = self.answer(json.loads(body["messages"][-1]["content"]))
         if said is None:
             self.end.wait()
             handler.close_connection = True
             return
         if not isinstance(said, tuple):
-            text = said if isinstance(said, str) else json.dumps(said)
-            said = 200, json.dumps({"choices": [
-                {"message": {"role": "assistant", "content": text}}]}).encode()
+            said = 200, json.dumps(document(said, handler.path)).encode()
         status, answer = said
         handler.send_response(status)
         handler.send_header("Content-Type", "application/json")

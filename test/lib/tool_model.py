@@ -32,8 +32,12 @@ def calls(*list, text=None):
 
 
 def answers(body):
-    """What the calls of the last round came to, read."""
+    """What the calls of the last round came to, read, whichever dialect it is
+    in."""
     found = []
+    last = body["messages"][-1]["content"]
+    if isinstance(last, list):
+        return [json.loads(block["content"]) for block in last]
     for message in reversed(body["messages"]):
         if message["role"] != "tool":
             break
@@ -108,6 +112,9 @@ def check_tools(body):
 
 
 class ToolModel(RawServer):
+    kind = "openai"
+    no_more = "none"  # tool_choice
+
     def __init__(self, think, seed=7):
         super().__init__(self.take)
         self.think = think
@@ -127,10 +134,7 @@ class ToolModel(RawServer):
                                  "param": "messages", "code": None}},
                       "400 Bad Request")
             return
-        said = self.think(call.body)
-        if isinstance(said, str):
-            said = {"calls": (), "text": said}
-        self.stream(call, said)
+        self.answer_with(call, self.think(call.body))
 
     def piece(self, delta, finish=None):
         return {"id": "chatcmpl-1", "object": "chat.completion.chunk",
@@ -165,10 +169,14 @@ class ToolModel(RawServer):
                                         "completion_tokens": 1,
                                         "total_tokens": 3}}
 
-    def stream(self, call, said):
-        text = SSE + "".join(f"data: {json.dumps(p)}\n\n"
+    def text(self, said):
+        return SSE + "".join(f"data: {json.dumps(p)}\n\n"
                              for p in self.pieces(said)) + "data: [DONE]\n\n"
-        data = text.encode()
+
+    def answer_with(self, call, said):
+        if isinstance(said, str):
+            said = {"calls": (), "text": said}
+        data = self.text(said).encode()
         while data:
             n = self.random.randint(1, 400)
             if not call.send(data[:n]):

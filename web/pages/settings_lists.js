@@ -15,6 +15,7 @@ const AGENTS = [
 const MODELS = [
   { key: 'name', title: 'Model', render: text('name') }, { key: 'url', phone: false, title: 'Where',
     render: text('base_url') },
+  { key: 'kind', phone: false, title: 'Speaks', render: text('kind') },
   { key: 'model', phone: false, title: 'Called there', render: text('model') },
   { key: 'key', title: 'Key', render: (m) => (m.key_variable ? html`<code>${m.key_variable}</code> ${secret(m)}`
     : html`<span class="faint">none is sent</span>`) },
