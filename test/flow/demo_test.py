@@ -2,6 +2,7 @@
 answer, a token that goes on working, and nothing left behind."""
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -86,6 +87,44 @@ class Demo(Client):
             self.assertEqual((answer["agent"], answer["decision"]["layer"]),
                              (agent, layer))
             self.assertTrue(answer["text"].endswith(CANNED.strip()))
+
+    def test_the_sentences_of_the_design_go_where_it_says(self):
+        self.demo()
+        unclear = "Help me plan a marketing campaign"
+        eventually(lambda: self.lines("route", unclear)[0]["tier"] ==
+                   "transformer", "it has read the cards")
+        for text, agent in [
+                ("build me a Laravel model with a factory and migration",
+                 "engineer"),
+                ("Write me a Laravel Eloquent scope for active users",
+                 "engineer"),
+                ("write me a Laravel migration", "engineer"),
+                ("write a data processing script", "engineer"),
+                ("research AI trends in healthcare", "researcher"),
+                ("draft me a blog post about our new office",
+                 "content-writer"),
+                ("Set a reminder for tomorrow", "automation-operator"),
+                ("set up a workflow", "automation-operator")]:
+            [would] = self.lines("route", text)
+            self.assertEqual((would["agent"], would["layer"], would["band"]),
+                             (agent, "semantic", "confident"), text)
+        # Which the design calls ambiguous.
+        [would] = self.lines("route", unclear)
+        self.assertEqual(would["agent"], "researcher")
+
+    def test_the_cards_have_no_word_of_those_sentences(self):
+        """But for the two that are examples there: it is not by these words
+        that they are found."""
+        self.demo()
+        for name in CAST:
+            [card] = self.lines("agents", "show", name)
+            text = json.dumps([card[key] for key in (
+                "title", "description", "skills", "routing")])
+            words = set(re.findall("[a-z]+", text.lower()))
+            self.assertIn("keywords", words)
+            self.assertEqual(words & {
+                "eloquent", "scope", "active", "users", "plan", "marketing",
+                "campaign", "data", "processing"}, set(), name)
 
     def test_the_reply_comes_in_pieces(self):
         self.demo()
