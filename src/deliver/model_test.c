@@ -108,6 +108,85 @@ TEST(a_model_is_asked_and_streams_its_answer)
     web_close();
 }
 
+/* The other dialect. */
+
+#define EVENT(type, more) \
+    "event: " type "\ndata: {\"type\":\"" type "\"" more "}\n\n"
+#define BEGIN                                                                \
+    EVENT("message_start", ",\"message\":{\"model\":\"haiku-1\",\"usage\":{" \
+                           "\"input_tokens\":5,\"output_tokens\":1}}")
+#define WORD(text)                                                           \
+    EVENT("content_block_delta",                                             \
+          ",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" text \
+          "\"}")
+#define LAST(why)                                                      \
+    EVENT("message_delta", ",\"delta\":{\"stop_reason\":\"" why "\"}," \
+                           "\"usage\":{\"output_tokens\":3}")          \
+    EVENT("message_stop", "")
+
+static struct peer *open_anthropic(const char *reply)
+{
+    struct peer *p = open_model(reply);
+
+    models[0].kind = models[1].kind = MODEL_ANTHROPIC;
+    set_models();
+    return p;
+}
+
+TEST(one_of_anthropics_is_asked_in_its_own_words)
+{
+    struct peer *p = open_anthropic(SSE_HEAD BEGIN EVENT("ping", "") WORD("Hel")
+                                        WORD("lo") LAST("end_turn"));
+
+    carry();
+    CHECK_STR(str_of(web.words), "wccr");
+    expect_completed("Hello");
+    CHECK_STR(buf_str(&web.metadata),
+              "{\"model\":\"haiku-1\",\"finish_reason\":\"stop\",\"usage\":{"
+              "\"prompt_tokens\":5,\"completion_tokens\":3,\"total_tokens\":8}"
+              "}");
+    CHECK(peer_heard(p, "POST /v1/messages HTTP/1.1\r\n"));
+    CHECK(peer_heard(p, "\r\nx-api-key: " KEY "\r\n"));
+    CHECK(peer_heard(p, "\r\nanthropic-version: 2023-06-01\r\n"));
+    CHECK(!peer_heard(p, "Bearer"));
+    CHECK(peer_heard(p, "{\"model\":\"tiny-1\",\"max_tokens\":4096,"
+                        "\"system\":\"You are small.\",\"messages\":[{"
+                        "\"role\":\"user\",\"content\":\"hello \\\"you\\\"\""
+                        "}],\"stream\":true}"));
+    CHECK(!strstr(log_said(), KEY));
+    web_close();
+}
+
+TEST(what_anthropic_says_is_wrong_is_told_apart)
+{
+    const struct {
+        const char *reply, *code; /* NULL: it is tried again */
+    } cases[] = {
+        {"HTTP/1.1 529 X\r\nContent-Length: 0\r\n\r\n", NULL},
+        {"HTTP/1.1 429 X\r\nContent-Length: 0\r\n\r\n", NULL},
+        {SSE_HEAD BEGIN EVENT("error", ",\"error\":{\"type\":"
+                                       "\"overloaded_error\"}"),
+         NULL},
+        {SSE_HEAD BEGIN EVENT("error", ",\"error\":{\"type\":"
+                                       "\"invalid_request_error\"}"),
+         "model_error"},
+        {SSE_HEAD BEGIN LAST("refusal"), "content_filter"},
+        {OK_JSON("{\"choices\":[{}]}"), "bad_answer"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct peer *p = open_anthropic(cases[i].reply);
+
+        p->closes = true;
+        carry();
+        if (cases[i].code)
+            expect_failed(cases[i].code, "");
+        else
+            expect_again("the model's endpoint");
+        web_close();
+    }
+}
+
 TEST(the_agents_prompt_goes_before_the_models)
 {
     struct peer *p = open_model(OK_JSON("{\"choices\":[{}]}"));
