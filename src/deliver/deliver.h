@@ -339,10 +339,11 @@ void deliver_figures(const struct deliver *d, struct str agent,
 
 /* The figures that anybody may see: by name those of public agents that have
  * been given work, and of all others together. At most DELIVER_SHOWN_MAX have
- * their name there: the most used when there is room, and from then on for as
- * long as they are there and public. A name has what was done since it is
- * there, all else is the others': so the sum is right, and no total becomes
- * smaller while it is told. */
+ * their name there: each from its first task on while there is room, of those
+ * that had none the most used when there is some, and all for as long as they
+ * are there and public. A name has what was done since it is there, all else is
+ * the others': so the sum is right, and no total becomes smaller while it is
+ * told. */
 enum { DELIVER_SHOWN_MAX = 200 };
 struct desk_row {
     struct str agent; /* borrowed until the loop's turn ends */

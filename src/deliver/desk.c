@@ -73,8 +73,10 @@ struct desk *desk_of(struct deliver *d, const struct agent *a)
 {
     struct desk *k = desk_named(d, a->name);
 
-    if (k)
-        k->priority = a->limits.priority;
+    if (!k)
+        return NULL;
+    k->priority = a->limits.priority;
+    desk_show(d, k); /* from its first task on */
     return k;
 }
 

@@ -147,7 +147,9 @@ void hour_free(struct desk *k);
  * not told what that one did. */
 void hour_settle(struct desk *k);
 
-/* Its figures are not told by its agent's name any more. */
+/* Its figures are told by its agent's name from now on, if that may be and
+ * there is room; and not any more. */
+void desk_show(struct deliver *d, struct desk *k);
 void desk_hide(struct deliver *d, struct desk *k);
 
 /* Its agent was away and is back: what failed before does not count. */

@@ -483,8 +483,10 @@ static bool may_be_shown(const struct deliver *d, const struct desk *k)
            !str_eq(a->name, STR("other"));
 }
 
-static void show(struct deliver *d, struct desk *k)
+void desk_show(struct deliver *d, struct desk *k)
 {
+    if (k->is_shown || d->n_shown == DELIVER_SHOWN_MAX || !may_be_shown(d, k))
+        return;
     k->is_shown = true;
     k->before_shown = k->stats;
     d->n_shown++;
@@ -526,8 +528,9 @@ static size_t look_over(struct deliver *d, struct desk *best[DELIVER_SHOWN_MAX])
     return n;
 }
 
-/* Anybody may ask as often as they like, so all desks are gone through only
- * now and then, and not while there is no room. */
+/* Those that had no room when they began, or were not public. Anybody may ask
+ * as often as they like, so all desks are gone through only now and then, and
+ * not while there is no room. */
 static void choose_shown(struct deliver *d)
 {
     struct desk *best[DELIVER_SHOWN_MAX];
@@ -538,8 +541,8 @@ static void choose_shown(struct deliver *d)
         return;
     d->show_again_ms = now_ms + SHOW_MS;
     n = look_over(d, best);
-    for (size_t i = 0; i < n && d->n_shown < DELIVER_SHOWN_MAX; i++)
-        show(d, best[i]);
+    for (size_t i = 0; i < n; i++)
+        desk_show(d, best[i]);
 }
 
 size_t deliver_shown(struct deliver *d, struct desk_row rows[DELIVER_SHOWN_MAX],
