@@ -250,6 +250,7 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
         .caller = c->opts.caller,
         .parent_id = c->parent_id[0] ? str_of(c->parent_id) : o->parent_id,
         .session_id = o->session_id,
+        .task_session = o->task_session,
         .task_id = o->task_id,
         .agent = o->agent,
         .skill = o->skill,
@@ -391,6 +392,10 @@ static void begin(struct piece *p)
         e = why_err(&why, ERR_BAD_REQUEST,
                     "sessionKey goes on with what an agent gave: say "
                     "parent_task_id too");
+    if (!e && !p->by[0] && o->task_session.n)
+        e = why_err(&why, ERR_BAD_REQUEST,
+                    "session_id is for agents: say parent_task_id to ask for "
+                    "one of yours");
     if (e)
         piece_refuse(p, e, &why);
     else if (o->session_key.n)

@@ -232,6 +232,8 @@ void walk_begin(struct msg *m)
         walk_refuse(m, e);
     } else if (m->hire.is_repeat) {
         answer_repeat(m);
+    } else if (m->hire.n_parents && !m->hire.parent_id.n) {
+        walk_choose_parent(m); /* and begins anew */
     } else if (!id.n) {
         route_message(m->way.walk->opts.router, m, on_routed, NULL);
     } else if (before) {

@@ -127,6 +127,7 @@ struct walk_order {
                                   * is its creator's, or whom it works for;
                                   * NULL: nobody */
     struct str parent_id, session_id, task_id; /* empty: not said */
+    struct str task_session; /* that of the task it is part of, likewise */
     struct str agent, skill, message, metadata;
     struct str idempotency_key; /* as a message's, of whose name it is in */
     int64_t timeout_ms;         /* zero: the default */
@@ -145,6 +146,16 @@ MUST_USE enum err walk_order_hash(const struct walk_order *o,
 MUST_USE enum err walk_delegate(struct walk *w, const struct walk_order *o,
                                 void (*done)(struct msg *m, void *ctx),
                                 void *ctx, struct why *why);
+
+/* A message that an agent sends on its own line: a delegation like any other,
+ * part of the task parent_id names or of what it works on in that conversation
+ * (hire_parents); but who hears of it is who listens to its task, and nothing
+ * is kept for them. As walk_message; an error: it was not begun, m is the
+ * caller's and has the words. */
+MUST_USE enum err walk_agent_message(struct walk *w, struct msg *m,
+                                     struct str by, struct str parent_id,
+                                     void (*done)(struct msg *m, void *ctx),
+                                     void *ctx);
 
 /* Cancel a task that is in memory. ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOMEM:
  * nothing was begun. Else done is called exactly once, as above, with OK or

@@ -62,11 +62,11 @@ static struct str keep(struct msg *m, struct str s, bool *ok)
 /* "AGENT@USER/SESSION": not that of anybody else whom the agent works for, nor
  * one of the user's own. Before it is routed, since the agent of a conversation
  * is looked for then. */
-static struct str own_session(struct walk *w, struct msg *m,
-                              const struct walk_order *o,
-                              const struct task *parent, bool *ok)
+static struct str own_session(struct walk *w, struct msg *m, struct str by,
+                              struct str session, const struct task *parent,
+                              bool *ok)
 {
-    const struct agent *a = walk_agent_of(w, o->by);
+    const struct agent *a = walk_agent_of(w, by);
     struct str user = parent               ? parent->root_user
                       : m->hire.for_user.n ? m->hire.for_user
                       : a && a->creator.n  ? a->creator
@@ -74,12 +74,12 @@ static struct str own_session(struct walk *w, struct msg *m,
     struct str made = {NULL, 0};
     struct buf b;
 
-    if (!o->session_id.n || o->task_id.n) /* a further turn has its own */
-        return made;
     buf_init(&b,
              AGENT_NAME_MAX + PRINCIPAL_NAME_MAX + MSG_CONVERSATION_MAX + 2);
-    buf_addf(&b, "%.*s@%.*s/", STR_ARG(o->by), STR_ARG(user));
-    buf_add_str(&b, o->session_id);
+    buf_addf(&b, "%.*s@%.*s/", STR_ARG(by), STR_ARG(user));
+    if (str_starts(session, buf_str(&b))) /* as an answer told it */
+        buf_clear(&b);
+    buf_add_str(&b, session);
     *ok = *ok && !b.over;
     made = keep(m, buf_str(&b), ok);
     buf_fini(&b);
@@ -88,21 +88,35 @@ static struct str own_session(struct walk *w, struct msg *m,
 
 /* An admin's agent that works on nothing may say whom it speaks for. */
 static enum err take_user(struct walk *w, struct msg *m,
-                          const struct walk_order *o, const struct task *parent)
+                          const struct caller *caller,
+                          const struct task *parent)
 {
-    bool ok = true;
-
-    m->call.metadata = keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
-    if (!ok)
-        return ERR_NOMEM;
-    return parent || !o->caller || !caller_is_admin(o->caller)
+    return parent || !caller || !caller_is_admin(caller)
                ? OK
                : walk_for_user(w, m, &m->hire.for_user);
 }
 
-static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
-                 const struct task *parent)
+/* The agent that asks, and what it asks for. */
+static bool fill_hire(struct msg *m, struct str by,
+                      const struct delegation_wish *wish,
+                      const struct hire_parents *parents)
 {
+    bool ok = true;
+
+    m->hire.agent = keep(m, by, &ok);
+    m->hire.wish = *wish;
+    m->hire.wish.original_id = keep(m, wish->original_id, &ok);
+    if (parents->n == 1)
+        m->hire.parent_id = keep(m, str_of(parents->list[0]->id.text), &ok);
+    else if (parents->n)
+        ok = walk_keep_parents(m, parents) && ok;
+    return ok;
+}
+
+static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
+                 const struct hire_parents *parents)
+{
+    const struct task *parent = parents->n ? parents->list[0] : NULL;
     bool ok = true;
 
     m->call.text = keep(m, o->message, &ok);
@@ -110,16 +124,13 @@ static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
     m->call.skill = keep(m, o->skill, &ok);
     m->call.task_id = keep(m, o->task_id, &ok);
     m->call.idempotency_key = keep(m, o->idempotency_key, &ok);
-    m->call.conversation_id = own_session(w, m, o, parent, &ok);
+    if (o->session_id.n && !o->task_id.n) /* a further turn has its own */
+        m->call.conversation_id =
+            own_session(w, m, o->by, o->session_id, parent, &ok);
     m->call.source = keep(m, STR("{}"), &ok);
     m->call.priority = parent ? parent->priority : PRIORITY_NORMAL;
     m->call.timeout_ms = o->timeout_ms;
-    m->hire.agent = keep(m, o->by, &ok);
-    m->hire.wish = o->wish;
-    m->hire.wish.original_id = keep(m, o->wish.original_id, &ok);
-    if (parent)
-        m->hire.parent_id = keep(m, str_of(parent->id.text), &ok);
-    return ok;
+    return fill_hire(m, o->by, &o->wish, parents) && ok;
 }
 
 /* Each with its length, in one order, so that no two orders look alike. */
@@ -171,23 +182,33 @@ enum err walk_check_skill(struct msg *m, const struct agent *a)
                    n < sizeof(all) ? "" : "…");
 }
 
+/* Those who have several in common have one payer too. */
+static enum err find_parents(struct walk *w, struct str by, struct str given,
+                             struct str session, struct hire_parents *out,
+                             struct why *why)
+{
+    enum err e = hire_parents(w->hires, by, given, session, out, why);
+
+    return e || !out->n ? e : check_payer(w, out->list[0], why);
+}
+
 /* A repeat is answered as it was then, whatever became of its parent and of who
  * pays: neither is asked again. */
-static enum err find_parent(struct walk *w, const struct walk_order *o,
+static enum err find_caller(struct walk *w, const struct walk_order *o,
                             const uint8_t hash[MSG_BODY_HASH_BYTES],
-                            const struct task **parent, struct caller *caller,
+                            struct hire_parents *parents, struct caller *caller,
                             struct why *why)
 {
     enum err e;
 
-    *parent = NULL;
+    parents->n = 0;
     *caller = o->caller ? *o->caller : (struct caller){0};
     if (hire_is_known(w->hires, o->by, o->wish.original_id, hash))
         return OK;
-    e = hire_parent(w->hires, o->by, o->parent_id, o->session_id, parent, why);
-    if (!e)
-        e = check_payer(w, *parent, why);
-    return e ? e : caller_for(w, o, *parent, caller, why);
+    e = find_parents(w, o->by, o->parent_id, o->task_session, parents, why);
+    return e ? e
+             : caller_for(w, o, parents->n ? parents->list[0] : NULL, caller,
+                          why);
 }
 
 enum err walk_delegate(struct walk *w, const struct walk_order *o,
@@ -195,18 +216,23 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
                        struct why *why)
 {
     uint8_t hash[MSG_BODY_HASH_BYTES];
-    const struct task *parent;
+    struct hire_parents parents;
     struct caller caller;
     struct msg *m;
+    bool ok = true;
     enum err e = walk_order_hash(o, hash);
 
     if (!e)
-        e = find_parent(w, o, hash, &parent, &caller, why);
+        e = find_caller(w, o, hash, &parents, &caller, why);
     if (e)
         return e;
     m = msg_new(&caller, loop_wall_ms(w->opts.loop));
-    e = m ? take_user(w, m, o, parent) : ERR_NOMEM;
-    if (!e && !fill(w, m, o, parent))
+    if (m)
+        m->call.metadata =
+            keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
+    e = m && ok ? take_user(w, m, o->caller, parents.n ? parents.list[0] : NULL)
+                : ERR_NOMEM;
+    if (!e && !fill(w, m, o, &parents))
         e = ERR_NOMEM;
     if (e) {
         if (m)
@@ -217,6 +243,43 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
     memcpy(m->call.body_hash, hash, sizeof(hash));
     walk_message(w, m, done, ctx);
     return OK;
+}
+
+/* Its conversations are its own with that user, as a session is; one that it
+ * does not name gets a name, so that it can go on with it. */
+static bool own_conversation(struct walk *w, struct msg *m, struct str by,
+                             const struct task *parent)
+{
+    struct id made = id_make(w->opts.ids, "conv", m->in.at_ms);
+    struct str said = m->call.conversation_id;
+    bool ok = true;
+
+    if (!m->call.task_id.n)
+        m->call.conversation_id = own_session(
+            w, m, by, said.n ? said : str_of(made.text), parent, &ok);
+    return ok;
+}
+
+enum err walk_agent_message(struct walk *w, struct msg *m, struct str by,
+                            struct str parent_id,
+                            void (*done)(struct msg *m, void *ctx), void *ctx)
+{
+    static const struct delegation_wish wish = {.mode = DELEGATION_MESSAGE};
+    struct hire_parents parents;
+    const struct task *parent;
+    enum err e = find_parents(w, by, parent_id, m->call.conversation_id,
+                              &parents, &m->why);
+
+    if (e)
+        return e;
+    parent = parents.n ? parents.list[0] : NULL;
+    e = take_user(w, m, &m->in.caller, parent);
+    if (!e && (!own_conversation(w, m, by, parent) ||
+               !fill_hire(m, by, &wish, &parents)))
+        e = ERR_NOMEM;
+    if (!e)
+        walk_message(w, m, done, ctx);
+    return e;
 }
 
 /* One step for each that t hangs on, as far as each was asked to be heard
@@ -282,6 +345,11 @@ static void on_delegated(void *ctx, const struct delegation *d,
 {
     struct walk *w = ctx;
 
+    if (d->mode == DELEGATION_MESSAGE) { /* who listened has it */
+        if (hire_had(w->hires, d->agent, str_of(d->key.text), NULL, NULL))
+            hire_not_told(w->hires, str_of(d->key.text));
+        return;
+    }
     if (walk_tool_is_had(w, d))
         return;
     if (w->hub.on_delegated)

@@ -5,6 +5,7 @@
  * walk_gate.c the part of it that begins when what waits may go, walk_people.c
  * what the broker does to agents and tasks for a person, walk_tools.c what
  * agents that are models use, walk_hire.c what agents give to agents,
+ * walk_parent.c for which of their tasks that is,
  * walk_input.c what agents ask of people, walk_stray.c results that nobody
  * waits for, walk_repeat.c messages that were there before, walk_again.c ends
  * that are tried again, walk_open.c builds the rooms and changes their
@@ -128,6 +129,13 @@ void walk_give_up_attempt(struct walk *w, struct str task_id);
 
 /* walk_hire.c: a turn is over, durably, and its task not told yet. */
 void walk_watch_end(struct walk *w, const struct task_change *c);
+
+/* walk_parent.c */
+
+/* m is part of one of these, of which the parent is chosen before it is routed.
+ * False: memory is gone. */
+MUST_USE bool walk_keep_parents(struct msg *m, const struct hire_parents *p);
+void walk_choose_parent(struct msg *m); /* walk_begin, once it is */
 
 /* walk_gate.c: told by the broker. */
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);

@@ -180,7 +180,7 @@ static bool is_good_now(const struct token *t, int64_t now_ms)
 
 unsigned token_scopes(const struct token *t)
 {
-    return t->scopes & role_scopes(t->user->role);
+    return t->scopes & role_may(t->user->role);
 }
 
 static bool can_call_as_admin(const struct user *u, int64_t now_ms)
@@ -325,6 +325,13 @@ size_t access_admins(const struct access *a, struct access_user *out,
     return n;
 }
 
+/* Who may make agents may have them speak as their creator. An agent's own
+ * token cannot give itself that. */
+unsigned caller_may_grant(const struct caller *by)
+{
+    return by->scopes & SCOPE_AGENTS ? by->scopes | SCOPE_CREATOR : by->scopes;
+}
+
 /* A token that allows nothing (made for scopes that its user's role has lost)
  * must be turned away here: zero would come out as all. */
 enum err access_grant(const struct caller *by, struct str user,
@@ -339,7 +346,7 @@ enum err access_grant(const struct caller *by, struct str user,
         return why_err(why, ERR_NOT_ALLOWED,
                        "your token allows nothing any more, and so would one "
                        "made with it: ask an admin for another");
-    if (*scopes & ~by->scopes)
+    if (*scopes & ~caller_may_grant(by))
         return why_err(why, ERR_NOT_ALLOWED,
                        "a token made with yours cannot allow more than yours "
                        "does");

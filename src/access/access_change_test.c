@@ -450,6 +450,45 @@ TEST(a_token_revokes_itself_and_of_its_user_s_those_that_allow_no_more)
     stage_close(&s);
 }
 
+/* Who may make agents may have them speak for their creator, and take that
+ * back; what an agent itself comes with gives it no more than that. */
+TEST(only_who_may_make_agents_gives_them_their_creator_s_voice)
+{
+    struct stage s;
+    struct access_token big, t;
+    struct id loud;
+    struct caller anna, clerk;
+    unsigned scopes = SCOPE_SEND | SCOPE_CREATOR;
+    int64_t end = 0;
+
+    stage_open(&s);
+    CHECK(stage_first_admin(&s, &big) == OK);
+    CHECK(stage_user(&s, "anna", ROLE_USER) == OK);
+    CHECK(stage_make(&s, "clerk", ROLE_AGENT, NULL, "anna") == OK);
+    CHECK(stage_token(&s, "anna", 0, 0, &t, NULL) == OK);
+    CHECK(stage_judge(&s, &t, &anna) == OK);
+    CHECK(!(anna.scopes & SCOPE_CREATOR));
+    CHECK(access_grant(&anna, STR("anna"), &scopes, &end, &s.why) == OK);
+    CHECK_INT(scopes, SCOPE_SEND | SCOPE_CREATOR);
+    CHECK(stage_token(&s, "anna", scopes, 0, &t, &loud) == OK);
+    CHECK(stage_judge(&s, &t, &clerk) == OK && clerk.scopes == scopes);
+    /* Nor with more than it has. */
+    CHECK(access_grant(&clerk, STR("anna"), &scopes, &end, &s.why) == OK);
+    scopes |= SCOPE_READ;
+    CHECK(access_grant(&clerk, STR("anna"), &scopes, &end, &s.why) ==
+          ERR_NOT_ALLOWED);
+    CHECK(stage_revoke_by(&s, &loud, &anna) == OK);
+
+    CHECK(stage_token(&s, "clerk", 0, 0, &t, NULL) == OK);
+    CHECK(stage_judge(&s, &t, &clerk) == OK);
+    scopes = SCOPE_SEND | SCOPE_CREATOR;
+    CHECK(access_grant(&clerk, STR("clerk"), &scopes, &end, &s.why) ==
+          ERR_NOT_ALLOWED);
+    CHECK(stage_token(&s, "clerk", scopes, 0, &t, NULL) == OK); /* an admin's */
+    CHECK(stage_judge(&s, &t, &clerk) == OK && clerk.scopes == scopes);
+    stage_close(&s);
+}
+
 static size_t n_token_rows(struct stage *s)
 {
     struct query q;

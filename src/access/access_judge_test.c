@@ -30,7 +30,8 @@ TEST(the_first_start_makes_an_admin_who_may_do_all)
     CHECK(!access_is_new(s.a));
     CHECK(stage_judge(&s, &t, &c) == OK);
     CHECK_STR(caller_name(&c), "admin");
-    CHECK(caller_is_admin(&c) && c.scopes == SCOPE_ALL && c.expires_ms == 0);
+    CHECK(caller_is_admin(&c) && c.scopes == role_scopes(ROLE_ADMIN) &&
+          c.expires_ms == 0);
     CHECK(id_is_valid(str_of(c.token_id.text), "tok"));
     CHECK(access_is_good(s.a, &c, s.now_ms));
 
@@ -295,7 +296,8 @@ TEST(a_new_role_cuts_what_tokens_allow_at_once_and_widens_none)
     CHECK(stage_user(&s, "anna", ROLE_ADMIN) == OK);
     CHECK(stage_token(&s, "anna", 0, 0, &big, NULL) == OK);
     CHECK(stage_judge(&s, &big, &before) == OK);
-    CHECK(before.scopes == SCOPE_ALL && access_is_good(s.a, &before, 0));
+    CHECK(before.scopes == role_scopes(ROLE_ADMIN) &&
+          access_is_good(s.a, &before, 0));
 
     CHECK(stage_role(&s, "anna", ROLE_USER) == OK);
     CHECK(stage_judge(&s, &big, &c) == OK);
@@ -307,7 +309,8 @@ TEST(a_new_role_cuts_what_tokens_allow_at_once_and_widens_none)
           ERR_NOT_ALLOWED);
 
     CHECK(stage_role(&s, "anna", ROLE_ADMIN) == OK);
-    CHECK(stage_judge(&s, &big, &c) == OK && c.scopes == SCOPE_ALL);
+    CHECK(stage_judge(&s, &big, &c) == OK &&
+          c.scopes == role_scopes(ROLE_ADMIN));
     CHECK(stage_judge(&s, &small, &c) == OK && c.role == ROLE_ADMIN);
     CHECK(c.scopes == role_scopes(ROLE_USER) && !caller_is_admin(&c));
     stage_restart(&s);

@@ -350,7 +350,7 @@ static enum err check_new_token(const struct access *a, const struct user *u,
                        u->owner);
     if (scopes & ~(unsigned)SCOPE_ALL)
         return why_err(why, ERR_BAD_REQUEST, "there is no such scope");
-    if (scopes & ~role_scopes(u->role))
+    if (scopes & ~role_may(u->role))
         return why_err(why, ERR_NOT_ALLOWED,
                        "a token cannot allow more than its user's role, "
                        "which is %.*s",
@@ -453,7 +453,7 @@ static enum err may_revoke(const struct token *t, const struct caller *by,
     if (!t || !t->is_there || (!is_own && !caller_is_admin(by)))
         return why_err(why, ERR_NOT_FOUND, "there is no token of that id");
     if (caller_is_admin(by) || strcmp(t->id.text, by->token_id.text) == 0 ||
-        !(token_scopes(t) & ~by->scopes))
+        !(token_scopes(t) & ~caller_may_grant(by)))
         return OK;
     return why_err(why, ERR_NOT_ALLOWED,
                    "that token allows more than the one you came with: come "

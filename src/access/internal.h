@@ -101,6 +101,8 @@ void token_drop(struct access *a, struct token *t);
 
 /* What it allows today: what it was made for, as far as the role goes. */
 unsigned token_scopes(const struct token *t);
+/* What may be in a token that is made with this one. */
+unsigned caller_may_grant(const struct caller *by);
 
 /* Whether an admin other than u is there who can call as one: with a token of
  * that scope that has not expired and that nobody is about to revoke. */

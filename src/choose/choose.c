@@ -47,7 +47,8 @@ enum err choose_named(const struct choose_view *v, struct msg *m,
         if (!m->known.has_conversation)
             return choose_needs(m, NEEDS_CONVERSATION);
         before = choose_seen(v, m->known.stuck_to);
-        m->choice.is_switch = before && before != a;
+        /* An agent that asks one and then another corrects nobody. */
+        m->choice.is_switch = before && before != a && !m->hire.agent.n;
     }
     va_start(args, reason);
     e = take(m, a, reason, args);

@@ -25,47 +25,84 @@ static bool is_its_work(const struct hires *h, const struct task *t,
             PLANTED("hire.any_owner"));
 }
 
-/* Whose it is shows in a parent alone: a session's name is each user's own, and
- * an agent that works for several is not taken to work for one of them. */
-static enum err only_work(struct hires *h, struct str agent, struct str session,
-                          const struct task **out, struct why *why)
+static struct str payer_of(const struct task *t)
 {
-    const struct tasks *tasks = h->opts.tasks;
-    size_t n_of_session = 0, n = 0;
-    const struct task *of_session =
-        session.n ? tasks_working(tasks, agent, session, &n_of_session) : NULL;
-    const struct task *any = tasks_working(tasks, agent, STR(""), &n);
-
-    if (PLANTED("hire.any_parent"))
-        *out = of_session ? of_session : any;
-    else if (of_session && n_of_session == 1 &&
-             is_its_work(h, of_session, agent))
-        *out = of_session;
-    else if (n > 1)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "say parent_task_id: %.*s works on %zu tasks",
-                       STR_ARG(agent), n);
-    else if (is_its_work(h, any, agent))
-        *out = any;
-    return OK;
+    return t->root_user.n ? t->root_user : t->requester;
 }
 
-enum err hire_parent(struct hires *h, struct str agent, struct str given,
-                     struct str session, const struct task **out,
-                     struct why *why)
+static void add_by_deadline(struct hire_parents *p, const struct task *t)
+{
+    size_t at = p->n;
+
+    while (at && p->list[at - 1]->deadline_ms > t->deadline_ms)
+        at--;
+    if (at == HIRE_PARENTS_MAX)
+        return;
+    p->n += p->n < HIRE_PARENTS_MAX;
+    for (size_t i = p->n - 1; i > at; i--)
+        p->list[i] = p->list[i - 1];
+    p->list[at] = t;
+}
+
+/* What it works on, of that session where one is given. A session's name is
+ * each user's own, so it may be that of several. */
+static enum err find_work(struct hires *h, struct str agent, struct str session,
+                          struct hire_parents *out)
+{
+    const struct task *first = NULL;
+    enum err e = OK;
+
+    out->n = 0;
+    for (const struct task *t = NULL;
+         (t = tasks_working(h->opts.tasks, agent, t));) {
+        if ((session.n && !str_eq(task_session(t), session)) ||
+            !is_its_work(h, t, agent))
+            continue;
+        first = first ? first : t;
+        if (!str_eq(payer_of(t), payer_of(first)) && !PLANTED("hire.any_payer"))
+            e = ERR_BAD_REQUEST;
+        add_by_deadline(out, t);
+    }
+    return e;
+}
+
+static enum err find_parents(struct hires *h, struct str agent,
+                             struct str session, struct hire_parents *out,
+                             struct why *why)
+{
+    enum err e = OK;
+
+    out->n = 0;
+    if (session.n)
+        e = find_work(h, agent, session, out);
+    if (!out->n)
+        e = find_work(h, agent, STR(""), out);
+    if (!e)
+        return OK;
+    out->n = 0;
+    return why_err(why, e,
+                   "%.*s works for several users now: say session_id, that of "
+                   "the task this is part of, or where two of them have the "
+                   "same, parent_task_id",
+                   STR_ARG(agent));
+}
+
+enum err hire_parents(struct hires *h, struct str agent, struct str given,
+                      struct str session, struct hire_parents *out,
+                      struct why *why)
 {
     const struct task *t;
 
-    *out = NULL;
     if (!given.n)
-        return only_work(h, agent, session, out, why);
+        return find_parents(h, agent, session, out, why);
+    out->n = 0;
     t = task_find(h->opts.tasks, given);
     if (!is_its_work(h, t, agent))
         return why_err(why, ERR_BAD_REQUEST,
                        "parent_task_id must be a task that %.*s is "
                        "working on now",
                        STR_ARG(agent));
-    *out = t;
+    out->list[out->n++] = t;
     return OK;
 }
 
@@ -111,6 +148,33 @@ static int64_t or_default(int64_t said, int64_t otherwise)
     return said >= 0 ? said : otherwise;
 }
 
+static enum err refuse_twice(struct msg *m, struct str agent, struct str chain)
+{
+    return why_err(&m->why, ERR_DELEGATION,
+                   "%.*s is above this already (%.*s): nobody works twice in "
+                   "one chain",
+                   STR_ARG(agent), STR_ARG(chain));
+}
+
+/* Which of its tasks this is for was not said: then it may be for any of them,
+ * and goes to nobody who is above one. */
+static enum err check_other_chains(struct hires *h, struct msg *m,
+                                   const struct agent *chosen)
+{
+    const struct task *t = NULL;
+
+    if (!m->hire.n_parents || PLANTED("hire.one_chain"))
+        return OK;
+    while ((t = tasks_working(h->opts.tasks, m->hire.agent, t))) {
+        struct str rest = t->chain, name;
+
+        while (json_next(&rest, &name)) /* names need no escape */
+            if (str_eq_nocase(str_sub(name, 1, name.n - 1), chosen->name))
+                return refuse_twice(m, chosen->name, t->chain);
+    }
+    return OK;
+}
+
 /* Each agent of the chain allows so much below it, and is in it once. */
 static enum err check_chain(struct hires *h, struct msg *m,
                             const struct agent *chosen)
@@ -127,10 +191,7 @@ static enum err check_chain(struct hires *h, struct msg *m,
                                  h->opts.settings.max_depth);
 
         if (str_eq_nocase(kid->s, chosen->name) && !PLANTED("hire.no_chain"))
-            return why_err(&m->why, ERR_DELEGATION,
-                           "%.*s is above this already (%.*s): nobody works "
-                           "twice in one chain",
-                           STR_ARG(chosen->name), STR_ARG(m->hire.chain));
+            return refuse_twice(m, chosen->name, m->hire.chain);
         if (left > max)
             return why_err(&m->why, ERR_DELEGATION,
                            "%.*s allows %lld below it (delegation.maxDepth), "
@@ -329,6 +390,8 @@ static enum err ask(struct hires *h, struct msg *m, const struct agent *chosen,
         e = check_agent(h, m, by, chosen);
     if (!e)
         e = check_chain(h, m, chosen);
+    if (!e)
+        e = check_other_chains(h, m, chosen);
     return e ? e : claim(h, m, by);
 }
 

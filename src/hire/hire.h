@@ -136,14 +136,25 @@ const struct hire_settings *hire_settings(const struct hires *h);
  * soon. Once, after the tasks were loaded and before the loop runs. */
 MUST_USE enum err hire_load(struct hires *h, struct why *why);
 
-/* The work that a delegation is part of: the task `given` says, if it is the
- * agent's own and not over; else its task in flight with that session, if there
- * is one such; else its only one in flight; none (*out is NULL) where it has
- * none in flight. ERR_BAD_REQUEST: `given` is nothing that it works on, or it
- * works on several and does not say which; with words. */
-MUST_USE enum err hire_parent(struct hires *h, struct str agent,
-                              struct str given, struct str session,
-                              const struct task **out, struct why *why);
+/* The work that a delegation may be part of: the task `given` says, if it is
+ * the agent's own and not over; else those it works on in that session; else
+ * all that it works on. None: it works on nothing. Several have one payer, and
+ * the parent is whichever has the least left: what that is the store knows, so
+ * who asks finds out (walk_parent.c). They stand in the order of their
+ * deadlines, the nearest first; of more than HIRE_PARENTS_MAX these are the
+ * first. ERR_BAD_REQUEST: `given` is nothing that it works on, or they have
+ * different payers; with words. */
+enum { HIRE_PARENTS_MAX = 64 };
+struct hire_parents {
+    const struct task *list[HIRE_PARENTS_MAX];
+    size_t n;
+};
+MUST_USE enum err hire_parents(struct hires *h, struct str agent,
+                               struct str given, struct str session,
+                               struct hire_parents *out, struct why *why);
+
+/* How many tasks hang on that root: a row of tree_table, or none. */
+void hire_tree_query(struct query *q, struct str root_id);
 
 /* Whether m is a request that was made before and is kept, by its original id:
  * m->hire.is_repeat, with the task and the key of then; or, where that one is

@@ -7,13 +7,14 @@
 static const struct task *parent_of(const char *agent, const char *given,
                                     const char *session, enum err expected)
 {
-    const struct task *t;
+    struct hire_parents p;
     struct why why;
 
-    CHECK_INT(hire_parent(firm_hires(), str_of(agent), or_empty(given),
-                          or_empty(session), &t, &why),
+    CHECK_INT(hire_parents(firm_hires(), str_of(agent), or_empty(given),
+                           or_empty(session), &p, &why),
               expected);
-    return t;
+    CHECK(p.n <= 1);
+    return p.n ? p.list[0] : NULL;
 }
 
 /* They would wait for what they themselves keep from going. */
@@ -37,6 +38,22 @@ TEST(parents_in_flight_do_not_keep_their_children_from_going)
     firm_close();
 }
 
+/* Two of one user, the one with the nearer deadline first. */
+static void may_be(const char *agent, const char *session,
+                   const struct told *first, const struct told *second)
+{
+    struct hire_parents p;
+    struct why why;
+
+    CHECK_INT(hire_parents(firm_hires(), str_of(agent), STR(""),
+                           or_empty(session), &p, &why),
+              OK);
+    CHECK_INT((int)p.n, 2);
+    CHECK_STR(str_of(p.list[0]->id.text), first->task_id.text);
+    CHECK_STR(str_of(p.list[1]->id.text), second->task_id.text);
+    CHECK(p.list[0]->deadline_ms <= p.list[1]->deadline_ms);
+}
+
 TEST(whose_work_it_is_part_of)
 {
     struct told first, second;
@@ -50,8 +67,8 @@ TEST(whose_work_it_is_part_of)
     CHECK_STR(str_of(parent_of("a", NULL, "other", OK)->id.text),
               first.task_id.text);
     second = sent((struct letter){.to = "a", .conversation = "s-2"});
-    CHECK(!parent_of("a", NULL, NULL, ERR_BAD_REQUEST)); /* which? */
-    CHECK(!parent_of("a", NULL, "other", ERR_BAD_REQUEST));
+    may_be("a", NULL, &first, &second);
+    may_be("a", "other", &first, &second);
     CHECK_STR(str_of(parent_of("a", NULL, "s-1", OK)->id.text),
               first.task_id.text);
     CHECK_STR(str_of(parent_of("a", NULL, "s-2", OK)->id.text),
@@ -67,12 +84,48 @@ TEST(whose_work_it_is_part_of)
     firm_close();
 }
 
+/* As many as are compared, and one more: that with the furthest deadline is
+ * left out. */
+TEST(of_very_many_the_most_urgent_may_be_meant)
+{
+    struct told told[HIRE_PARENTS_MAX + 1];
+    struct hire_parents p;
+    struct walk_opts opts;
+    struct why why;
+    char name[16];
+
+    firm_open();
+    opts = stage_walk_opts();
+    opts.hire = firm.settings;
+    opts.deliver.max_in_flight = opts.deliver.in_flight = 1000;
+    walk_set(stage.walk, &opts);
+    for (int i = 0; i <= HIRE_PARENTS_MAX; i++) {
+        CHECK_INT(
+            hire_parents(firm_hires(), STR("a"), STR(""), STR(""), &p, &why),
+            OK);
+        CHECK_INT((int)p.n, i);
+        snprintf(name, sizeof(name), "s-%d", i);
+        told[i] = sent((struct letter){
+            .to = "a", .conversation = name, .timeout_ms = 500000 - 1000 * i});
+        pass_ms(1);
+    }
+    CHECK_INT(hire_parents(firm_hires(), STR("a"), STR(""), STR(""), &p, &why),
+              OK);
+    CHECK_INT((int)p.n, HIRE_PARENTS_MAX);
+    for (size_t i = 0; i < p.n; i++)
+        CHECK_STR(str_of(p.list[i]->id.text),
+                  told[HIRE_PARENTS_MAX - i].task_id.text);
+    CHECK_STR(str_of(parent_of("a", NULL, "s-0", OK)->id.text),
+              told[0].task_id.text);
+    firm_close();
+}
+
 /* A conversation's name is each user's own: where two have the same, the agent
  * has to say for whom it asks, or the one would pay for the other. */
 TEST(a_session_of_two_users_is_nobodys)
 {
-    const struct task *t;
     struct told of_anna, of_berta;
+    struct hire_parents p;
     struct why why;
 
     firm_open();
@@ -81,15 +134,18 @@ TEST(a_session_of_two_users_is_nobodys)
     CHECK_STR(str_of(parent_of("a", NULL, "c1", OK)->id.text),
               of_berta.task_id.text);
     of_anna = sent((struct letter){.to = "a", .conversation = "c1"});
-    CHECK_INT(hire_parent(firm_hires(), STR("a"), STR(""), STR("c1"), &t, &why),
-              ERR_BAD_REQUEST);
-    CHECK_STR(str_of(why.text), "say parent_task_id: a works on 2 tasks");
-    CHECK(!t);
+    CHECK_INT(
+        hire_parents(firm_hires(), STR("a"), STR(""), STR("c1"), &p, &why),
+        ERR_BAD_REQUEST);
+    CHECK_STR(str_of(why.text),
+              "a works for several users now: say session_id, that of the task "
+              "this is part of, or where two of them have the same, "
+              "parent_task_id");
+    CHECK(!p.n);
     CHECK_STR(str_of(parent_of("a", of_berta.task_id.text, "c1", OK)->id.text),
               of_berta.task_id.text);
-    fault_arm_at("hire.any_parent", 1);
-    CHECK_STR(str_of(parent_of("a", NULL, "c1", OK)->id.text),
-              of_anna.task_id.text);
+    fault_arm_at("hire.any_payer", 1);
+    may_be("a", "c1", &of_berta, &of_anna);
     fault_arm(0);
     CHECK_INT(firm_end(&of_anna.task_id, TASK_COMPLETED, "x"), OK);
     CHECK_STR(str_of(parent_of("a", NULL, "c1", OK)->id.text),

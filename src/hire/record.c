@@ -59,6 +59,12 @@ void hire_from_row(struct delegation *d, const struct row *r)
         d->root_id = root;
 }
 
+void hire_tree_query(struct query *q, struct str root_id)
+{
+    query_init(q, &tree_table, 1);
+    query_if(q, TREE_ROOT_ID, IS, value_text(root_id));
+}
+
 /* One more under the root, if there may be. */
 static void write_tree(struct hires *h, struct msg *m)
 {

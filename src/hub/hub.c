@@ -33,6 +33,8 @@ static const struct method {
      FOR_AGENTS | LATER | FOR_CHILDREN | NEW_WORK, SCOPE_SEND},
     {STR("agent.delegate"), take_delegate,
      FOR_AGENTS | LATER | FOR_CHILDREN | NEW_WORK, SCOPE_SEND},
+    {STR("delegate_to_agent"), take_delegate, /* the tool's own name */
+     FOR_AGENTS | LATER | FOR_CHILDREN | NEW_WORK, SCOPE_SEND},
     {STR("delegation.get"), take_delegation_get,
      FOR_AGENTS | LATER | FOR_CHILDREN, SCOPE_READ},
     {STR("delegation.ack"), take_delegation_ack,

@@ -100,6 +100,22 @@ static void on_accepted(struct msg *m, void *ctx)
         hub_look_turn(a, on_look);
 }
 
+/* On an agent's line the agent speaks, and not who made it; unless its token
+ * says that it may. */
+static bool is_agents_own(const struct peer *p)
+{
+    return p->line && !(p->caller.scopes & SCOPE_CREATOR) &&
+           !PLANTED("hub.speaks_as_creator");
+}
+
+/* Which of its tasks an agent speaks for, where it says so. */
+static bool read_parent(struct hub_call *c, struct str *out)
+{
+    *out = (struct str){NULL, 0};
+    return !is_agents_own(c->peer) ||
+           param_str(c, "parent_task_id", ID_BYTES - 1, out);
+}
+
 /* All but what is between us and this connection. */
 static void write_body(struct hub_call *c)
 {
@@ -110,7 +126,8 @@ static void write_body(struct hub_call *c)
     json_open(&o, '{');
     JSON_EACH(kid, c->params)
     {
-        if (str_eq(kid->key, STR("listen")))
+        if (str_eq(kid->key, STR("listen")) ||
+            (str_eq(kid->key, STR("parent_task_id")) && is_agents_own(c->peer)))
             continue;
         json_key(&o, kid->key);
         json_put(&o, kid);
@@ -180,13 +197,29 @@ static struct msg *read_message(struct hub_call *c)
     return NULL;
 }
 
+/* An envelope is a note of one agent to another, and the gate's to judge. */
+static enum err walk(struct hub_call *c, struct msg *m, struct str parent_id,
+                     struct ask *a)
+{
+    struct walk *w = c->hub->opts.walk;
+
+    if (!m->call.envelope && is_agents_own(c->peer))
+        return walk_agent_message(w, m, str_of(c->peer->agent), parent_id,
+                                  on_accepted, a);
+    walk_message(w, m, on_accepted, a);
+    return OK;
+}
+
 void take_send(struct hub_call *c)
 {
     enum listen listen;
+    struct str parent_id;
     struct msg *m;
     struct ask *a;
+    enum err e;
 
-    if (!param_listen(c, &listen) || !has_room_to_listen(c, listen))
+    if (!param_listen(c, &listen) || !has_room_to_listen(c, listen) ||
+        !read_parent(c, &parent_id))
         return;
     m = read_message(c);
     if (!m)
@@ -198,5 +231,9 @@ void take_send(struct hub_call *c)
     }
     a->listen = listen;
     hub_ask_out(a);
-    walk_message(c->hub->opts.walk, m, on_accepted, a);
+    e = walk(c, m, parent_id, a);
+    if (!e)
+        return;
+    m->err = e;
+    on_accepted(m, a);
 }

@@ -51,6 +51,15 @@ void ledger_day_query(struct query *q, struct str user, int64_t at_ms)
     query_if(q, SPENT_OF, IS, value_text((struct str){of, (size_t)n}));
 }
 
+void ledger_root_query(struct query *q, struct str root)
+{
+    char of[LEDGER_BUDGET_MAX];
+    int n = snprintf(of, sizeof(of), "root:%.*s", STR_ARG(root));
+
+    query_init(q, &spent_table, 1);
+    query_if(q, SPENT_OF, IS, value_text((struct str){of, (size_t)n}));
+}
+
 static struct str name_of(enum budget b, const struct ledger_use *u,
                           char out[LEDGER_BUDGET_MAX])
 {

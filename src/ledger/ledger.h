@@ -277,6 +277,7 @@ void ledger_balances_query(struct query *q, struct str after, size_t limit);
 void ledger_reserved_query(struct query *q, struct str user, struct str after,
                            size_t limit);
 void ledger_day_query(struct query *q, struct str user, int64_t at_ms);
+void ledger_root_query(struct query *q, struct str root); /* under that one */
 void ledger_last_turn_query(struct query *q, struct str task_id);
 
 /* What was paid for a task, all its turns together and less what was refunded:

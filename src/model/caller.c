@@ -4,14 +4,14 @@ static const struct {
     struct str name;
     unsigned scopes;
 } roles[] = {
-    [ROLE_ADMIN] = {STR("admin"), SCOPE_ALL},
+    [ROLE_ADMIN] = {STR("admin"), SCOPE_ALL & ~(unsigned)SCOPE_CREATOR},
     [ROLE_USER] = {STR("user"), SCOPE_SEND | SCOPE_READ | SCOPE_AGENTS},
     [ROLE_AGENT] = {STR("agent"), SCOPE_SEND | SCOPE_READ},
 };
 
 static const struct str scopes[N_SCOPES] = {
-    STR("send"),        STR("read"),   STR("agents"),
-    STR("escalations"), STR("ledger"), STR("admin"),
+    STR("send"),   STR("read"),  STR("agents"),  STR("escalations"),
+    STR("ledger"), STR("admin"), STR("creator"),
 };
 
 bool principal_name_is_valid(struct str name)
@@ -44,6 +44,11 @@ enum role role_of(struct str name)
 unsigned role_scopes(enum role r)
 {
     return r >= ROLE_ADMIN && r <= ROLE_AGENT ? roles[r].scopes : 0;
+}
+
+unsigned role_may(enum role r)
+{
+    return role_scopes(r) ? role_scopes(r) | SCOPE_CREATOR : 0;
 }
 
 struct str scope_name(enum scope s)

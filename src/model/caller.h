@@ -15,11 +15,13 @@ enum scope {
     SCOPE_AGENTS = 1 << 2,
     SCOPE_ESCALATIONS = 1 << 3,
     SCOPE_LEDGER = 1 << 4,
-    SCOPE_ADMIN = 1 << 5, /* what is left: users, tokens, configuration */
-    SCOPE_ALL = (1 << 6) - 1,
+    SCOPE_ADMIN = 1 << 5,   /* what is left: users, tokens, configuration */
+    SCOPE_CREATOR = 1 << 6, /* an agent's line speaks as who made the agent; in
+                             * no token whose maker did not ask for it */
+    SCOPE_ALL = (1 << 7) - 1,
 };
 
-enum { N_SCOPES = 6, PRINCIPAL_NAME_MAX = 128 };
+enum { N_SCOPES = 7, PRINCIPAL_NAME_MAX = 128 };
 
 /* [A-Za-z0-9][A-Za-z0-9._@-]{0,127}: users, and orgs too. */
 bool principal_name_is_valid(struct str name);
@@ -27,7 +29,8 @@ bool principal_name_is_valid(struct str name);
 struct str role_name(enum role r);
 enum role role_of(struct str name); /* zero: there is none of that name */
 unsigned role_scopes(enum role r);  /* what a token of that role has if its
-                                     * maker asked for nothing less */
+                                     * maker asked for nothing in particular */
+unsigned role_may(enum role r);     /* and the most that it can have */
 
 struct str scope_name(enum scope s);
 unsigned scope_of(struct str name); /* zero: there is none of that name */

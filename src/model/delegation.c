@@ -3,7 +3,8 @@
 
 static const struct str modes[] = {[DELEGATION_TWO_PHASE] = STR("two_phase"),
                                    [DELEGATION_SYNC] = STR("sync"),
-                                   [DELEGATION_ASYNC] = STR("async")};
+                                   [DELEGATION_ASYNC] = STR("async"),
+                                   [DELEGATION_MESSAGE] = STR("message")};
 static const struct str states[] = {[DELEGATION_OPEN] = STR("open"),
                                     [DELEGATION_READY] = STR("ready"),
                                     [DELEGATION_HAD] = STR("had")};
@@ -15,7 +16,7 @@ struct str delegation_mode_name(enum delegation_mode m)
 
 enum delegation_mode delegation_mode_of(struct str name)
 {
-    for (int i = DELEGATION_TWO_PHASE; i <= DELEGATION_ASYNC; i++)
+    for (int i = DELEGATION_TWO_PHASE; i <= DELEGATION_MESSAGE; i++)
         if (str_eq(modes[i], name))
             return (enum delegation_mode)i;
     return 0;

@@ -11,9 +11,11 @@
 /* The numbers of all of these are kept in the store. */
 enum delegation_mode {
     DELEGATION_TWO_PHASE =
-        1,                /* agent.send_task: acknowledged, and told later */
-    DELEGATION_SYNC = 2,  /* who asks waits for the answer */
-    DELEGATION_ASYNC = 3, /* a key at once, and told later */
+        1,                  /* agent.send_task: acknowledged, and told later */
+    DELEGATION_SYNC = 2,    /* who asks waits for the answer */
+    DELEGATION_ASYNC = 3,   /* a key at once, and told later */
+    DELEGATION_MESSAGE = 4, /* message.send: who listens hears, and nothing is
+                             * kept */
 };
 
 enum delegation_state {

@@ -40,6 +40,10 @@ enum choose_need {
     NEEDS_INTENT,       /* the classifier's answer */
 };
 
+struct hire_possible {
+    struct id id, root_id;
+};
+
 struct msg {
     struct arena arena;
 
@@ -148,6 +152,12 @@ struct msg {
         struct str agent; /* who delegates: who the line is of, never who the
                            * words say; empty: a person asks */
         struct str parent_id; /* the work of theirs that this is part of */
+        /* Or one of these, of one payer, where it was not said which: the
+         * parent once it is known which has the least left. */
+        struct hire_possible *parents;
+        size_t n_parents;  /* zero: it was said, or there is but one */
+        size_t at, chosen; /* those looked at so far; the best of them */
+        int64_t used;      /* by that one's tree */
         struct delegation_wish wish;
         struct str for_user; /* whom an admin's agent that works on nothing says
                               * it is for; empty: its creator */

@@ -39,6 +39,8 @@ static const struct field delegate_fields[] = {
     {"onTimeout", FIELD_NAME, 1, 16, AT(on_timeout), false},
     {"onDisconnect", FIELD_NAME, 1, 16, AT(on_disconnect), false},
     {"parent_task_id", FIELD_NAME, 1, ID_BYTES - 1, AT(o.parent_id), false},
+    {"session_id", FIELD_NAME, 1, MSG_CONVERSATION_MAX, AT(o.task_session),
+     false},
     {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(o.idempotency_key),
      false},
 };
@@ -133,6 +135,7 @@ enum err speak_send_task(struct arena *a, struct str body,
         e = check_line("", &s, why);
     if (!e)
         e = keep_metadata(a, &s.o, why);
+    s.o.task_session = s.o.session_id;
     out->list[0] = s.o;
     return e;
 }

@@ -152,12 +152,13 @@ TEST(a_message_may_be_as_long_as_any_and_no_longer)
 
 TEST(the_tool_s_words_become_the_same_order)
 {
-    struct read *r = read_by(
-        speak_delegate,
-        STR("{\"agentId\":\"docs\",\"task\":\"t\",\"mode\":\"async\","
-            "\"timeoutMs\":7000,\"stream\":true,\"skill\":\"s\","
-            "\"sessionKey\":\"" KEY "\",\"onTimeout\":\"continue\","
-            "\"onDisconnect\":\"keep\",\"parent_task_id\":\"" TASK "\"}"));
+    struct read *r =
+        read_by(speak_delegate,
+                STR("{\"agentId\":\"docs\",\"task\":\"t\",\"mode\":\"async\","
+                    "\"timeoutMs\":7000,\"stream\":true,\"skill\":\"s\","
+                    "\"sessionKey\":\"" KEY "\",\"onTimeout\":\"continue\","
+                    "\"onDisconnect\":\"keep\",\"parent_task_id\":\"" TASK "\","
+                    "\"session_id\":\"s-1\"}"));
     const struct speak_order *o = &r->orders.list[0];
 
     CHECK_STR(str_of(r->why.text), "");
@@ -165,6 +166,8 @@ TEST(the_tool_s_words_become_the_same_order)
     CHECK_INT(o->mode, DELEGATION_ASYNC);
     CHECK_INT(o->timeout_ms, 7000);
     CHECK_STR(o->session_key, KEY);
+    CHECK_STR(o->task_session, "s-1"); /* whose work it is, and no more */
+    CHECK(!o->session_id.n);
     CHECK(o->goes_on && o->says_line && !o->ends_with_line);
     end(r);
     r = read_by(speak_delegate, STR("{\"agentId\":\"docs\",\"task\":\"t\"}"));

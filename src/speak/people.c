@@ -102,10 +102,11 @@ static enum err read_scopes(struct arena *a, struct str raw, unsigned *out,
         all |= s;
     }
     if (!all)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "scopes must be an array of one or more of \"send\", "
-                       "\"read\", \"agents\", \"escalations\", \"ledger\", "
-                       "\"admin\"; leave it out for all of the role");
+        return why_err(
+            why, ERR_BAD_REQUEST,
+            "scopes must be an array of one or more of \"send\", "
+            "\"read\", \"agents\", \"escalations\", \"ledger\", "
+            "\"admin\", \"creator\"; leave it out for those of the role");
     *out = all;
     return OK;
 }

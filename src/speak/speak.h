@@ -261,11 +261,12 @@ MUST_USE enum err speak_key(struct arena *a, struct str header, struct str *key,
 
 struct speak_order {
     struct str agent, message, skill;
-    struct str session_id;  /* agent.send_task's */
-    struct str session_key; /* del_…, to go on with */
-    struct str task_id;     /* a further turn of it */
-    struct str parent_id;   /* what it is part of, as they say */
-    struct str metadata;    /* their own; an object, or empty */
+    struct str session_id;   /* agent.send_task's */
+    struct str task_session; /* of the task that it is part of */
+    struct str session_key;  /* del_…, to go on with */
+    struct str task_id;      /* a further turn of it */
+    struct str parent_id;    /* what it is part of, as they say */
+    struct str metadata;     /* their own; an object, or empty */
     struct str idempotency_key;
     enum delegation_mode mode;
     int64_t timeout_ms; /* of the work; zero: not said */

@@ -239,22 +239,18 @@ bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
 }
 
 const struct task *tasks_working(const struct tasks *ts, struct str agent,
-                                 struct str session, size_t *n)
+                                 const struct task *after)
 {
     const struct share *s = load_of(ts, agent);
-    const struct task *found = NULL;
+    const struct task_entry *last =
+        after ? (const void *)((const char *)after -
+                               offsetof(struct task_entry, t))
+              : NULL;
+    struct list_node *at;
 
-    *n = 0;
     if (!s)
         return NULL;
-    for (struct list_node *at = list_first(&s->working); at;
-         at = list_next(&s->working, at)) {
-        const struct task *t = &LIST_OF(at, struct task_entry, working_node)->t;
-
-        if (session.n && !str_eq(task_session(t), session))
-            continue;
-        found = t;
-        (*n)++;
-    }
-    return found;
+    at = last ? list_next(&s->working, &last->working_node)
+              : list_first(&s->working);
+    return at ? &LIST_OF(at, struct task_entry, working_node)->t : NULL;
 }

@@ -325,11 +325,11 @@ MUST_USE struct task_change *task_pass_new(struct tasks *ts, struct str id,
 /* Whether nobody of its order is before it; t is one of those in memory. */
 bool task_is_first(const struct task *t);
 
-/* One that the agent has now, dispatched or working, and how many there are;
- * of that session, as it knows it, if one is given. NULL: none. Borrowed as
- * task_find's. */
+/* The tasks that the agent has now, dispatched or working, one after the other:
+ * the first, or the one behind `after`, which it gave before in this turn of
+ * the loop. NULL: no more. Borrowed as task_find's. */
 const struct task *tasks_working(const struct tasks *ts, struct str agent,
-                                 struct str session, size_t *n);
+                                 const struct task *after);
 
 /* How many tasks of that agent, whatever the case, are not over and not held
  * or escalated, nor stand behind one of their order that is; and how many are

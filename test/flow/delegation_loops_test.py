@@ -5,12 +5,12 @@ what was completed and nothing else, and nobody beside them notices.
 The control is a server that lets a loop go round, on which the same must fail.
 """
 import contextlib
-import os
 import subprocess
 import unittest
 
 import signalbox
 from loopers import Loopers
+from planted import fails_with, needs_planted
 from signalbox import Server
 from tool_model import ToolModel, answers, calls
 
@@ -118,10 +118,13 @@ class Loops(Case):
              2: "a(b(!delegation_not_allowed))",
              3: "a(b(c(!delegation_not_allowed)))"}
 
+    by_message = False
+
     def goes_round(self, n):
         """a hires b … hires a, for anna, and bert's work beside it."""
         with House() as h:
-            agents = h.loopers({**ring(n), "plain": []})
+            agents = h.loopers({**ring(n), "plain": []},
+                               by_message=self.by_message)
             bert = h.ask("bert", "plain", wait_ms=0)
             done = h.ask("anna", "a")
             self.refused(agents, "delegation_not_allowed", self.WORDS[n], 1)
@@ -150,7 +153,8 @@ class Loops(Case):
     def test_who_fails_for_it_is_not_paid(self):
         """The refusal becomes a failure all the way up: nothing was done."""
         with House() as h:
-            agents = h.loopers(ring(3), is_strict=True)
+            agents = h.loopers(ring(3), is_strict=True,
+                               by_message=self.by_message)
             self.assertEqual(h.ask("anna", "a")["status"], "failed")
             self.refused(agents, "delegation_not_allowed", self.WORDS[3], 1)
             self.charged(h, "anna", 0, n_other=3)
@@ -159,7 +163,7 @@ class Loops(Case):
 
     def test_two_users_in_the_same_ring_at_once(self):
         with House() as h:
-            agents = h.loopers(ring(3))
+            agents = h.loopers(ring(3), by_message=self.by_message)
             ids = [(user, h.ask(user, at, wait_ms=0)["task_id"])
                    for _ in range(5) for user, at in (("anna", "a"),
                                                       ("bert", "b"))]
@@ -199,6 +203,12 @@ class Loops(Case):
                 self.assertEqual(h.earned(), 2 * PRICE)  # boss is nobody's
                 self.assertEqual(model.complaints, [])
                 self.books_are_right_without_the_server(h)
+
+
+class Messages(Loops):
+    """The same by message.send, which is no way around it."""
+    by_message = True
+    test_through_a_model = None
 
 
 def fork(depth):
@@ -258,31 +268,32 @@ class Forks(Case):
                    delegation={"maxPerRoot": 1000})
 
 
-@unittest.skipUnless("SIGNALBOX_PLANTED" in os.environ, "needs a planted one")
 class Control(unittest.TestCase):
     """A server with one mistake each, on which a loop of two must fail."""
 
-    def seen_with(self, mistake):
-        before = signalbox.BINARY
-        signalbox.BINARY = os.environ["SIGNALBOX_PLANTED"]
-        os.environ["PLANTED"] = mistake
-        try:
-            with self.assertRaises(AssertionError) as seen:
-                Loops("test_of_two").test_of_two()
-        finally:
-            signalbox.BINARY = before
-            del os.environ["PLANTED"]
-        return str(seen.exception)
+    def seen_with(self, mistake, case=Loops):
+        return fails_with(self, mistake, case("test_of_two").test_of_two)
 
+    @needs_planted
     def test_a_server_that_forgets_the_chain(self):
         """It goes on until the depth stops it."""
-        self.assertIn("delegation.maxDepth", self.seen_with("hire.no_chain"))
+        for case in (Loops, Messages):
+            self.assertIn("delegation.maxDepth",
+                          self.seen_with("hire.no_chain", case))
 
+    @needs_planted
     def test_a_server_that_pays_twice(self):
         self.assertIn("'is_right': False",
                       self.seen_with("ledger.capture_twice"))
 
+    @needs_planted
     def test_a_server_that_gives_back_what_was_paid(self):
         n = FUNDS - 2 * PRICE
         self.assertIn(f" != {n}",
                       self.seen_with("ledger.release_after_capture"))
+
+    @needs_planted
+    def test_a_server_on_which_agents_send_as_their_creator(self):
+        """It would go on for ever, had their creator the money."""
+        self.assertIn("AssertionError", self.seen_with(
+            "hub.speaks_as_creator", Messages))

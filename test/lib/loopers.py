@@ -8,7 +8,8 @@ forks.
 A task is answered with the agent's own name and, in brackets, what each of the
 others said, or "!CODE" where it was refused. An agent that is_strict fails
 instead when somebody was refused or failed. Nobody waits for an answer before
-it takes its next task, so a loop that nothing stops goes round.
+it takes its next task, so a loop that nothing stops goes round. With by_message
+they ask each other by message.send and not by agent.delegate.
 """
 import json
 import select
@@ -20,12 +21,21 @@ GONE = (EOFError, ConnectionError)
 PATIENCE_S = 60
 
 
+def told(m):
+    """What message.send came to, as agent.delegate would say it."""
+    if "jsonrpc" in m:
+        return {"status": "error", "code": m["error"]["data"]["code"],
+                "error": m["error"]["message"]}
+    return {**m, "response": m["text"]}
+
+
 class Looper:
     def __init__(self, crew, name, hires, **card):
         self.crew, self.name, self.hires = crew, name, hires
         self.wire = HubWire(crew.server.address, crew.token)
         self.open = {}   # task id -> [answers by place]
         self.turns = {}
+        self.sent = {}   # by message.send: its task -> what it is for
         self.call("register", "agent.register", card={
             "name": name, "description": "has others do it",
             "visibility": "public", "limits": {"in_flight": 1000}, **card})
@@ -41,8 +51,14 @@ class Looper:
         for m in self.wire.hear():
             if m.get("method") == "task.execute":
                 self.execute(m["id"], m["params"])
+            elif m.get("method") == "task.result":
+                self.answered({"id": self.sent.pop(m["params"]["task_id"]),
+                               "result": told(m["params"])})
             elif isinstance(m.get("id"), str) and "/" in m["id"]:
-                self.answered(m)
+                if self.crew.by_message and "result" in m:
+                    self.sent[m["result"]["task_id"]] = m["id"]
+                else:
+                    self.answered(m)
 
     def execute(self, id, task):
         self.crew.executed.append((self.name, task["metadata"]["root_user"],
@@ -53,13 +69,21 @@ class Looper:
         self.open[task_id] = [None] * len(self.hires)
         self.turns[task_id] = task["turn"]
         for i, name in enumerate(self.hires):
-            self.call(f"{task_id}/{i}", "agent.delegate", agentId=name,
-                      task=task["message"], parent_task_id=task_id)
+            self.ask(f"{task_id}/{i}", name, task["message"])
         self.finish(task_id)
+
+    def ask(self, id, name, words):
+        parent = id.split("/")[0]
+        if self.crew.by_message:
+            self.call(id, "message.send", executor={"name": name}, text=words,
+                      listen="result", parent_task_id=parent)
+        else:
+            self.call(id, "agent.delegate", agentId=name, task=words,
+                      parent_task_id=parent)
 
     def answered(self, m):
         task_id, i = m["id"].split("/")
-        r = m["result"]
+        r = m["result"] if "result" in m else told(m)
         if r["status"] == "completed":
             said = r["response"]
         elif "task_id" in r:  # it was begun, and came to nothing
@@ -88,8 +112,10 @@ class Looper:
 class Loopers:
     """hires: name -> whom it hires for each of its tasks."""
 
-    def __init__(self, server, token, hires, price=0, is_strict=False, **card):
+    def __init__(self, server, token, hires, price=0, is_strict=False,
+                 by_message=False, **card):
         self.server, self.token, self.is_strict = server, token, is_strict
+        self.by_message = by_message
         self.executed = []  # (agent, root user, chain)
         self.refusals = []  # (agent, whom, code, words)
         self.mistakes = []

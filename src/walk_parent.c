@@ -1,0 +1,114 @@
+/* Which of several tasks an agent asks for, where it does not say. They all
+ * have the same payer, so nobody pays for another; it is the one whose tree has
+ * the least left, so that saying nothing is no way around a limit.
+ *
+ * What a tree has left is what was not spent of ledger.perRoot, or without that
+ * budget, what delegation.maxPerRoot leaves of tasks. Either limit is the same
+ * for all, so it is the tree that has used the most. Of two that have used the
+ * same it is the one with the nearer deadline, which stands first. */
+#include "base/fault.h"
+#include "walk_internal.h"
+
+static void look_at_next(struct msg *m);
+
+static bool is_same_tree(const struct msg *m, size_t a, size_t b)
+{
+    return strcmp(m->hire.parents[a].root_id.text,
+                  m->hire.parents[b].root_id.text) == 0;
+}
+
+static bool was_looked_at(const struct msg *m, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (is_same_tree(m, k, i))
+            return true;
+    return false;
+}
+
+/* All of one tree: nothing tells them apart but their time. */
+static bool is_one_tree(const struct msg *m)
+{
+    for (size_t i = 1; i < m->hire.n_parents; i++)
+        if (!is_same_tree(m, 0, i))
+            return false;
+    return true;
+}
+
+static void go_on(struct msg *m)
+{
+    const struct hire_possible *p =
+        &m->hire.parents[PLANTED("walk.first_parent") ? 0 : m->hire.chosen];
+    const struct task *t = task_find(m->way.walk->tasks, str_of(p->id.text));
+
+    m->hire.parent_id = str_of(p->id.text);
+    if (t)
+        m->call.priority = t->priority;
+    walk_begin(m);
+}
+
+static void on_used(struct query *q, void *ctx)
+{
+    struct msg *m = ctx;
+    struct query row = *q; /* the message needs another */
+    int64_t used = 0;
+
+    if (row.rows)
+        used = row_int(row.rows,
+                       row.table == &spent_table ? SPENT_AMOUNT : TREE_N_TASKS);
+    if (row.err) {
+        query_fini(&row);
+        walk_refuse(m, row.err == ERR_BUSY ? ERR_OVERLOADED : row.err);
+        return;
+    }
+    query_fini(&row);
+    if (used > m->hire.used) {
+        m->hire.used = used;
+        m->hire.chosen = m->hire.at;
+    }
+    m->hire.at++;
+    look_at_next(m);
+}
+
+static void look_at_next(struct msg *m)
+{
+    struct walk *w = m->way.walk;
+    struct query *q = &m->way.query;
+    struct str root;
+
+    while (m->hire.at < m->hire.n_parents && was_looked_at(m, m->hire.at))
+        m->hire.at++;
+    if (m->hire.at == m->hire.n_parents) {
+        go_on(m);
+        return;
+    }
+    root = str_of(m->hire.parents[m->hire.at].root_id.text);
+    if (ledger_settings(w->ledger)->per_root)
+        ledger_root_query(q, root);
+    else
+        hire_tree_query(q, root);
+    store_read(w->opts.store, q, on_used, m);
+}
+
+bool walk_keep_parents(struct msg *m, const struct hire_parents *p)
+{
+    struct hire_possible *list = arena_alloc(&m->arena, p->n * sizeof(*list));
+
+    if (!list)
+        return false;
+    for (size_t i = 0; i < p->n; i++)
+        list[i] = (struct hire_possible){p->list[i]->id,
+                                         id_from(task_root(p->list[i]))};
+    m->hire.parents = list;
+    m->hire.n_parents = p->n;
+    return true;
+}
+
+void walk_choose_parent(struct msg *m)
+{
+    m->hire.at = m->hire.chosen = 0;
+    m->hire.used = 0;
+    if (is_one_tree(m))
+        go_on(m);
+    else
+        look_at_next(m);
+}

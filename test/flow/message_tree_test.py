@@ -1,0 +1,262 @@
+"""message.send on an agent's connection: what it sends is a delegation, part
+of the task it works on, with all the limits of one. Speaking as its creator is
+a scope of its token.
+
+The controls are servers on which an agent speaks as its creator all the same,
+on which the same must fail.
+"""
+import unittest
+
+from hiring import House, awaited, done, given
+from hub_peer import Hub, Refused
+from planted import fails_with, needs_planted
+from signalbox import Server
+
+PRICE = 700
+RATE = {"perUser": 0}
+
+
+class Office(House):
+    """boss is zoe's, and may ask docs alone; secret is there too. anna asks
+    and pays."""
+
+    def __init__(self, allow=("docs",), **config):
+        super().__init__(config=config)
+        self.anna = self.server.user("zoe")  # whose the agents are
+        self.tokens = {"zoe": self.anna, "anna": self.server.user("anna"),
+                       "bert": self.server.user("bert")}
+        for user in ("anna", "bert", "zoe"):
+            self.server.call("POST", "/api/ledger/topup",
+                             {"user": user, "amount_micros": 10 * PRICE})
+        shown = {"visibility": "public"}
+        self.boss = self.agent("boss", delegation={"allowAgents": list(allow)},
+                               **shown)
+        self.docs = self.agent("docs", pricing={"amount_micros": PRICE},
+                               **shown)
+        self.secret = self.agent("secret", **shown)
+
+    def root(self, user="anna", to="boss", hub=None, **fields):
+        r = self.server.send("go", to=to, token=self.tokens[user], wait_ms=0,
+                             **fields)
+        if r.status != 202:
+            raise AssertionError(r)
+        return given(hub or self.boss)["task_id"]
+
+    def send(self, to=None, hub=None, **params):
+        if to:
+            params["executor"] = {"name": to}
+        return (hub or self.boss).call("message.send",
+                                       **{"text": "and this?", **params})
+
+    def balance(self, user):
+        return self.server.call("GET", "/api/ledger/balance",
+                                token=self.tokens[user]
+                                ).json()["balance_micros"]
+
+    def figure(self, name):
+        text = self.server.call("GET", "/metrics").body.decode()
+        return int(next(line.split()[-1] for line in text.split("\n")
+                        if line.startswith(name + " ")))
+
+
+class Case(unittest.TestCase):
+    def refused(self, code, send, *args, **params):
+        with self.assertRaises(Refused) as e:
+            send(*args, **params)
+        self.assertEqual(e.exception.name, code, e.exception)
+        return e.exception.message
+
+
+class InTheTree(Case):
+    def test_it_belongs_to_the_task_that_the_agent_works_on(self):
+        with Office() as h:
+            root = h.root()
+            sent = h.send("docs")
+            task = given(h.docs)
+            self.assertEqual(task["task_id"], sent["task_id"])
+            about = task["metadata"]
+            self.assertEqual((about["requester"], about["root_user"],
+                              about["chain"], about["depth"]),
+                             ("boss", "anna", ["boss"], 1))
+            row = h.task(task["task_id"])
+            self.assertEqual((row["parent_task_id"], row["root_user"]),
+                             (root, "anna"))
+            self.assertEqual(h.figure("signalbox_delegations_open"), 1)
+            # anna pays, and who made the agent does not.
+            self.assertEqual((h.balance("anna"), h.balance("zoe")),
+                             (9 * PRICE, 10 * PRICE))
+            done(h.docs, task, text="page four")
+            # It is heard as a message's result, and nothing is kept of it.
+            self.assertEqual(h.boss.heard("task.result", task["task_id"])
+                             ["text"], "page four")
+            awaited(lambda: h.figure("signalbox_delegations_had_total") == 1)
+            self.assertEqual(h.figure("signalbox_delegations_ready"), 0)
+            self.assertFalse([m for m in h.boss.waiting
+                              if m.get("method") == "delegation.result"])
+            tree = h.server.call("GET", f"/api/tasks/{root}/tree").json()
+            self.assertEqual([(t["agent"], t["mode"])
+                              for t in tree["tree"]["children"]],
+                             [("docs", "message")])
+
+    def test_only_those_it_may_ask(self):
+        with Office() as h:
+            for work in ("at work", "idle"):
+                with self.subTest(work):
+                    if work == "at work":
+                        h.root()
+                    for params in ({"to": "secret"}, {"to": "SECRET"},
+                                   {"text": "/secret tell me"}):
+                        said = self.refused("delegation_not_allowed", h.send,
+                                            **params)
+                        self.assertIn("delegation.allowAgents", said)
+                    self.refused("delegation_not_allowed", h.send, "boss")
+            self.assertEqual(h.tasks(agent="secret"), [])
+            h.send("docs")
+            self.assertEqual(given(h.docs)["metadata"]["requester"], "boss")
+
+    def test_its_depth_counts(self):
+        with Office(allow=("docs",), delegation={"maxDepth": 1}) as h:
+            h.root()
+            h.send("docs")
+            given(h.docs)
+            said = self.refused("delegation_not_allowed", h.send, "secret",
+                                hub=h.docs)
+            self.assertIn("delegation.maxDepth", said)
+
+    def test_its_budget_counts(self):
+        with Office(ledger={"perRoot": 2 * PRICE}) as h:
+            h.root()
+            for _ in range(2):
+                h.send("docs")
+            self.refused("budget_exceeded", h.send, "docs")
+            self.assertEqual(h.balance("anna"), 8 * PRICE)
+
+    def test_it_goes_with_its_task(self):
+        with Office() as h:
+            root = h.root()
+            sent = h.send("docs")["task_id"]
+            given(h.docs)
+            h.server.call("POST", f"/api/tasks/{root}/cancel",
+                          token=h.tokens["anna"])
+            self.assertEqual(h.over(sent)["status"], "cancelled")
+            self.assertEqual(h.boss.heard("task.result", sent)["status"],
+                             "cancelled")
+
+    def test_for_one_of_two_users(self):
+        with Office() as h:
+            of_anna = h.root("anna", conversation_id="a")
+            of_bert = h.root("bert", conversation_id="b")
+            self.assertIn("session_id", self.refused(
+                "bad_request", h.send, "docs"))
+            for params, parent, user in (
+                    ({"conversation_id": "a"}, of_anna, "anna"),
+                    ({"conversation_id": "b"}, of_bert, "bert"),
+                    ({"parent_task_id": of_anna}, of_anna, "anna")):
+                row = h.task(h.send("docs", **params)["task_id"])
+                self.assertEqual((row["parent_task_id"], row["root_user"]),
+                                 (parent, user))
+            self.assertEqual((h.balance("anna"), h.balance("bert")),
+                             (8 * PRICE, 9 * PRICE))
+            self.refused("bad_request", h.send, "docs",
+                         parent_task_id="task_01jabcdefghjkmnpqrstvwxyz0")
+
+    def test_conversations_are_its_own_with_each_user(self):
+        with Office() as h:
+            names = {}
+            for user in ("anna", "bert"):
+                root = h.root(user)
+                sent = h.send("docs", conversation_id="c")
+                again = h.send("docs",
+                               conversation_id=sent["conversation_id"])
+                names[user] = sent["conversation_id"]
+                self.assertEqual(again["conversation_id"], names[user])
+                new = h.send("docs")["conversation_id"]
+                self.assertEqual(
+                    h.send("docs", conversation_id=new)["conversation_id"],
+                    new)
+                done(h.boss, {"task_id": root, "turn": 1}, text="done")
+            self.assertEqual(names, {"anna": "boss@anna/c",
+                                     "bert": "boss@bert/c"})
+
+    def test_a_further_turn_and_a_repeat(self):
+        with Office() as h:
+            h.root()
+            first = h.send("docs", idempotency_key="k")
+            done(h.docs, given(h.docs), text="one")
+            h.boss.heard("task.result", first["task_id"])
+            self.assertEqual(h.send("docs", idempotency_key="k")["task_id"],
+                             first["task_id"])
+            more = h.send(task_id=first["task_id"], text="go on")
+            self.assertEqual((more["task_id"], more["turn"]),
+                             (first["task_id"], 2))
+            self.assertEqual(h.balance("anna"), 8 * PRICE)
+
+    def test_idle_it_is_a_root_of_its_own_and_its_creator_pays(self):
+        with Office() as h:
+            row = h.task(h.send("docs")["task_id"])
+            self.assertEqual((row["parent_task_id"], row["root_user"],
+                              row["by_agent"]), (None, "zoe", "boss"))
+            self.assertEqual(h.balance("zoe"), 9 * PRICE)
+
+    def test_a_person_on_the_hub_is_no_agent(self):
+        with Office() as h, Hub(h.server, h.tokens["anna"]) as hub:
+            row = h.task(h.send("secret", hub=hub)["task_id"])
+            self.assertIsNone(row["by_agent"])
+            self.refused("bad_request", h.send, "secret", hub=hub,
+                         parent_task_id=row["id"])
+
+
+class AsItsCreator(Case):
+    def token(self, server, token, *scopes, **fields):
+        return server.call("POST", "/api/tokens",
+                           {"scopes": list(scopes), **fields}, token=token)
+
+    def test_by_a_scope_that_nobody_has_unasked(self):
+        with Office() as h:
+            zoe = h.tokens["zoe"]
+            for token in (zoe, h.server.token):
+                me = h.server.call("GET", "/api/me", token=token).json()
+                self.assertNotIn("creator", me["scopes"])
+            made = self.token(h.server, zoe, "send", "creator")
+            self.assertEqual(made.status, 201)
+            self.assertEqual(made.json()["scopes"], ["send", "creator"])
+            with Hub(h.server, made.json()["token"]) as hub:
+                hub.register("boss")
+                root = h.root(hub=hub)
+                sent = h.send("secret", hub=hub)["task_id"]
+                row = h.task(sent)
+                self.assertEqual((row["by_agent"], row["requester"],
+                                  row["root_user"]), (None, "zoe", "zoe"))
+                self.assertNotEqual(row["parent_task_id"], root)
+                # What it delegates is a delegation all the same.
+                got = hub.call("agent.delegate", agentId="secret", task="x")
+                self.assertEqual(got["code"], "delegation_not_allowed")
+            revoked = h.server.call(
+                "DELETE", "/api/tokens/" + made.json()["id"], token=zoe)
+            self.assertEqual(revoked.status, 204)
+
+    def test_an_agent_cannot_give_it_to_itself(self):
+        with Server(config={"rate": RATE}) as server:
+            server.user("zoe")
+            own = server.user("boss", role="agent", owner="zoe")
+            self.assertEqual(
+                self.token(server, own, "send", "creator").status, 403)
+            less = self.token(server, server.user("anna"), "send", "read")
+            self.assertEqual(self.token(server, less.json()["token"],
+                                        "send", "creator").status, 403)
+            # An admin can.
+            made = self.token(server, server.token, "send", "creator",
+                              user="boss")
+            self.assertEqual(made.status, 201)
+
+
+class Control(Case):
+    @needs_planted
+    def test_a_server_on_which_it_speaks_as_its_creator(self):
+        for case in ("test_only_those_it_may_ask", "test_its_budget_counts",
+                     "test_it_belongs_to_the_task_that_the_agent_works_on",
+                     "test_for_one_of_two_users"):
+            with self.subTest(case):
+                self.assertIn("AssertionError", fails_with(
+                    self, "hub.speaks_as_creator",
+                    getattr(InTheTree(case), case)))
