@@ -189,6 +189,7 @@ void sbc_sent_free(struct sbc *s, struct sbc_sent *m)
     buf_fini(&m->params);
     free(m->task_id);
     free(m->agent);
+    free(m->session);
     free(m);
 }
 

@@ -39,17 +39,47 @@ static const char *parent_of(const struct sbc *s,
                           : NULL;
 }
 
-static bool put_delegation(struct sbc *s, struct buf *out,
+/* A session takes one at a time, so what is given beside one has none. */
+static bool is_talking(const struct sbc *s, const char *session)
+{
+    for (struct list_node *n = list_first(&s->sent); n;
+         n = list_next(&s->sent, n)) {
+        const struct sbc_sent *m = LIST_OF(n, struct sbc_sent, node);
+
+        if (!m->is_over && m->session && strcmp(m->session, session) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* That which was said; else that of the task whose handler runs. False: no
+ * memory. */
+static bool choose_session(const struct sbc *s, struct sbc_sent *m,
+                           const struct sbc_delegation *d, const char **out)
+{
+    const char *own = s->running ? s->running->task.conversation : NULL;
+
+    *out = d->session && d->session[0] ? d->session : NULL;
+    if (d->session || d->task || d->parent_task || !own || is_talking(s, own))
+        return true;
+    *out = m->session = sbc_dup(str_of(own));
+    return m->session;
+}
+
+static bool put_delegation(struct sbc *s, struct sbc_sent *m,
                            const struct sbc_delegation *d)
 {
-    struct json_out o = json_out(out);
+    struct json_out o = json_out(&m->params);
+    const char *session;
 
+    if (!choose_session(s, m, d, &session))
+        return false;
     json_open(&o, '{');
     sbc_put_if(&o, STR("agent_id"), d->agent);
     sbc_put_if(&o, STR("skill_id"), d->skill);
     json_key(&o, STR("message"));
     sbc_put_text(&o, message_of(d));
-    sbc_put_if(&o, STR("session_id"), d->session);
+    sbc_put_if(&o, STR("session_id"), session);
     sbc_put_if(&o, STR("task_id"), d->task);
     sbc_put_if(&o, STR("parent_task_id"), parent_of(s, d));
     sbc_put_if(&o, STR("onDisconnect"), d->on_disconnect);
@@ -60,7 +90,7 @@ static bool put_delegation(struct sbc *s, struct buf *out,
     if (d->metadata)
         json_member_raw(&o, "metadata", str_of(d->metadata));
     json_close(&o, '}');
-    return !out->over;
+    return !m->params.over;
 }
 
 enum sbc_err sbc_delegate(struct sbc *s, const struct sbc_delegation *d,
@@ -79,7 +109,7 @@ enum sbc_err sbc_delegate(struct sbc *s, const struct sbc_delegation *d,
                           "once",
                           SBC_TEXT_MAX, SBC_SENDS_MAX);
     m = sbc_sent_new(s, hears, ctx);
-    if (!m || !make_id(s, m->key) || !put_delegation(s, &m->params, d)) {
+    if (!m || !make_id(s, m->key) || !put_delegation(s, m, d)) {
         sbc_sent_free(s, m);
         return sbc_err_of(s, SBC_NOMEM, "no memory");
     }
@@ -264,8 +294,11 @@ static int64_t put_order(const struct sbc *s, struct json_out *o,
         return 0;
     }
     json_open(o, '{');
-    if (s->running && !json_get(v, STR("parent_task_id")))
+    if (s->running && !json_get(v, STR("parent_task_id"))) {
         sbc_put_if(o, STR("parent_task_id"), s->running->task.id);
+        if (!json_get(v, STR("session_id")))
+            sbc_put_if(o, STR("session_id"), s->running->task.conversation);
+    }
     JSON_EACH(kid, v)
     {
         json_key(o, kid->key);

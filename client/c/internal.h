@@ -131,6 +131,7 @@ struct sbc_sent {
     struct buf params;      /* of message.send, or agent.send_task */
     char *task_id;          /* once it is accepted */
     char *agent;            /* likewise: who it went to */
+    char *session;          /* of a delegation in its task's own */
     char key[SBC_ID_BYTES]; /* of a delegation: its own id; else empty */
     int64_t until_ms;       /* likewise: zero is for ever */
     int64_t say_at_ms;      /* not before */

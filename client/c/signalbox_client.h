@@ -254,8 +254,10 @@ SBC_API int sbc_waiting(const struct sbc *s);
 struct sbc_delegation {
     const char *agent, *skill, *message; /* all three are needed */
     size_t message_bytes;                /* zero: up to its NUL */
-    const char *session;                 /* the others may be NULL */
-    const char *task;                    /* a further turn of that one */
+    const char *session;       /* NULL: that of the task whose handler runs,
+                                * unless it has one going on; "": none. The
+                                * others may be NULL too */
+    const char *task;          /* a further turn of that one */
     const char *parent_task;   /* on whose behalf; NULL: the task whose handler
                                 * runs, if one does */
     int64_t timeout_ms;        /* zero: SBC_DELEGATION_MS; below: none */

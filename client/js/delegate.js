@@ -253,10 +253,11 @@ export class Delegations {
   }
 
   /** agent.delegate: one, or a list of up to 16. */
-  async tool(what, { onChunk, parentTaskId } = {}) {
+  async tool(what, { onChunk, parentTaskId, taskSession } = {}) {
     const isList = Array.isArray(what);
-    const one = (t) =>
-      parentTaskId ? { parent_task_id: parentTaskId, ...t } : t;
+    const of = { parent_task_id: parentTaskId };
+    if (taskSession) of.session_id = taskSession;
+    const one = (t) => (parentTaskId ? { ...of, ...t } : t);
     const all = (isList ? what : [what]).map(one);
     const tool = { onChunk, names: new Set(all.map((t) => t?.agentId)) };
     const waitMs = (t) => (t?.mode === 'async' ? 0 : t?.timeoutMs ?? TOOL_MS);

@@ -153,8 +153,9 @@ export interface Chunk {
 }
 
 export interface DelegateOptions {
-    /** The conversation to go on with. */
-    sessionId?: string;
+    /** The conversation to go on with; null: none. task.delegate says its
+     * task's own by itself, unless one that it gave in it is not over. */
+    sessionId?: string | null;
     /** A further turn of this task. */
     taskId?: string;
     /** On whose behalf; task.delegate says it by itself. */

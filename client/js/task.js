@@ -13,6 +13,7 @@ export class Task {
   #max;
   #unsaid = ''; // while the server does not listen
   #delegations;
+  #isTalking = false; // the session has a delegation that is not over
 
   constructor(params, max, say, delegations) {
     this.id = String(params.task_id);
@@ -63,15 +64,38 @@ export class Task {
     await this.flush();
   }
 
-  /** As hub.delegate, on behalf of this task: whoever pays for it, pays. */
+  /**
+   * As hub.delegate, on behalf of this task: whoever pays for it, pays. It is
+   * in the task's own session unless sessionId says another, or null for none.
+   * A session takes one at a time, so what is given beside one has none.
+   */
   delegate(agentName, skill, message, options = {}) {
     const o = { parentTaskId: this.id, ...options };
-    return this.#delegations.delegate(agentName, skill, message, o);
+    const talks = this.#mayTalk(o);
+    if (talks) o.sessionId = this.sessionId;
+    const d = this.#delegations.delegate(agentName, skill, message, o);
+    if (talks) this.#talk(d);
+    return d;
+  }
+
+  #mayTalk({ sessionId, taskId, parentTaskId }) {
+    if (this.#isTalking || !this.sessionId || sessionId !== undefined)
+      return false;
+    return !taskId && parentTaskId === this.id;
+  }
+
+  #talk(d) {
+    const isOver = () => {
+      this.#isTalking = false;
+    };
+    this.#isTalking = true;
+    d.then(isOver, isOver);
   }
 
   /** As hub.delegateToAgent, on behalf of this task. */
   delegateToAgent(what, options = {}) {
-    return this.#delegations.tool(what, { parentTaskId: this.id, ...options });
+    const of = { parentTaskId: this.id, taskSession: this.sessionId };
+    return this.#delegations.tool(what, { ...of, ...options });
   }
 
   /** For the hub: say what is unsaid, if it can be now. */

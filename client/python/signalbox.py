@@ -653,6 +653,7 @@ class Task:
         self._most = most
         self._say = say
         self._delegations = delegations
+        self._is_talking = False  # its session has a delegation, not over
         self._written = []
         self._length = 0
         self._unsaid = collections.deque()  # while the server does not listen
@@ -672,20 +673,37 @@ class Task:
 
     def delegate(self, agent_name, skill, message, **options):
         """As Hub.delegate, on behalf of this task: whoever pays for it, pays.
-        In a plain function it waits by itself."""
+        It is in the task's own session unless session_id says another, or None
+        for none. A session takes one at a time, so what is given beside one
+        has none. In a plain function it waits by itself."""
         options.setdefault("parent_task_id", self.id)
-        begin = self._delegations.delegate
         if self._is_here():
-            return begin(agent_name, skill, message, **options)
+            return self._begin(agent_name, skill, message, options)
 
         async def wait():
-            return await begin(agent_name, skill, message, **options)
+            return await self._begin(agent_name, skill, message, options)
         return self._from_anywhere(wait())
+
+    def _begin(self, agent_name, skill, message, options):
+        talks = (self.session_id and not self._is_talking and
+                 "session_id" not in options and
+                 not options.get("task_id") and
+                 options["parent_task_id"] == self.id)
+        if talks:
+            options = {**options, "session_id": self.session_id}
+        d = self._delegations.delegate(agent_name, skill, message, **options)
+        if talks:
+            self._is_talking = True
+            d._result.add_done_callback(self._on_talked)
+        return d
+
+    def _on_talked(self, _):
+        self._is_talking = False
 
     def delegate_to_agent(self, what, *, on_chunk=None):
         """As Hub.delegate_to_agent, on behalf of this task."""
         return self._from_anywhere(self._delegations.tool(
-            what, on_chunk, parent_task_id=self.id))
+            what, on_chunk, self.id, self.session_id))
 
     def _is_here(self):
         try:
@@ -1333,10 +1351,13 @@ class _Delegations:
         except Exception:  # whatever it is, it is nobody else's
             log.exception("on_chunk failed")
 
-    async def tool(self, what, on_chunk=None, parent_task_id=None):
+    async def tool(self, what, on_chunk=None, parent_task_id=None,
+                   task_session=None):
         """agent.delegate: one, or a list of up to 16."""
         is_list = isinstance(what, (list, tuple))
         more = {"parent_task_id": parent_task_id} if parent_task_id else {}
+        if task_session:
+            more["session_id"] = task_session
         every = [{**more, **t} for t in (what if is_list else [what])]
         longest = max((t.get("timeoutMs", TOOL_MS) for t in every
                        if t.get("mode") != "async"), default=0)

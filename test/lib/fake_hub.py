@@ -137,7 +137,8 @@ REQUESTS = {  # what each must have, and may have
          "onDisconnect", "metadata"}),
     "agent.delegate": (set(), {
         "agentId", "task", "mode", "timeoutMs", "stream", "skill",
-        "sessionKey", "onTimeout", "onDisconnect", "parent_task_id", "tasks"}),
+        "sessionKey", "onTimeout", "onDisconnect", "parent_task_id",
+        "session_id", "tasks"}),
     "delegation.ack": (set(), {"original_id", "sessionKey", "task_id"}),
     "delegation.get": ({"sessionKey"}, set()),
     "message.send": ({"text"}, {"executor", "idempotency_key"}),

@@ -386,7 +386,8 @@ class DelegationCases(SdkCases):
                 ask, = [m for m in heard if "method" in m]
                 self.assertEqual(ask["params"], {
                     "agent_id": "bob", "skill_id": "talk",
-                    "message": "hello there", "parent_task_id": task})
+                    "message": "hello there", "parent_task_id": task,
+                    "session_id": "s"})
                 line.say(result(ask, "hi"), accepted(ask))
                 heard = {m["method"]: m for m in (line.hear(), line.hear())}
                 self.assertEqual(
@@ -395,6 +396,33 @@ class DelegationCases(SdkCases):
                     line.say(answer(m, status="ok"))
 
     verbs = ("hire",)
+
+    def test_a_session_takes_one_at_a_time(self):
+        """What a handler gives beside one is done beside it, so it is in no
+        session; once both are over the session is free again."""
+        d, line = self.meet()
+        line.say({"jsonrpc": "2.0", "id": "x-1", "method": "task.execute",
+                  "params": {"task_id": "task_1", "turn": 1, "attempt": 1,
+                             "message": "hireboth bob talk hello",
+                             "session_id": "s", "metadata": {}}})
+
+        def asked():
+            while (m := line.hear()).get("method") != "agent.send_task":
+                if "method" in m:
+                    line.say(answer(m, acked=True))
+            self.assertEqual(m["params"]["parent_task_id"], "task_1")
+            return m, m["params"].get("session_id")
+        first, second = asked(), asked()
+        self.assertEqual({first[1], second[1]}, {"s", None})
+        for m, _ in (first, second):
+            line.say(result(m, "hi"), accepted(m))
+        last, session = asked()
+        self.assertEqual(session, "s")
+        line.say(result(last, "bye"), accepted(last))
+        while (m := line.hear()).get("method") != "task.result":
+            line.say(answer(m, acked=True))
+        self.assertEqual(m["params"]["text"], "hi bye")
+        line.say(answer(m, status="ok"))
 
     def test_many_at_once(self):
         d, line = self.meet()

@@ -101,6 +101,38 @@ class HiringCases(SdkCases):
                          answer["task_id"])
         boss.do("close")
 
+    def test_for_two_users_at_once(self):
+        """The agent has a task of each, in sessions of the same name."""
+        server = self.server()
+        boss, parrot = self.pair(server)
+        tokens = {}
+        for user in ("anna", "bert"):
+            tokens[user] = server.user(user)
+        for name in ("boss", "parrot"):
+            server.call("PATCH", f"/api/agents/{name}",
+                        {"visibility": "public"})
+        sent = {user: server.send(f"hire parrot repeat hold {user}",
+                                  to="boss", token=token, wait_ms=0,
+                                  conversation_id="chat").json()["task_id"]
+                for user, token in tokens.items()}
+        for user in tokens:
+            task = parrot.event("task", message=f"hold {user}")
+            row = self.task(server, task["id"])
+            self.assertEqual((row["root_user"], row["parent_task_id"],
+                              row["conversation_id"]),
+                             (user, sent[user], f"boss@{user}/chat"))
+            parrot.do("release", message=f"hold {user}", text="hi")
+        for user in tokens:
+            self.over(server, sent[user])
+        # What comes next in that session goes on with it.
+        answer = server.send("hire parrot repeat echo more", to="boss",
+                             token=tokens["anna"], conversation_id="chat")
+        self.assertEqual(answer.json()["text"], "parrot said more")
+        task = parrot.event("task", message="echo more")
+        self.assertEqual(self.task(server, task["id"])["conversation_id"],
+                         "boss@anna/chat")
+        boss.do("close")
+
     def test_many_at_once(self):
         server = self.server()
         boss, _ = self.pair(server)

@@ -207,6 +207,35 @@ static void hire(struct sbc_task *t, struct str rest)
     free(text);
 }
 
+static void count_over(void *ctx, const struct sbc_news *n)
+{
+    *(int *)ctx += n->kind == SBC_RESULT;
+}
+
+/* "hireboth AGENT SKILL WORDS": twice at once, and once more */
+static void hire_both(struct sbc_task *t, struct str rest)
+{
+    struct str who = str_cut(&rest, ' '), what = str_cut(&rest, ' ');
+    char agent_name[64], skill[64], answer[4096], *text[2] = {NULL, NULL};
+    struct sbc_delegation d = {.agent = agent_name,
+                               .skill = skill,
+                               .message = rest.p,
+                               .message_bytes = rest.n};
+    int n_over = 0;
+
+    snprintf(agent_name, sizeof(agent_name), "%.*s", STR_ARG(who));
+    snprintf(skill, sizeof(skill), "%.*s", STR_ARG(what));
+    if (sbc_delegate(hub, &d, count_over, &n_over) == SBC_OK)
+        text[0] = sbc_delegate_wait(hub, &d, NULL);
+    if (text[0] && n_over == 1)
+        text[1] = sbc_delegate_wait(hub, &d, NULL);
+    snprintf(answer, sizeof(answer), "%s %s", text[0] ? text[0] : "nothing",
+             text[1] ? text[1] : "nothing");
+    sbc_done(t, answer, NULL);
+    free(text[0]);
+    free(text[1]);
+}
+
 /* "consult AGENT WORDS", whose own words are shown */
 static void consult(struct sbc_task *t, struct str rest)
 {
@@ -258,6 +287,8 @@ static void on_task(void *ctx, struct sbc_task *t)
         bad(t, text);
     else if (str_eq(verb, STR("hire")))
         hire(t, text);
+    else if (str_eq(verb, STR("hireboth")))
+        hire_both(t, text);
     else if (str_eq(verb, STR("consult")))
         consult(t, text);
     else if (str_eq(verb, STR("broken")))

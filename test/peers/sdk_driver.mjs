@@ -43,6 +43,15 @@ async function hire(task) {
     return `${agent} said ${text}`;
 }
 
+/** hireboth AGENT SKILL WORDS: twice at once, and once more */
+async function hireboth(task) {
+    const [, agent, skill, ...words] = task.message.split(' ');
+    const ask = () => task.delegate(agent, skill, words.join(' '));
+    const [first] = await Promise.all([ask(), ask()]);
+    const last = await ask();
+    return `${first.text} ${last.text}`;
+}
+
 /** consult AGENT WORDS, whose own words are shown */
 async function consult(task) {
     const [, agent, ...words] = task.message.split(' ');
@@ -75,6 +84,7 @@ const BAD = {
 const HANDLERS = {
     bad: (task) => ({ text: 'good', ...BAD[task.message.split(' ')[1]] }),
     hire,
+    hireboth,
     consult,
     refused: () => ({ metadata: { toJSON: () => 'pages' } }),
     broken: (task) => task.write('half a \ud83e pair'),

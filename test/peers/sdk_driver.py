@@ -56,6 +56,15 @@ async def hire(task):
     return f"{agent} said {done['text']}"
 
 
+async def hireboth(task):
+    """The same twice at once, and once more."""
+    _, agent, skill, words = task.message.split(" ", 3)
+    both = [task.delegate(agent, skill, words) for _ in range(2)]
+    first = [await d for d in both][0]
+    last = await task.delegate(agent, skill, words)
+    return f"{first['text']} {last['text']}"
+
+
 def hireplainly(task):
     """The same, in a thread."""
     _, agent, skill, words = task.message.split(" ", 3)
@@ -147,8 +156,8 @@ async def lone(task):
 
 HANDLERS = {f.__name__: f for f in (
     echo, stream, write, hold, half, fail, number, nothing, meta, bad, broken,
-    refused, big, plain, threaded, oddmeta, lone, hire, hireplainly,
-    consult)}
+    refused, big, plain, threaded, oddmeta, lone, hire, hireboth,
+    hireplainly, consult)}
 
 
 def handler(task):
