@@ -256,6 +256,17 @@ void walk_message(struct walk *w, struct msg *m,
     m->way.is_beginning = false;
 }
 
+void walk_refused(struct walk *w, struct msg *m, enum err e,
+                  void (*done)(struct msg *m, void *ctx), void *ctx)
+{
+    m->way.walk = w;
+    m->way.done = done;
+    m->way.ctx = ctx;
+    m->way.is_beginning = true;
+    walk_ask_for_key(m, e);
+    m->way.is_beginning = false;
+}
+
 /* It is carried. */
 
 /* A name that was given up may be somebody else's by now, and what was meant

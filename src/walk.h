@@ -150,12 +150,10 @@ MUST_USE enum err walk_delegate(struct walk *w, const struct walk_order *o,
 /* A message that an agent sends on its own line: a delegation like any other,
  * part of the task parent_id names or of what it works on in that conversation
  * (hire_parents); but who hears of it is who listens to its task, and nothing
- * is kept for them. As walk_message; an error: it was not begun, m is the
- * caller's and has the words. */
-MUST_USE enum err walk_agent_message(struct walk *w, struct msg *m,
-                                     struct str by, struct str parent_id,
-                                     void (*done)(struct msg *m, void *ctx),
-                                     void *ctx);
+ * is kept for them. As walk_message. */
+void walk_agent_message(struct walk *w, struct msg *m, struct str by,
+                        struct str parent_id,
+                        void (*done)(struct msg *m, void *ctx), void *ctx);
 
 /* Cancel a task that is in memory. ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOMEM:
  * nothing was begun. Else done is called exactly once, as above, with OK or

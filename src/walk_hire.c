@@ -260,9 +260,8 @@ static bool own_conversation(struct walk *w, struct msg *m, struct str by,
     return ok;
 }
 
-enum err walk_agent_message(struct walk *w, struct msg *m, struct str by,
-                            struct str parent_id,
-                            void (*done)(struct msg *m, void *ctx), void *ctx)
+static enum err make_agents(struct walk *w, struct msg *m, struct str by,
+                            struct str parent_id)
 {
     static const struct delegation_wish wish = {.mode = DELEGATION_MESSAGE};
     struct hire_parents parents;
@@ -277,9 +276,19 @@ enum err walk_agent_message(struct walk *w, struct msg *m, struct str by,
     if (!e && (!own_conversation(w, m, by, parent) ||
                !fill_hire(m, by, &wish, &parents)))
         e = ERR_NOMEM;
-    if (!e)
-        walk_message(w, m, done, ctx);
     return e;
+}
+
+void walk_agent_message(struct walk *w, struct msg *m, struct str by,
+                        struct str parent_id,
+                        void (*done)(struct msg *m, void *ctx), void *ctx)
+{
+    enum err e = make_agents(w, m, by, parent_id);
+
+    if (e)
+        walk_refused(w, m, e, done, ctx);
+    else
+        walk_message(w, m, done, ctx);
 }
 
 /* One step for each that t hangs on, as far as each was asked to be heard

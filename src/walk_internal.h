@@ -59,6 +59,11 @@ void walk_begin(struct msg *m);
 void walk_finish(struct msg *m);
 void walk_refuse(struct msg *m, enum err e);
 
+/* As walk_message, of one that cannot be begun for that reason, with words in
+ * m->why: it may be a repeat all the same. */
+void walk_refused(struct walk *w, struct msg *m, enum err e,
+                  void (*done)(struct msg *m, void *ctx), void *ctx);
+
 /* An end on its way to the disk. */
 void walk_submit(struct walk *w, struct task_change *c);
 

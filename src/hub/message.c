@@ -198,16 +198,16 @@ static struct msg *read_message(struct hub_call *c)
 }
 
 /* An envelope is a note of one agent to another, and the gate's to judge. */
-static enum err walk(struct hub_call *c, struct msg *m, struct str parent_id,
-                     struct ask *a)
+static void walk(struct hub_call *c, struct msg *m, struct str parent_id,
+                 struct ask *a)
 {
     struct walk *w = c->hub->opts.walk;
 
     if (!m->call.envelope && is_agents_own(c->peer))
-        return walk_agent_message(w, m, str_of(c->peer->agent), parent_id,
-                                  on_accepted, a);
-    walk_message(w, m, on_accepted, a);
-    return OK;
+        walk_agent_message(w, m, str_of(c->peer->agent), parent_id, on_accepted,
+                           a);
+    else
+        walk_message(w, m, on_accepted, a);
 }
 
 void take_send(struct hub_call *c)
@@ -216,7 +216,6 @@ void take_send(struct hub_call *c)
     struct str parent_id;
     struct msg *m;
     struct ask *a;
-    enum err e;
 
     if (!param_listen(c, &listen) || !has_room_to_listen(c, listen) ||
         !read_parent(c, &parent_id))
@@ -231,9 +230,5 @@ void take_send(struct hub_call *c)
     }
     a->listen = listen;
     hub_ask_out(a);
-    e = walk(c, m, parent_id, a);
-    if (!e)
-        return;
-    m->err = e;
-    on_accepted(m, a);
+    walk(c, m, parent_id, a);
 }

@@ -191,6 +191,15 @@ class InTheTree(Case):
                              (first["task_id"], 2))
             self.assertEqual(h.balance("anna"), 8 * PRICE)
 
+    def test_a_repeat_is_one_whomever_it_works_for_by_then(self):
+        with Office() as h:
+            h.root("anna")
+            first = h.send("docs", idempotency_key="k")["task_id"]
+            h.root("bert")
+            self.refused("bad_request", h.send, "docs", idempotency_key="n")
+            self.assertEqual(h.send("docs", idempotency_key="k")["task_id"],
+                             first)
+
     def test_idle_it_is_a_root_of_its_own_and_its_creator_pays(self):
         with Office() as h:
             row = h.task(h.send("docs")["task_id"])
