@@ -183,7 +183,8 @@ class OneUser(unittest.TestCase):
             for id in ("1", "2"):  # it has the least left
                 h.parent(id, parent_task_id=direct)
             self.assertEqual(h.parent("3")[0], direct)
-            refused = h.boss.call("agent.delegate", agentId="top", task="x")
+            refused = h.boss.call("agent.delegate", agentId="top", task="x",
+                                  mode="async")
             self.assertEqual(refused.get("code"), "delegation_not_allowed",
                              refused)
             self.assertIn('top is above this already (["top"])',
