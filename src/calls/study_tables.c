@@ -21,19 +21,20 @@ static void put_type(struct sheet *s, int64_t type)
         sheet_none(s);
 }
 
-#define FIGURES                                                              \
-    "decisions", "confidence", "margin", "overrides", "override_rate",       \
-        "looked_at", "error_rate", "answer_chars", "latency_ms", "positive", \
-        "negative", "neutral", "open"
+#define FIGURES                                                               \
+    "decisions", "routed", "confidence", "margin", "overrides",               \
+        "override_rate", "ended", "error_rate", "answer_chars", "latency_ms", \
+        "positive", "negative", "neutral", "open"
 
 static void put_figures(struct sheet *s, const struct figures *f)
 {
     sheet_int(s, f->n);
+    sheet_int(s, f->n_routed);
     sheet_real(s, figures_confidence(f));
     sheet_real(s, figures_margin(f));
     sheet_int(s, f->overridden);
     sheet_real(s, figures_override_rate(f));
-    sheet_int(s, f->n_timed);
+    sheet_int(s, f->n_ended);
     sheet_real(s, figures_error_rate(f));
     sheet_real(s, figures_answer_chars(f));
     sheet_real(s, figures_latency_ms(f));

@@ -186,18 +186,23 @@ static struct str as_samples(const struct json *row, const char *key,
 
 /* The tables. */
 
+#define OF_ROUTED                                                              \
+    "ROUTED are the decisions that the router made, by what the message says " \
+    "(semantic, intent, default, none); what follows it is of these. The "     \
+    "others stayed with their agent, named one, or had a binding."
+
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct grid_head agent_heads[] = {
-    {"AGENT", NULL},     {"DECISIONS", NULL}, {"CONFIDENCE", NULL},
-    {"OVERRIDES", NULL}, {"ERRORS", NULL},    {"ANSWER CHARS", NULL},
-    {"LATENCY", NULL},
+    {"AGENT", NULL},      {"DECISIONS", NULL}, {"ROUTED", NULL},
+    {"CONFIDENCE", NULL}, {"OVERRIDES", NULL}, {"ERRORS", NULL},
+    {"CHARS", NULL},      {"LATENCY", NULL},
 };
 static const struct stats_column agent_columns[] = {
     {"agent", as_text},         {"decisions", as_count},
-    {"confidence", as_score},   {"overrides", as_count},
-    {"error_rate", as_percent}, {"answer_chars", as_chars},
-    {"latency_ms", as_ms},
+    {"routed", as_count},       {"confidence", as_score},
+    {"overrides", as_count},    {"error_rate", as_percent},
+    {"answer_chars", as_chars}, {"latency_ms", as_ms},
 };
 
 static const struct grid_head type_heads[] = {
@@ -242,13 +247,15 @@ static const struct stats_column keyword_columns[] = {
 };
 
 static const struct grid_head time_heads[] = {
-    {"FROM (UTC)", NULL}, {"DECISIONS", NULL}, {"CONFIDENCE", NULL},
-    {"OVERRIDES", NULL},  {"ERRORS", NULL},    {"LATENCY", NULL},
+    {"FROM (UTC)", NULL}, {"DECISIONS", NULL}, {"ROUTED", NULL},
+    {"CONFIDENCE", NULL}, {"OVERRIDES", NULL}, {"ERRORS", NULL},
+    {"LATENCY", NULL},
 };
 static const struct stats_column time_columns[] = {
-    {"from_ms", as_hour},       {"decisions", as_count},
-    {"confidence", as_score},   {"override_rate", as_percent},
-    {"error_rate", as_percent}, {"latency_ms", as_ms},
+    {"from_ms", as_hour},          {"decisions", as_count},
+    {"routed", as_count},          {"confidence", as_score},
+    {"override_rate", as_percent}, {"error_rate", as_percent},
+    {"latency_ms", as_ms},
 };
 
 static const struct grid_head threshold_heads[] = {
@@ -286,7 +293,7 @@ static const struct stats_column change_columns[] = {
 
 static const struct stats tables[] = {
     {"agents", agent_heads, agent_columns, N(agent_columns), 1, 0,
-     "No decisions.\n", NULL},
+     "No decisions.\n", OF_ROUTED " CHARS is the mean length of an answer."},
     {"types", type_heads, type_columns, N(type_columns), 2, 0,
      "No decisions that were compared by meaning.\n", NULL},
     {"gaps", gap_heads, gap_columns, N(gap_columns), 0, 0,
@@ -305,9 +312,9 @@ static const struct stats tables[] = {
      "PULLED: the agent got it, and without the keyword would not have, or "
      "not with confidence."},
     {"hours", time_heads, time_columns, N(time_columns), 1, 0,
-     "No decisions.\n", NULL},
+     "No decisions.\n", OF_ROUTED},
     {"days", time_heads, time_columns, N(time_columns), 1, 0, "No decisions.\n",
-     NULL},
+     OF_ROUTED},
     {"thresholds", threshold_heads, threshold_columns, N(threshold_columns), 0,
      5, "No decisions.\n",
      "What each threshold would have made of the decisions, every other "
@@ -387,7 +394,7 @@ static void add_part(struct cell *to, const struct json *row, const char *key)
 
 static void say_rates(struct cli *c, const struct json *row)
 {
-    struct cell all, n, rate, line;
+    struct cell routed, n, rate, line;
 
     cli_named(c, "confidence", as_score(row, "confidence", &line));
     cli_named(c, "margin", as_score(row, "margin", &line));
@@ -395,7 +402,7 @@ static void say_rates(struct cli *c, const struct json *row)
               put(&line, "%s (%s of %s)",
                   as_percent(row, "override_rate", &rate).p,
                   as_count(row, "overrides", &n).p,
-                  as_count(row, "decisions", &all).p));
+                  as_count(row, "routed", &routed).p));
     cli_named(c, "errors", as_percent(row, "error_rate", &line));
     if (has(row, "answer_chars"))
         cli_named(
@@ -419,6 +426,7 @@ static void show_summary(struct cli *c, const struct json *answer)
     cli_named(c, "decisions", as_count(row, "decisions", &line));
     if (!whole(row, "decisions"))
         return;
+    cli_named(c, "routed", as_count(row, "routed", &line));
     say_rates(c, row);
     line.text[0] = '\0';
     for (size_t i = 0; i < N(verdicts); i++)

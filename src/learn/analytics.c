@@ -123,6 +123,9 @@ static bool is_wrong(const struct decision *d)
 static void count(struct figures *f, const struct decision *d)
 {
     f->n++;
+    if (!layer_is_routed(d->layer))
+        return;
+    f->n_routed++;
     if (d->layer == LAYER_SEMANTIC) {
         f->n_scored++;
         f->score_sum += d->score;
@@ -136,7 +139,7 @@ static void count(struct figures *f, const struct decision *d)
         f->chars_sum += d->answer_chars;
     }
     if (d->latency_ms >= 0) {
-        f->n_timed++;
+        f->n_ended++;
         f->latency_sum_ms += d->latency_ms;
     }
 }
@@ -158,12 +161,12 @@ double figures_margin(const struct figures *f)
 
 double figures_override_rate(const struct figures *f)
 {
-    return over((double)f->overridden, f->n);
+    return over((double)f->overridden, f->n_routed);
 }
 
 double figures_error_rate(const struct figures *f)
 {
-    return over((double)f->errors, f->n_timed);
+    return over((double)f->errors, f->n_ended);
 }
 
 double figures_answer_chars(const struct figures *f)
@@ -173,7 +176,7 @@ double figures_answer_chars(const struct figures *f)
 
 double figures_latency_ms(const struct figures *f)
 {
-    return over((double)f->latency_sum_ms, f->n_timed);
+    return over((double)f->latency_sum_ms, f->n_ended);
 }
 
 /* One decision, in each table. */
@@ -184,7 +187,6 @@ static void add_summary(struct analytics *a, const struct decision *d)
 
     count(&s->all, d);
     s->by_layer[d->layer]++;
-    s->overridden_by_layer[d->layer] += d->overridden_to.n > 0;
     s->explored += d->is_explored;
     if (!s->first_ms || d->at_ms < s->first_ms)
         s->first_ms = d->at_ms;

@@ -12,8 +12,10 @@
  *   keywords  those that fired, and how often that was wrong
  *   times     the same as of each agent, for each hour or day
  *
- * Confidence is the score of semantic decisions; an override rate is of all
- * decisions. Pure. Owns copies of what it keeps. Threads: one at a time. */
+ * What is said of a group of decisions beside their number is said of those
+ * that the router made (layer_is_routed): follow-ups that stay with their agent
+ * and messages that name one would water it down. Pure. Owns copies of what it
+ * keeps. Threads: one at a time. */
 
 #include "base/err.h"
 #include "model/decision.h"
@@ -43,30 +45,31 @@ MUST_USE enum err analytics_add(struct analytics *a, const struct decision *d);
 void analytics_add_without(struct analytics *a, const struct decision *d,
                            const struct decision_other without[N_SIGNALS]);
 
-/* What is counted of any group of decisions. */
+/* What is counted of any group of decisions: all of them, and of those that
+ * were routed the rest. */
 struct figures {
-    int64_t n;
+    int64_t n, n_routed;
     int64_t n_scored; /* by the semantic layer */
     double score_sum, margin_sum;
     int64_t overridden, errors;
     int64_t verdicts[4]; /* by enum verdict */
     int64_t n_answered;  /* whose answer's length is known */
     int64_t chars_sum;
-    int64_t n_timed, latency_sum_ms; /* of those that were looked at */
+    int64_t n_ended; /* that an agent, or anybody, has put an end to */
+    int64_t latency_sum_ms;
 };
 
 /* NaN where there is nothing to divide by. */
 double figures_confidence(const struct figures *f);
 double figures_margin(const struct figures *f);
 double figures_override_rate(const struct figures *f);
-double figures_error_rate(const struct figures *f); /* of those with an end */
+double figures_error_rate(const struct figures *f); /* of those that ended */
 double figures_answer_chars(const struct figures *f);
 double figures_latency_ms(const struct figures *f);
 
 struct analytics_summary {
     struct figures all;
     int64_t by_layer[N_LAYERS];
-    int64_t overridden_by_layer[N_LAYERS];
     int64_t explored;
     int64_t first_ms, last_ms; /* of the decisions; zero: there are none */
     int64_t left_out; /* how often a decision was not counted in a table, for

@@ -80,6 +80,7 @@ TEST(the_seeds_tables)
                                        .latency_ms = 40}) == OK);
     s = analytics_summary(a);
     CHECK_INT(s.all.n, 11);
+    CHECK_INT(s.all.n_routed, 11);
     CHECK(fabs(figures_confidence(&s.all) - 0.469) < 0.0005);
     CHECK(fabs(figures_override_rate(&s.all) - 2.0 / 11) < 1e-12);
     CHECK(figures_error_rate(&s.all) == 0);
@@ -92,6 +93,68 @@ TEST(the_seeds_tables)
     CHECK_STR(agents[1].agent, "Automation Operator"); /* of equals by name */
     CHECK_STR(agents[3].agent, "Content Writer");
     CHECK_INT(agents[0].f.overridden, 1);
+    analytics_free(a);
+}
+
+static void add_layer(struct analytics *a, enum layer layer, struct decision d)
+{
+    d.layer = layer;
+    d.at_ms = 1;
+    d.agent = layer == LAYER_NONE ? STR("") : STR("engineer");
+    CHECK(analytics_add(a, &d) == OK);
+}
+
+/* One first message, and nine that went on with the agent or named it: they are
+ * counted, and say nothing about routing. */
+TEST(figures_are_of_what_the_router_decided)
+{
+    static const struct decision good = {
+        .score = .5, .margin = .2, .answer_chars = 1000, .latency_ms = 3000};
+    static const struct decision bad = {.answer_chars = 10,
+                                        .latency_ms = 90000,
+                                        .overridden_to = STR("writer"),
+                                        .verdict = VERDICT_NEGATIVE,
+                                        .error_code = STR("timeout")};
+    static const struct decision refused = {.answer_chars = -1,
+                                            .latency_ms = -1};
+    struct analytics *a = analytics_new(.05, 1000, seed);
+    const struct analytics_agent *agents;
+    const struct analytics_time *times;
+    struct figures f;
+    size_t n;
+
+    CHECK(a);
+    add_layer(a, LAYER_SEMANTIC, good);
+    for (int i = 0; i < 3; i++) {
+        add_layer(a, LAYER_STICKY, bad);
+        add_layer(a, LAYER_EXPLICIT, bad);
+        add_layer(a, LAYER_PREFIX, bad);
+    }
+    add_layer(a, LAYER_BINDING, bad);
+    f = analytics_summary(a).all;
+    CHECK_INT(f.n, 11);
+    CHECK_INT(f.n_routed, 1);
+    CHECK_INT(f.overridden, 0);
+    CHECK(figures_override_rate(&f) == 0 && figures_error_rate(&f) == 0);
+    CHECK(figures_answer_chars(&f) == 1000 && figures_latency_ms(&f) == 3000);
+    CHECK_INT(f.verdicts[VERDICT_OPEN], 1);
+    CHECK_INT(f.verdicts[VERDICT_NEGATIVE], 0);
+    agents = analytics_agents(a, &n);
+    CHECK(agents && n == 1 && !memcmp(&agents[0].f, &f, sizeof(f)));
+    times = analytics_times(a, &n);
+    CHECK(times && n == 1 && !memcmp(&times[0].f, &f, sizeof(f)));
+    /* The router's as well: by a model, by default, and refused. */
+    add_layer(a, LAYER_INTENT, bad);
+    add_layer(a, LAYER_DEFAULT, good);
+    add_layer(a, LAYER_NONE, refused);
+    f = analytics_summary(a).all;
+    CHECK_INT(f.n, 14);
+    CHECK_INT(f.n_routed, 4);
+    CHECK(figures_override_rate(&f) == .25);
+    CHECK_INT(f.n_ended, 3); /* what was refused never is over */
+    CHECK(fabs(figures_error_rate(&f) - 1.0 / 3) < 1e-12);
+    CHECK(fabs(figures_answer_chars(&f) - 670) < 1e-9);
+    CHECK(figures_confidence(&f) == .5); /* scores are the semantic layer's */
     analytics_free(a);
 }
 

@@ -114,14 +114,6 @@ struct str lessons_scope(const struct caller *c,
     return judge_scope(str_of(c->org), caller_name(c), out);
 }
 
-/* Of what was chosen by a person, a rule or habit, going elsewhere says
- * nothing about the text. */
-static bool was_ours(enum layer layer)
-{
-    return layer == LAYER_SEMANTIC || layer == LAYER_INTENT ||
-           layer == LAYER_DEFAULT;
-}
-
 /* If it still is as d says. */
 static struct tx_op *mark(struct tx *tx, const struct decision *d)
 {
@@ -208,8 +200,9 @@ void lessons_append(struct lessons *l, struct tx *tx,
         o.kind = OUTCOME_FEEDBACK;
         o.verdict = w->verdict;
     }
-    /* Recorded, with nothing in it to learn from. */
-    if (w->is_switch && !was_ours(d->layer)) {
+    /* Of what was chosen by a person, a rule or habit, going elsewhere says
+     * nothing about the text: recorded, with nothing in it to learn from. */
+    if (w->is_switch && !layer_is_routed(d->layer)) {
         o.text = o.vector = (struct str){NULL, 0};
         o.text_hash = 0;
     }

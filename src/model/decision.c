@@ -51,6 +51,12 @@ enum layer layer_of(struct str name)
     return (enum layer)0;
 }
 
+bool layer_is_routed(enum layer l)
+{
+    return l == LAYER_SEMANTIC || l == LAYER_INTENT || l == LAYER_DEFAULT ||
+           l == LAYER_NONE;
+}
+
 static bool is_sentence_mark(struct str word)
 {
     static const struct str marks[] = {

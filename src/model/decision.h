@@ -33,6 +33,10 @@ uint64_t decision_text_hash(struct str text);
 struct str layer_name(enum layer l);  /* "semantic" */
 enum layer layer_of(struct str name); /* zero: none of that name */
 
+/* The router decided, by what the message says. A person who names an agent, a
+ * rule or a conversation that has its agent leaves nothing to decide. */
+bool layer_is_routed(enum layer l);
+
 /* How far the semantic layer trusts its best candidate. The numbers are kept
  * in the store. */
 enum band {

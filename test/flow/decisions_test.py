@@ -33,6 +33,7 @@ NOTHING = "=zebra \"quagga\", okapi"
 TABLES = ("summary", "agents", "types", "gaps", "signals", "keywords")
 LAYERS = ("explicit", "prefix", "sticky", "binding", "intent", "semantic",
           "default", "none")
+ROUTED = ("semantic", "intent", "default", "none")
 SIGNALS = ("semantic", "performance", "keyword", "recency")
 CLOSE, THRESHOLD = 0.05, 0.3
 CONFIG = {"agents": {"list": AGENTS, "default": "helper"},
@@ -56,17 +57,20 @@ def is_right(d):
     return d["verdict"] == "positive" and not is_wrong(d)
 
 
-def figures(ds):
+def figures(all_ds):
+    """Of all their number; the rest of those that the router decided."""
+    ds = [d for d in all_ds if d["layer"] in ROUTED]
     scored = [d for d in ds if d["layer"] == "semantic"]
     over = [d for d in ds if d["latency_ms"] is not None]
     n_overridden = sum(d["overridden_to"] is not None for d in ds)
     return {
-        "decisions": len(ds),
+        "decisions": len(all_ds),
+        "routed": len(ds),
         "confidence": mean(d["score"] for d in scored),
         "margin": mean(d["margin"] for d in scored),
         "overrides": n_overridden,
         "override_rate": n_overridden / len(ds) if ds else None,
-        "looked_at": len(over),
+        "ended": len(over),
         "error_rate": mean(d["error_code"] is not None for d in over),
         "answer_chars": mean(d["answer_chars"] for d in ds
                              if d["answer_chars"] is not None),
@@ -308,13 +312,15 @@ class Analytics(unittest.TestCase):
              "bob": ("semantic", "writer"),
              "again": ("semantic", "engineer")})
 
-    def test_the_summary_is_that_of_seven_decisions(self):
+    def test_the_summary_is_that_of_six_that_were_routed(self):
         [row] = self.good("/api/analytics/summary")["items"]
-        # Those that somebody judged before the job came are in it too.
-        chars = [len(t) for t in (CODE, PULLED, LETTER, NOTHING, "ok",
+        # Those that somebody judged before the job came are in it too; "ok",
+        # for an agent that was named, is not.
+        chars = [len(t) for t in (CODE, PULLED, LETTER, NOTHING,
                                   "write articles and letters")]
-        wanted = {"decisions": 7, "overrides": 1, "override_rate": 1 / 7,
-                  "error_rate": 0, "positive": 1, "negative": 2, "neutral": 3,
+        wanted = {"decisions": 7, "routed": 6, "overrides": 1,
+                  "override_rate": 1 / 6,
+                  "error_rate": 0, "positive": 1, "negative": 1, "neutral": 3,
                   "open": 1, "explicit": 1, "semantic": 5, "default": 1,
                   "sticky": 0, "explored": 0}
         for key, value in wanted.items():
@@ -814,12 +820,13 @@ class Commands(Client):
     def test_stats(self):
         self.story()
         out = self.good("decisions", "stats", "--window", "1d")
-        for line in (r"^  decisions +7\n  confidence +0\.\d{3}\n",
-                     r"\n  overrides +14\.3% \(1 of 7\)\n  errors +0\.0%\n",
-                     r"\n  verdicts +1 positive, 2 negative, 3 neutral, 1 open\n",
+        for line in (r"^  decisions +7\n  routed +6\n  confidence +0\.\d{3}\n",
+                     r"\n  overrides +16\.7% \(1 of 6\)\n  errors +0\.0%\n",
+                     r"\n  verdicts +1 positive, 1 negative, 3 neutral, 1 open\n",
                      r"\n  layers +1 explicit, 5 semantic, 1 default\n",
-                     r"\n\nAGENT +DECISIONS +CONFIDENCE +OVERRIDES +ERRORS",
-                     r"\nwriter +3 +0\.\d{3} +1 +0\.0% "):
+                     r"\n\nAGENT +DECISIONS +ROUTED +CONFIDENCE +OVERRIDES +ERRORS",
+                     r"\nengineer +3 +2 +0\.\d{3} +0 +0\.0% ",
+                     r"\nwriter +3 +3 +0\.\d{3} +1 +0\.0% "):
             self.assertRegex(out, line)
         self.assertEqual(out, self.good("decisions", "stats", "summary",
                                         "--window", "1d"))
@@ -839,7 +846,7 @@ class Commands(Client):
     def test_stats_of_times_and_thresholds(self):
         self.story()
         self.assertRegex(self.good("decisions", "stats", "days"),
-                         r"^FROM \(UTC\) .*\n\d{4}-\d\d-\d\d 00:00 +7 +0\.")
+                         r"^FROM \(UTC\) .*\n\d{4}-\d\d-\d\d 00:00 +7 +6 +0\.")
         self.assertRegex(self.good("decisions", "stats", "hours"),
                          r"\n\d{4}-\d\d-\d\d \d\d:00 +\d ")
         out = self.good("decisions", "stats", "thresholds").splitlines()

@@ -8,7 +8,7 @@ import { Table } from '../lib/list.js';
 import { Figure } from '../lib/figure.js';
 import { LAYERS } from '../lib/candidates.js';
 import { Plot } from '../lib/plot.js';
-import { count, duration, num, pct } from '../lib/format.js';
+import { duration, num, pct } from '../lib/format.js';
 import { Csv } from './analytics_csv.js';
 import { Gaps, Types } from './analytics_types.js';
 import { Keywords, Signals } from './analytics_signals.js';
@@ -19,37 +19,34 @@ const WINDOWS = [['24h', '24 hours'], ['7d', '7 days'], ['30d', '30 days'], ['90
 const TABS = [['overview', 'Overview'], ['types', 'Types of query'], ['signals', 'Signals and keywords'],
   ['threshold', 'Threshold'], ['gate', 'Gate']];
 
-/** What is known of how many, or when it will be. */
-function knownOf(s, followUpMs) {
-  if (s.looked_at === s.decisions) return 'of all';
-  return s.looked_at ? `of the ${num(s.looked_at)} looked at so far` : followUpMs
-    ? `known ${duration(followUpMs)} after an answer` : 'known once answers are looked at';
-}
-
-/** Why figures are missing that one would expect at once. */
-function NotYet({ s, followUpMs }) {
-  const left = s.decisions - s.looked_at;
-  if (!left) return null;
-  return html`<p class="hint" role="note">${count(left, 'decision')} of ${num(s.decisions)} ${left === 1 ? 'has'
-    : 'have'} not been looked at yet: errors, length and time are counted, and a verdict is given,
-    ${followUpMs ? ` ${duration(followUpMs)} after the answer, when it is clear how the conversation went on`
-      : ' at the next look'}. How agents are doing right now is on <${Link} to="/agents">Agents<//>.</p>`;
+/** What the figures are of, and why verdicts are missing that one would expect at once. Of what was refused there is
+ * one only where somebody says so. */
+function About({ s, followUpMs }) {
+  const isPart = s.routed < s.decisions, isOpen = s.open > s.none;
+  if (!isPart && !isOpen) return null;
+  return html`<p class="hint" role="note">${isPart && `Rates, means and verdicts are of the routed: the others stayed
+    with their agent, named one or had a rule. `}${isOpen && html`${num(s.open)} of ${num(s.routed)} routed ${s.open === 1
+      ? 'has' : 'have'} no verdict yet: it is given ${followUpMs ? `${duration(followUpMs)} after the answer`
+      : 'at the next look'}, when it is clear how the conversation went on, or when somebody says right or wrong. How
+    agents are doing right now is on <${Link} to="/agents">Agents<//>.`}</p>`;
 }
 
 function Summary({ s, followUpMs }) {
-  const known = knownOf(s, followUpMs);
+  const over = s.ended ? `of ${num(s.ended)} that ${s.ended === 1 ? 'is' : 'are'} over` : 'none is over yet';
   const layers = LAYERS.filter((l) => s[l]).map((l) => `${num(s[l])} ${l}`);
-  return html`<div class="figures">
+  return html`<div class="figures in-fours">
     <${Figure} name="decisions" value=${num(s.decisions)} more=${layers.join(', ')}/>
+    <${Figure} name="routed" value=${num(s.routed)} more="by what the message says"/>
     <${Figure} name="mean confidence" value=${num(s.confidence, 3)} more=${`${num(s.margin, 3)} ahead of the second`}/>
-    <${Figure} name="corrected" value=${pct(s.override_rate, 1)} more=${`${num(s.overrides)} of ${num(s.decisions)}`}/>
-    <${Figure} name="error rate" value=${pct(s.error_rate, 1)} more=${known}/>
+    <${Figure} name="corrected" value=${pct(s.override_rate, 1)}
+      more=${`${num(s.overrides)} of ${num(s.routed)} routed`}/>
+    <${Figure} name="error rate" value=${pct(s.error_rate, 1)} more=${over}/>
     <${Figure} name="mean length of an answer" value=${s.answer_chars === null ? '–'
-      : `${num(Math.round(s.answer_chars))} chars`} more=${known}/>
-    <${Figure} name="mean time to answer" value=${duration(s.latency_ms)} more=${known}/>
-    <${Figure} name="went well" value=${s.open === s.decisions ? '–' : num(s.positive)}
+      : `${num(Math.round(s.answer_chars))} chars`} more=${over}/>
+    <${Figure} name="mean time to answer" value=${duration(s.latency_ms)} more=${over}/>
+    <${Figure} name="went well" value=${s.open === s.routed ? '–' : num(s.positive)}
       more=${`${num(s.negative)} badly, ${num(s.neutral)} neither, ${num(s.open)} open`}/>
-  </div><${NotYet} s=${s} followUpMs=${followUpMs}/>`;
+  </div><${About} s=${s} followUpMs=${followUpMs}/>`;
 }
 
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
@@ -73,10 +70,11 @@ function Times({ data }) {
     const t = fill(data.days || data.hours, isDays ? 86400e3 : 3600e3, data.until_ms);
     const share = (v) => pct(v, v > 0 && v < 0.1 ? 1 : 0);
     const one = (label, tone, key, format, more) => ({ label, tone,
-      values: t.values(key, key === 'decisions' ? 0 : null), format, ...more });
+      values: t.values(key, more?.isBars ? 0 : null), format, ...more });
+    const bars = (key, tone) => one(key, tone, key, (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true });
     return [
-      { label: 'Decisions', x: t.x, series: [one('decisions', '--accent', 'decisions',
-        (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true })] },
+      // Those that were routed stand in front of all.
+      { label: 'Decisions', x: t.x, series: [bars('decisions', '--line-strong'), bars('routed', '--accent')] },
       { label: 'Confidence', x: t.x, most: 1, series: [one('mean confidence', '--s-semantic', 'confidence',
         (v) => num(v, 2)), one('mean margin', '--s-performance', 'margin', (v) => num(v, 2), { dash: [5, 4] })] },
       { label: 'Corrections and errors', x: t.x, most: 0.1, series: [one('corrected', '--s-keyword', 'override_rate',
@@ -100,13 +98,16 @@ const AGENT_COLUMNS = [
   { key: 'agent', title: 'Agent', render: (r) => html`<${Name} agent=${r.agent}/>` },
   { key: 'n', title: 'Decisions', align: 'right', render: (r) =>
     html`<a href=${`#/decisions?agent=${encodeURIComponent(r.agent)}`}>${num(r.decisions)}</a>` },
+  { key: 'r', title: 'Routed', align: 'right', render: (r) => num(r.routed) },
   { key: 'c', title: 'Confidence', align: 'right', render: (r) => num(r.confidence, 3) },
-  { key: 'o', title: 'Corrected', align: 'right', render: (r) => `${num(r.overrides)} (${pct(r.override_rate)})` },
+  { key: 'o', title: 'Corrected', align: 'right', render: (r) =>
+    (r.routed ? `${num(r.overrides)} (${pct(r.override_rate)})` : '–') },
   { key: 'e', title: 'Errors', align: 'right', render: (r) => pct(r.error_rate, 1) },
   { key: 'a', title: 'Length of answer', align: 'right', render: (r) =>
     (r.answer_chars === null ? '–' : `${num(Math.round(r.answer_chars))} chars`) },
   { key: 'l', title: 'Time to answer', align: 'right', render: (r) => duration(r.latency_ms) },
-  { key: 'v', title: 'Well / badly', align: 'right', render: (r) => `${num(r.positive)} / ${num(r.negative)}` },
+  { key: 'v', title: 'Well / badly', align: 'right', render: (r) =>
+    (r.routed ? `${num(r.positive)} / ${num(r.negative)}` : '–') },
 ];
 
 function Overview({ data, params }) {
