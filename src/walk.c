@@ -433,6 +433,7 @@ void walk_submit(struct walk *w, struct task_change *c)
     c->walk = w;
     broker_record_end(w->broker, t, &c->result, &c->tx);
     hire_record_end(w->hires, t, &c->tx);
+    lessons_record_end(&c->tx, &t->decision_id, &c->result, c->at_ms);
     if (!c->is_unpaid)
         ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
                           &c->tx);

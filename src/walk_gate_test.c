@@ -136,7 +136,7 @@ TEST(a_deadline_that_lost_to_a_redirect_is_dropped)
 TEST(a_person_who_says_the_same_again_keeps_the_answer_they_have)
 {
     struct told first, again, other;
-    char text[64];
+    char text[64], known[64];
 
     open_gate();
     first = sent((struct letter){.text = "hi"});
@@ -147,6 +147,10 @@ TEST(a_person_who_says_the_same_again_keeps_the_answer_they_have)
     pass_ms(1000);
     CHECK_INT(again.err, OK);
     CHECK_INT(told_in_feed("gate.dropped", &first.task_id), 1);
+    CHECK_STR(str_of(end_known(&again.decision_id, known)),
+              "dropped in 0 ms, 0 chars");
+    CHECK_STR(str_of(end_known(&first.decision_id, known)),
+              "done in 0 ms, 2 chars");
     CHECK_INT(stored(&first.task_id, text, NULL), TASK_COMPLETED);
     CHECK_STR(str_of(text), "hi");
     other = sent(

@@ -472,6 +472,67 @@ TEST(conversations_go_with_their_tasks)
     stage_close();
 }
 
+TEST(what_is_known_of_an_end_is_in_its_decision_with_it)
+{
+    struct told quick, first, second, late, unwanted;
+    char known[64];
+    int told = 0;
+
+    stage_open();
+    quick = sent((struct letter){.text = "gr\xc3\xbc\xc3\x9f dich"});
+    CHECK_STR(str_of(end_known(&quick.decision_id, known)),
+              "done in 0 ms, 9 chars");
+    first = sent((struct letter){.to = "slow", .text = "one"});
+    CHECK_STR(str_of(end_known(&first.decision_id, known)), "open");
+    pass_ms(250);
+    stage_restart(); /* it is known by the task's row, not by memory */
+    pass_ms(1000);
+    CHECK_STR(str_of(end_known(&first.decision_id, known)),
+              "done in 1250 ms, 3 chars");
+    /* Each turn is another decision's. */
+    second = sent((struct letter){
+        .to = "slow", .text = "once more", .task_id = first.task_id.text});
+    CHECK_STR(str_of(end_known(&second.decision_id, known)), "open");
+    pass_ms(1000);
+    CHECK_STR(str_of(end_known(&second.decision_id, known)),
+              "done in 1000 ms, 9 chars");
+    CHECK_STR(str_of(end_known(&first.decision_id, known)),
+              "done in 1250 ms, 3 chars");
+    late = sent((struct letter){.to = "slow", .timeout_ms = 400});
+    unwanted = sent((struct letter){.to = "slow"});
+    pass_ms(400);
+    CHECK_STR(str_of(end_known(&late.decision_id, known)),
+              "expired in 400 ms, 0 chars");
+    CHECK_INT(walk_cancel(stage.walk, str_of(unwanted.task_id.text),
+                          STR("anna"), on_cancelled, &told),
+              OK);
+    pass_ms(1);
+    CHECK_STR(str_of(end_known(&unwanted.decision_id, known)),
+              "cancelled in 400 ms, 0 chars");
+    stage_close();
+}
+
+/* Retention may be faster than an agent. */
+TEST(a_task_ends_without_its_decision)
+{
+    struct told t;
+    struct tx tx;
+    bool is_back = false;
+    char known[64];
+
+    stage_open();
+    t = sent((struct letter){.to = "slow"});
+    tx_init(&tx);
+    tx_prune(&tx, &decision_table, 10);
+    store_submit(stage.store, &tx, stage_on_user, &is_back);
+    pass_ms(1000);
+    CHECK(is_back && tx.result == TX_COMMITTED);
+    tx_fini(&tx);
+    CHECK_INT(stored(&t.task_id, NULL, NULL), TASK_COMPLETED);
+    CHECK_STR(str_of(end_known(&t.decision_id, known)), "gone");
+    stage_close();
+}
+
 /* The sweep: every step of every room fails, one after the other. */
 
 struct sweep {

@@ -153,16 +153,45 @@ static void on_said(struct tx *tx, void *ctx)
         end_page(j);
 }
 
+static int64_t n_chars(struct str text)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++)
+        n += !utf8_is_tail((unsigned char)text.p[i]);
+    return n;
+}
+
+static void set_end(struct tx_op *op, int64_t chars, int64_t latency_ms,
+                    struct str error_code)
+{
+    tx_set(op, DECISION_ANSWER_CHARS, value_int(chars));
+    tx_set(op, DECISION_LATENCY_MS, value_int(latency_ms));
+    tx_set(op, DECISION_ERROR_CODE, value_text_or_null(error_code));
+}
+
+/* An id has the time of its decision, but for a clock that was set back. */
+void lessons_record_end(struct tx *tx, const struct id *decision,
+                        const struct task_result *r, int64_t at_ms)
+{
+    int64_t latency_ms = at_ms - id_time_ms(decision);
+    struct tx_op *op;
+
+    if (!decision->text[0])
+        return;
+    op = tx_amend(tx, &decision_table);
+    tx_if(op, DECISION_ID, IS, value_text(str_of(decision->text)));
+    set_end(op, n_chars(r->text), latency_ms > 0 ? latency_ms : 0,
+            r->error_code);
+}
+
 static void set_facts(struct tx_op *op, const struct judge *j)
 {
     const struct judge_facts *f = &j->facts;
 
     tx_set(op, DECISION_FOLLOWED, value_int(f->is_followed));
-    if (!f->is_known)
-        return;
-    tx_set(op, DECISION_ANSWER_CHARS, value_int(f->chars));
-    tx_set(op, DECISION_LATENCY_MS, value_int(f->finished_ms - j->d.at_ms));
-    tx_set(op, DECISION_ERROR_CODE, value_text_or_null(f->error_code));
+    if (f->is_known)
+        set_end(op, f->chars, f->finished_ms - j->d.at_ms, f->error_code);
 }
 
 /* What was chosen by others than us says nothing about choosing. */
@@ -261,15 +290,6 @@ static void read_next_said(struct judge *j)
     query_order(&j->look, DECISION_SEQ, false);
     j->look.is_quick = true;
     store_read(j->store, &j->look, on_next_said, j);
-}
-
-static int64_t n_chars(struct str text)
-{
-    int64_t n = 0;
-
-    for (size_t i = 0; i < text.n; i++)
-        n += !utf8_is_tail((unsigned char)text.p[i]);
-    return n;
 }
 
 static enum err take_facts(struct judge *j, const struct task *t)

@@ -9,6 +9,8 @@
  * Open are those that the job has not seen (`followed` is NULL). One that
  * somebody has judged before gets its facts (how long the answer took and is,
  * its error, whether more was said) and keeps its verdict, without an outcome.
+ * All but the last are there from the end of the turn on (lessons_record_end);
+ * a turn from before that was so gets them here.
  *
  * Two runs, or a run and somebody's word, never both count: whoever finds the
  * decision without a verdict writes it, in the same tx as the outcome. What is

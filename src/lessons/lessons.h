@@ -120,6 +120,12 @@ struct str lessons_text(const struct decision *d);
 void lessons_append(struct lessons *l, struct tx *tx,
                     const struct lessons_word *word);
 
+/* A turn that the decision gave to an agent ends with this tx: how long it took
+ * and is, and its error, go with it into the decision, where it is still there.
+ * A verdict takes longer. */
+void lessons_record_end(struct tx *tx, const struct id *decision,
+                        const struct task_result *r, int64_t at_ms);
+
 /* A tx that may have outcomes in it was committed: they are applied. Of every
  * tx, in the order of the commits: for store_opts.on_committed. */
 void lessons_committed(struct lessons *l, const struct tx *tx);

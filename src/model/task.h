@@ -105,6 +105,8 @@ struct task {
                            * the same goes by this */
     struct id id;         /* task_… */
     struct id message_id; /* msg_… of the turn that is going on */
+    struct id decision_id; /* dec_… that gave this turn to the agent; empty: of
+                            * a turn from before it was kept */
     struct str conversation_id;
     struct str requester; /* the principal who sent it */
     struct str root_user; /* on whose behalf, and who pays */

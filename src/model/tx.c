@@ -62,6 +62,11 @@ struct tx_op *tx_update(struct tx *tx, const struct table *t)
     return append(tx, TX_UPDATE, t);
 }
 
+struct tx_op *tx_amend(struct tx *tx, const struct table *t)
+{
+    return append(tx, TX_AMEND, t);
+}
+
 struct tx_op *tx_delete(struct tx *tx, const struct table *t)
 {
     return append(tx, TX_DELETE, t);

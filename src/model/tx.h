@@ -28,6 +28,8 @@ enum tx_kind {
                 * the row it belongs to (child_of) is there */
     TX_PUT,    /* insert; or change the row that has that key, if it fits */
     TX_UPDATE, /* guard: exactly one row fits */
+    TX_AMEND,  /* update what fits, none or all; no guard: for what is worth
+                * noting down, and nothing hangs on */
     TX_DELETE, /* guard: exactly one row fits */
     TX_EXPECT, /* changes nothing; guard: some row fits */
     TX_ADD,    /* to a number; guard: one row fits and stays at its floor, and
@@ -98,6 +100,7 @@ void tx_fini(struct tx *tx);
 struct tx_op *tx_insert(struct tx *tx, const struct table *t);
 struct tx_op *tx_put(struct tx *tx, const struct table *t);
 struct tx_op *tx_update(struct tx *tx, const struct table *t);
+struct tx_op *tx_amend(struct tx *tx, const struct table *t);
 struct tx_op *tx_delete(struct tx *tx, const struct table *t);
 struct tx_op *tx_expect(struct tx *tx, const struct table *t);
 

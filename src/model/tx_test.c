@@ -22,8 +22,9 @@ static size_t n_sets(const struct tx_op *op)
 
 TEST(operations_stay_in_the_order_they_were_appended)
 {
-    static const enum tx_kind kinds[] = {
-        TX_INSERT, TX_PUT, TX_UPDATE, TX_DELETE, TX_EXPECT, TX_ADD, TX_PRUNE};
+    static const enum tx_kind kinds[] = {TX_INSERT, TX_PUT,    TX_UPDATE,
+                                         TX_AMEND,  TX_DELETE, TX_EXPECT,
+                                         TX_ADD,    TX_PRUNE};
     struct tx tx;
     size_t i = 0;
 
@@ -31,11 +32,12 @@ TEST(operations_stay_in_the_order_they_were_appended)
     tx_insert(&tx, &table);
     tx_put(&tx, &table);
     tx_update(&tx, &table);
+    tx_amend(&tx, &table);
     tx_delete(&tx, &table);
     tx_expect(&tx, &table);
     tx_add(&tx, &table, N, -3, 1);
     tx_prune(&tx, &table, 9);
-    CHECK_INT(tx.n_ops, 7);
+    CHECK_INT(tx.n_ops, 8);
     TX_EACH(op, &tx)
     {
         CHECK(op->kind == kinds[i++] && op->table == &table && op->tx == &tx);
@@ -44,7 +46,7 @@ TEST(operations_stay_in_the_order_they_were_appended)
         if (op->kind == TX_PRUNE)
             CHECK(op->limit == 9);
     }
-    CHECK(i == 7 && tx.build_error == OK);
+    CHECK(i == 8 && tx.build_error == OK);
     tx_fini(&tx);
 }
 

@@ -321,8 +321,14 @@ void route_record(struct router *r, struct msg *m)
 
     route_decision(r, m, &d);
     choose_record(&m->tx, &d);
-    if (!m->choice.is_switch || m->gate.pass.answer == GATE_DROP)
-        return; /* what is dropped leaves the conversation as it was */
+    if (m->gate.pass.answer == GATE_DROP) {
+        lessons_record_end(&m->tx, &d.id,
+                           &(struct task_result){.error_code = STR("dropped")},
+                           m->in.at_ms);
+        return; /* it leaves the conversation as it was */
+    }
+    if (!m->choice.is_switch)
+        return;
     correct(r, m);
     tell_of_switch(m);
 }

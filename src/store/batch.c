@@ -131,6 +131,7 @@ static bool has_held(const struct tx_op *op, int code, int64_t n_changed)
 {
     switch (op->kind) {
     case TX_INSERT:
+    case TX_AMEND:
     case TX_PRUNE: return true;
     case TX_EXPECT: return code == SQLITE_ROW;
     case TX_PUT:

@@ -441,10 +441,11 @@ static void add_query(struct text *t, const struct ask *a)
 }
 
 static void (*const writers[])(struct text *t, const struct ask *a) = {
-    [TX_INSERT] = add_insert, [TX_PUT] = add_put,
-    [TX_UPDATE] = add_update, [TX_DELETE] = add_delete,
-    [TX_EXPECT] = add_expect, [TX_ADD] = add_add,
-    [TX_PRUNE] = add_prune,   [SHAPE_QUERY] = add_query,
+    [TX_INSERT] = add_insert,  [TX_PUT] = add_put,
+    [TX_UPDATE] = add_update,  [TX_AMEND] = add_update,
+    [TX_DELETE] = add_delete,  [TX_EXPECT] = add_expect,
+    [TX_ADD] = add_add,        [TX_PRUNE] = add_prune,
+    [SHAPE_QUERY] = add_query,
 };
 
 static int prepare(struct stmts *st, const struct ask *a, sqlite3_stmt **out)

@@ -88,6 +88,7 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
 {
     t->place = ts->next_place++;
     t->message_id = m->task.message_id;
+    t->decision_id = m->choice.id;
     t->priority =
         m->gate.pass.answer ? m->gate.pass.priority : m->call.priority;
     t->status = pass_status(m->gate.pass.answer);

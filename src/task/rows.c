@@ -14,6 +14,7 @@ void task_from_row(struct task *t, const struct row *r)
         .place = row_int(r, TASK_PLACE),
         .id = id_from(row_str(r, TASK_ID)),
         .message_id = id_from(row_str(r, TASK_MESSAGE_ID)),
+        .decision_id = id_from(row_str(r, TASK_DECISION_ID)),
         .conversation_id = row_str(r, TASK_CONVERSATION_ID),
         .requester = row_str(r, TASK_REQUESTER),
         .root_user = row_str(r, TASK_ROOT_USER),
@@ -148,6 +149,8 @@ void task_turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TASK_ROOT_ID, value_text_or_null(t->root_id));
     tx_set(op, TASK_CHAIN, value_text_or_null(t->chain));
     tx_set(op, TASK_TRACE, value_text_or_null(t->trace));
+    tx_set(op, TASK_DECISION_ID,
+           value_text_or_null(str_of(t->decision_id.text)));
 }
 
 void task_to_row(struct tx_op *op, const struct task *t)

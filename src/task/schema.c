@@ -56,6 +56,9 @@ static const struct column task_columns[N_TASK_COLUMNS] = {
     [TASK_PAYEE] = {.name = "payee", .type = COLUMN_TEXT, .since = 5},
     [TASK_TRACE] = {.name = "trace", .type = COLUMN_TEXT, .since = 5},
     [TASK_STARTED_MS] = {.name = "started_ms", .type = COLUMN_INT, .since = 5},
+    [TASK_DECISION_ID] = {.name = "decision_id",
+                          .type = COLUMN_TEXT,
+                          .since = 6},
 };
 
 /* Each costs every acceptance. So there are those that a user's lists walk;
@@ -180,7 +183,7 @@ static const struct table *const tables[] = {
 
 const struct schema task_schema = {
     .room = "task",
-    .version = 5,
+    .version = 6,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

@@ -237,8 +237,8 @@ def story(server, anna, bob):
 
     def ask(name, text, token, **fields):
         got = server.call("POST", "/api/messages", {
-            "text": text, "conversation_id": "c-" + name, **fields},
-            token=token)
+            "text": text, "conversation_id": "c-" + name, "wait_ms": 30000,
+            **fields}, token=token)
         assert got.status == 200, got
         made[name] = got.json()["decision"]
 
@@ -314,13 +314,13 @@ class Analytics(unittest.TestCase):
 
     def test_the_summary_is_that_of_six_that_were_routed(self):
         [row] = self.good("/api/analytics/summary")["items"]
-        # Those that somebody judged before the job came are in it too; "ok",
-        # for an agent that was named, is not.
+        # Those without a verdict are in it too; "ok", for an agent that was
+        # named, is not.
         chars = [len(t) for t in (CODE, PULLED, LETTER, NOTHING,
-                                  "write articles and letters")]
+                                  "write articles and letters", CODE)]
         wanted = {"decisions": 7, "routed": 6, "overrides": 1,
                   "override_rate": 1 / 6,
-                  "error_rate": 0, "positive": 1, "negative": 1, "neutral": 3,
+                  "ended": 6, "error_rate": 0, "positive": 1, "negative": 1, "neutral": 3,
                   "open": 1, "explicit": 1, "semantic": 5, "default": 1,
                   "sticky": 0, "explored": 0}
         for key, value in wanted.items():
@@ -538,6 +538,52 @@ class Analytics(unittest.TestCase):
         self.refused(at + "agents?windows=7d", 400, "bad_request", "")
         self.assertEqual(self.server.call("GET", at + "agents",
                                           token=None).status, 401)
+
+
+class AtOnce(unittest.TestCase):
+    """Verdicts take half an hour here; what an answer was like does not."""
+
+    def setUp(self):
+        stuck = {"id": "stuck", "url": "echo:600000", "visibility": "public",
+                 "routing": {"routable": False}}
+        self.server = Server(config={
+            **CONFIG, "agents": {"list": AGENTS + [stuck],
+                                 "default": "stuck"}})
+        self.addCleanup(self.server.stop)
+
+    def send(self, text, **fields):
+        """The decision, once the task is over."""
+        got = self.server.call("POST", "/api/messages", {
+            "text": text, "wait_ms": 30000, **fields})
+        self.assertEqual(got.status, 200, got)
+        return self.server.call(
+            "GET", "/api/decisions/" + got.json()["decision"]["id"]).json()
+
+    def summary(self):
+        got = self.server.call("GET", "/api/analytics/summary").json()
+        return got["items"][0]
+
+    def test_what_is_known_of_an_answer_is_shown_with_it(self):
+        good = self.send(LETTER, conversation_id="c")
+        self.assertEqual((good["layer"], good["verdict"], good["error_code"],
+                          good["answer_chars"]),
+                         ("semantic", "open", None, len(LETTER)))
+        self.assertIsNotNone(good["latency_ms"])
+        row = self.summary()
+        self.assertEqual((row["ended"], row["error_rate"], row["open"],
+                          row["latency_ms"]), (1, 0, 1, good["latency_ms"]))
+        late = self.send(NOTHING, timeout_ms=300)
+        self.assertEqual((late["layer"], late["verdict"], late["error_code"]),
+                         ("default", "open", "expired"))
+        self.assertGreaterEqual(late["latency_ms"], 300)
+        # A follow-up stays with its agent: shown itself, and counted nowhere.
+        more = self.send("thanks", conversation_id="c")
+        self.assertEqual((more["layer"], more["answer_chars"]), ("sticky", 6))
+        row = self.summary()
+        self.assertEqual((row["decisions"], row["routed"], row["ended"],
+                          row["error_rate"], row["open"]), (3, 2, 2, 0.5, 2))
+        self.assertAlmostEqual(
+            row["latency_ms"], (good["latency_ms"] + late["latency_ms"]) / 2)
 
 
 class Many(unittest.TestCase):

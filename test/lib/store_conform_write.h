@@ -350,6 +350,40 @@ TEST(many_who_draw_on_one_account_get_exactly_what_is_there)
     leave();
 }
 
+/* What it is for goes through with the rest of the tx, row or no row. */
+TEST(amending_changes_what_fits_and_guards_nothing)
+{
+    struct tx_op *op;
+
+    open_store();
+    make_thing("a", 1);
+    make_thing("b", 2);
+    op = begin(tx_amend, &thing);
+    tx_if(op, THING_ID, IS, value_text(STR("a")));
+    tx_set(op, THING_N, value_int(7));
+    CHECK_INT(end(), TX_COMMITTED);
+    CHECK_INT(n_of("a"), 7);
+    CHECK_INT(n_of("b"), 2);
+    op = begin(tx_amend, &thing);
+    tx_if(op, THING_ID, IS, value_text(STR("c")));
+    tx_set(op, THING_N, value_int(9));
+    op = tx_update(&single, &thing);
+    tx_if(op, THING_ID, IS, value_text(STR("b")));
+    tx_set(op, THING_N, value_int(3));
+    CHECK_INT(end(), TX_COMMITTED);
+    CHECK_INT(n_of("b"), 3);
+    CHECK_INT(count(&thing), 2);
+    /* Nothing of it where another guard fails. */
+    op = begin(tx_amend, &thing);
+    tx_if(op, THING_ID, IS, value_text(STR("a")));
+    tx_set(op, THING_N, value_int(8));
+    op = tx_update(&single, &thing);
+    tx_if(op, THING_ID, IS, value_text(STR("c")));
+    CHECK_INT(end(), TX_GUARD_FAILED);
+    CHECK_INT(n_of("a"), 7);
+    leave();
+}
+
 TEST(pruning_takes_what_fits_up_to_its_limit)
 {
     struct tx tx;

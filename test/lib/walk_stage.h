@@ -432,6 +432,30 @@ static inline enum task_status stored(const struct id *id, char text[64],
     return status;
 }
 
+/* What the decision knows of its end: "done in 12 ms, 5 chars" or the
+ * error's code instead; "open" while it is not over, "gone" without a row. */
+static inline const char *end_known(const struct id *decision, char out[64])
+{
+    struct query q;
+    struct str code;
+
+    query_init(&q, &decision_table, 2);
+    query_if(&q, DECISION_ID, IS, value_text(str_of(decision->text)));
+    CHECK_INT(store_look(stage.store, &q), OK);
+    CHECK(q.n_rows <= 1);
+    if (!q.rows || row_is_null(q.rows, DECISION_LATENCY_MS)) {
+        snprintf(out, 64, "%s", q.rows ? "open" : "gone");
+    } else {
+        code = row_str(q.rows, DECISION_ERROR_CODE);
+        snprintf(out, 64, "%.*s in %lld ms, %lld chars",
+                 STR_ARG(code.n ? code : STR("done")),
+                 (long long)row_int(q.rows, DECISION_LATENCY_MS),
+                 (long long)row_int(q.rows, DECISION_ANSWER_CHARS));
+    }
+    query_fini(&q);
+    return out;
+}
+
 /* How many entries of that type the feed has about the task; all tasks with
  * NULL. */
 static inline size_t told_in_feed(const char *type, const struct id *id)

@@ -24,11 +24,11 @@ const TABS = [['overview', 'Overview'], ['types', 'Types of query'], ['signals',
 function About({ s, followUpMs }) {
   const isPart = s.routed < s.decisions, isOpen = s.open > s.none;
   if (!isPart && !isOpen) return null;
+  const when = followUpMs ? `${duration(followUpMs)} after the answer` : 'at the next look';
   return html`<p class="hint" role="note">${isPart && `Rates, means and verdicts are of the routed: the others stayed
-    with their agent, named one or had a rule. `}${isOpen && html`${num(s.open)} of ${num(s.routed)} routed ${s.open === 1
-      ? 'has' : 'have'} no verdict yet: it is given ${followUpMs ? `${duration(followUpMs)} after the answer`
-      : 'at the next look'}, when it is clear how the conversation went on, or when somebody says right or wrong. How
-    agents are doing right now is on <${Link} to="/agents">Agents<//>.`}</p>`;
+    with their agent, named one or had a rule. `}${isOpen && html`${num(s.open)} of ${num(s.routed)} routed ${
+      s.open === 1 ? 'has' : 'have'} no verdict yet: it is given ${when}, when it is clear how the conversation went on,
+    or when somebody says right or wrong. How agents are doing right now is on <${Link} to="/agents">Agents<//>.`}</p>`;
 }
 
 function Summary({ s, followUpMs }) {
