@@ -55,6 +55,7 @@ static struct hire_settings hire_of(const struct config *c)
         .timeout_ms = c->delegation.timeout_ms,
         .max_depth = c->delegation.max_depth,
         .max_concurrent = c->delegation.max_concurrent,
+        .max_waiting = c->delegation.max_waiting,
         .max_per_root = c->delegation.max_per_root,
         .max_open = (size_t)c->delegation.max_open,
         .max_unacked = (size_t)c->delegation.max_unacked,

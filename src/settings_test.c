@@ -57,14 +57,16 @@ TEST(every_setting_of_delegation_arrives)
 {
     struct config *c = load_text(
         "{\"delegation\": {\"timeoutMs\": 1000, \"maxDepth\": 2, "
-        "\"maxConcurrent\": 3, \"maxPerRoot\": 4, \"maxOpen\": 5, "
+        "\"maxConcurrent\": 3, \"maxWaiting\": 8, \"maxPerRoot\": 4, "
+        "\"maxOpen\": 5, "
         "\"maxUnacked\": 7, \"keepMs\": 6000, \"onDisconnect\": \"cancel\"}}");
     static struct server s;
     struct hire_settings h;
 
     CHECK(c);
     h = settings_walk(&s, c).hire;
-    CHECK(h.timeout_ms == 1000 && h.max_depth == 2 && h.max_concurrent == 3);
+    CHECK(h.timeout_ms == 1000 && h.max_depth == 2 && h.max_concurrent == 3 &&
+          h.max_waiting == 8);
     CHECK(h.max_per_root == 4 && h.max_open == 5 && h.max_unacked == 7 &&
           h.keep_ms == 6000);
     CHECK(h.ends_with_line);

@@ -139,16 +139,16 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
         e ? NULL : agent_find(&agents, m->choice.agent);
 
     if (!e)
-        e = reaches(w, m, chosen);
-    if (!e)
-        e = walk_check_skill(m, chosen);
-    if (!e)
         e = hire_ask(w->hires, m, chosen, before);
     if (!e && m->hire.is_repeat) {
         route_leave(w->opts.router, m);
         answer_repeat(m);
         return;
     }
+    if (!e)
+        e = reaches(w, m, chosen);
+    if (!e)
+        e = walk_check_skill(m, chosen);
     if (!e)
         e = broker_ask(w->broker, m, chosen);
     if (!e)
@@ -286,12 +286,15 @@ const struct agent *walk_agent_for(const struct walk *w, const struct task *t)
     return a && is_meant(t, a) ? a : NULL;
 }
 
-/* An agent that has gone may come back: until its deadline the task waits. */
+/* An agent that has gone may come back: until its deadline the task waits. So
+ * does what an agent gave while it has enough going. */
 static enum ready on_ready(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
     const struct agent *a = walk_agent_for(w, t);
 
+    if (!hire_may_go(w->hires, t))
+        return READY_NOT_YET;
     if (!a)
         return READY_NO_AGENT;
     return deliver_offer(w->deliver, t, a) ? READY_LATER : READY_OFFERED;

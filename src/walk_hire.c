@@ -365,10 +365,18 @@ static void on_delegated(void *ctx, const struct delegation *d,
         w->hub.on_delegated(w->hub.ctx, d, t);
 }
 
+static void on_turn(void *ctx, struct str task_id)
+{
+    struct walk *w = ctx;
+
+    task_offer(w->tasks, task_id);
+}
+
 const struct hire_opts walk_calls_of_hire = {
     .agent = walk_agent_of,
     .end_task = end_task,
     .on_ready = on_delegated,
+    .on_turn = on_turn,
     .on_known = walk_on_original_known,
     .comes_back = comes_back,
 };

@@ -238,6 +238,7 @@ void walk_agent_came(struct walk *w)
 void walk_agents_changed(struct walk *w)
 {
     deliver_agents_changed(w->deliver);
+    hire_look_at_turns(w->hires);
 }
 
 void walk_stopping(struct walk *w)

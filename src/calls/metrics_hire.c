@@ -37,7 +37,10 @@ void metrics_hire(struct buf *out, const struct hire_stats *s,
                   const struct traces *traces)
 {
     metric_gauge(out, "signalbox_delegations_open",
-                 "Delegations that are being done.", s->open);
+                 "Delegations that are not over.", s->open);
+    metric_gauge(out, "signalbox_delegations_waiting",
+                 "Of them those that wait for their turn (maxConcurrent).",
+                 s->waiting);
     metric_gauge(out, "signalbox_delegations_ready",
                  "Delegations that are over, whose result nobody has had yet.",
                  s->ready);

@@ -236,7 +236,7 @@ struct config {
     struct {
         int64_t timeout_ms;
         int64_t max_depth, max_concurrent; /* where no card says less */
-        int64_t max_per_root, max_open, max_unacked;
+        int64_t max_waiting, max_per_root, max_open, max_unacked;
         int64_t keep_ms;
         int64_t on_disconnect; /* enum config_disconnect */
     } delegation;

@@ -34,6 +34,7 @@ TEST(defaults_are_what_the_manual_says)
     CHECK(c->retention.days == 30 && c->retention.rows == 1000000);
     CHECK(c->delegation.timeout_ms == DELEGATION_TIMEOUT_MS);
     CHECK(c->delegation.max_depth == 5 && c->delegation.max_concurrent == 16);
+    CHECK(c->delegation.max_waiting == 1000);
     CHECK(c->delegation.max_per_root == DELEGATION_PER_ROOT);
     CHECK(c->delegation.max_open == 100000);
     CHECK(c->delegation.max_unacked == 1000);
@@ -127,6 +128,9 @@ static const struct {
     {"{\"delegation\": {\"maxDepth\": 32, \"maxConcurrent\": 1000}}", NULL},
     {"{\"delegation\": {\"maxDepth\": 33}}", "from 0 to 32, not 33"},
     {"{\"delegation\": {\"maxConcurrent\": 1001}}", "from 0 to 1000"},
+    {"{\"delegation\": {\"maxWaiting\": 0}}", NULL},
+    {"{\"delegation\": {\"maxWaiting\": -1}}", "from 0 to 1000000, not -1"},
+    {"{\"delegation\": {\"maxWaiting\": 1000001}}", "from 0 to 1000000"},
     {"{\"delegation\": {\"maxPerRoot\": 0}}", "from 1 to 1000000, not 0"},
     {"{\"delegation\": {\"keepMs\": 999}}", "from 1000 to 2592000000"},
     {"{\"delegation\": {\"timeoutMs\": -1}}", "from 10 to 86400000"},
@@ -273,7 +277,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK_INT(n, 157);
+    CHECK_INT(n, 158);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -446,7 +450,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 157);
+    CHECK(again && again->n_from_file == 158);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);

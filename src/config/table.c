@@ -583,8 +583,14 @@ static const struct setting rows[] = {
              "gives work to anybody."},
     {"delegation.maxConcurrent", AT(delegation.max_concurrent),
      .type = &type_int, .preset = "16", .min = 0, .max = AGENT_CONCURRENT_MAX,
-     .what = "Delegations of one agent that are not over, where its card has "
-             "no `delegation.maxConcurrent`."},
+     .what = "Delegations of one agent that are being done at once, where its "
+             "card has no `delegation.maxConcurrent`. Further ones wait. 0: it "
+             "gives no work to anybody."},
+    {"delegation.maxWaiting", AT(delegation.max_waiting), .type = &type_int,
+     .preset = "1000", .min = 0, .max = MILLION,
+     .what = "Delegations of one agent beyond `maxConcurrent` that wait until "
+             "one of those is over, first come, first served; their time runs. "
+             "Further ones are refused. 0: none waits."},
     {"delegation.maxPerRoot", AT(delegation.max_per_root), .type = &type_int,
      .preset = "256", .min = 1, .max = MILLION,
      .what = "Tasks that agents may make because of one message, at any depth "

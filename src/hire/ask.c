@@ -143,11 +143,6 @@ static bool allows(const struct agent *a, struct str name)
     return false;
 }
 
-static int64_t or_default(int64_t said, int64_t otherwise)
-{
-    return said >= 0 ? said : otherwise;
-}
-
 static enum err refuse_twice(struct msg *m, struct str agent, struct str chain)
 {
     return why_err(&m->why, ERR_DELEGATION,
@@ -187,8 +182,9 @@ static enum err check_chain(struct hires *h, struct msg *m,
     JSON_EACH(kid, chain)
     {
         const struct agent *a = h->opts.agent(h->opts.ctx, kid->s);
-        int64_t max = or_default(a ? a->delegation.max_depth : -1,
-                                 h->opts.settings.max_depth);
+        int64_t max = a && a->delegation.max_depth >= 0
+                          ? a->delegation.max_depth
+                          : h->opts.settings.max_depth;
 
         if (str_eq_nocase(kid->s, chosen->name) && !PLANTED("hire.no_chain"))
             return refuse_twice(m, chosen->name, m->hire.chain);
@@ -219,7 +215,25 @@ static bool has_too_many_unacked(const struct hires *h, const struct hirer *r)
     return n >= h->opts.settings.max_unacked;
 }
 
-/* So that no agent keeps the others out. */
+/* So that no agent keeps the others out. Who may have none going at all has
+ * nothing to wait for. */
+static enum err check_going(const struct hires *h, struct msg *m,
+                            const struct agent *by, const struct hirer *r)
+{
+    int64_t max = hire_max_going(h, by);
+    int64_t waiting = max > 0 ? h->opts.settings.max_waiting : 0;
+    int64_t n = r ? (int64_t)(r->n_open + r->n_claimed) : 0;
+
+    if (n < max + waiting)
+        return OK;
+    return why_err(&m->why, ERR_DELEGATIONS,
+                   "%.*s has %lld delegations open, as many as it may: %lld go "
+                   "at once (delegation.maxConcurrent) and %lld wait "
+                   "(delegation.maxWaiting); wait for one of them",
+                   STR_ARG(m->hire.agent), (long long)n, (long long)max,
+                   (long long)waiting);
+}
+
 static enum err check_kept(const struct hires *h, struct msg *m,
                            const struct hirer *r)
 {
@@ -239,13 +253,10 @@ static enum err check_kept(const struct hires *h, struct msg *m,
     return OK;
 }
 
-static enum err check_agent(struct hires *h, struct msg *m,
-                            const struct agent *by, const struct agent *chosen)
+static enum err check_allowed(struct hires *h, struct msg *m,
+                              const struct agent *by,
+                              const struct agent *chosen)
 {
-    int64_t max = or_default(by ? by->delegation.max_concurrent : -1,
-                             h->opts.settings.max_concurrent);
-    const struct hirer *r = hirer_find(h, m->hire.agent);
-
     if (str_eq_nocase(m->hire.agent, chosen->name))
         return why_err(&m->why, ERR_DELEGATION,
                        "%.*s cannot give work to itself",
@@ -255,12 +266,17 @@ static enum err check_agent(struct hires *h, struct msg *m,
                        "%.*s may not give work to %.*s "
                        "(delegation.allowAgents)",
                        STR_ARG(m->hire.agent), STR_ARG(chosen->name));
-    if ((r ? (int64_t)(r->n_open + r->n_claimed) : 0) >= max)
-        return why_err(&m->why, ERR_DELEGATIONS,
-                       "%.*s has %lld delegations open, as many as it may "
-                       "(delegation.maxConcurrent); wait for one of them",
-                       STR_ARG(m->hire.agent), (long long)max);
-    return check_kept(h, m, r);
+    return check_chain(h, m, chosen);
+}
+
+/* What is not for this agent is refused as that, however much it has going. */
+static enum err check_room(struct hires *h, struct msg *m,
+                           const struct agent *by)
+{
+    const struct hirer *r = hirer_find(h, m->hire.agent);
+    enum err e = check_going(h, m, by, r);
+
+    return e ? e : check_kept(h, m, r);
 }
 
 /* On whose behalf. */
@@ -387,11 +403,11 @@ static enum err ask(struct hires *h, struct msg *m, const struct agent *chosen,
     if (!e)
         e = check_before(m, by, before);
     if (!e)
-        e = check_agent(h, m, by, chosen);
-    if (!e)
-        e = check_chain(h, m, chosen);
+        e = check_allowed(h, m, by, chosen);
     if (!e)
         e = check_other_chains(h, m, chosen);
+    if (!e)
+        e = check_room(h, m, by);
     return e ? e : claim(h, m, by);
 }
 

@@ -28,6 +28,7 @@ static bool open_is_right(const struct hires *h, const struct hire *x)
     const struct kids *k = map_get(&h->kids, x->d.parent_id);
 
     return list_holds(&x->hirer->open, &x->hirer_node) &&
+           !(x->is_going && list_has(&x->turn_node)) &&
            (x->d.parent_id.n
                 ? x->kids && x->kids == k && list_holds(&k->list, &x->kid_node)
                 : !x->kids) &&
@@ -37,6 +38,7 @@ static bool open_is_right(const struct hires *h, const struct hire *x)
 static bool ready_is_right(const struct hire *x)
 {
     return list_holds(&x->hirer->ready, &x->hirer_node) && !x->kids &&
+           !x->is_going && !list_has(&x->turn_node) &&
            !list_has(&x->ending_node) &&
            (list_is_empty(&x->waiters) || list_has(&x->tell_node) ||
             x->h->is_reading);
@@ -51,24 +53,42 @@ static bool hire_is_right(const struct hires *h, const struct hire *x)
                                          : ready_is_right(x);
 }
 
+static size_t count_going(const struct hirer *r)
+{
+    size_t n = 0;
+
+    for (struct list_node *at = list_first(&r->open); at;
+         at = list_next(&r->open, at))
+        n += LIST_OF(at, struct hire, hirer_node)->is_going;
+    return n;
+}
+
+static bool turns_are_right(const struct hirer *r)
+{
+    return count_going(r) == r->n_going &&
+           r->n_going + list_length(&r->waiting) <= r->n_open &&
+           list_is_empty(&r->waiting) == !list_has(&r->crowd_node);
+}
+
 static bool hirers_are_right(const struct hires *h)
 {
     const struct map_slot *slot;
-    size_t at = 0, n_open = 0, n_ready = 0, n_claimed = 0;
+    size_t at = 0, n_open = 0, n_ready = 0, n_claimed = 0, n_waiting = 0;
 
     while ((slot = map_next(&h->hirers, &at))) {
         const struct hirer *r = slot->value;
 
         if (list_length(&r->open) != r->n_open ||
-            list_length(&r->ready) != r->n_ready ||
+            list_length(&r->ready) != r->n_ready || !turns_are_right(r) ||
             (!r->n_open && !r->n_claimed && list_is_empty(&r->ready)))
             return false;
         n_open += r->n_open;
         n_ready += r->n_ready;
         n_claimed += r->n_claimed;
+        n_waiting += list_length(&r->waiting);
     }
     return n_open == h->n_open && n_open + n_ready == h->n &&
-           n_claimed == h->n_claimed;
+           n_claimed == h->n_claimed && n_waiting == h->n_waiting;
 }
 
 static bool kids_are_right(const struct hires *h)

@@ -23,6 +23,7 @@ struct hires *hire_new(const struct hire_opts *opts)
     map_init(&h->kids, HIRES_MAX, opts->seed);
     for (int i = 0; i <= DELEGATION_HAD; i++)
         list_init(&h->by_state[i]);
+    list_init(&h->crowded);
     list_init(&h->ending);
     list_init(&h->telling);
     h->end_job.run = hire_on_ending;
@@ -37,6 +38,7 @@ struct hires *hire_new(const struct hire_opts *opts)
 void hire_set(struct hires *h, const struct hire_settings *s)
 {
     h->opts.settings = *s;
+    hire_look_at_turns(h);
 }
 
 const struct hire_settings *hire_settings(const struct hires *h)
@@ -58,6 +60,7 @@ static struct hirer *hirer_of(struct hires *h, struct str agent)
     if (!r)
         return NULL;
     list_init(&r->open);
+    list_init(&r->waiting);
     list_init(&r->ready);
     r->name_bytes = name.n;
     memcpy(r->name, name.p, name.n);
@@ -298,6 +301,8 @@ static void enter_open(struct hire *x)
     }
     if (x->is_doomed && !PLANTED("hire.late_child"))
         hire_end(x, FOR_PARENT);
+    else
+        hire_line_up(x);
 }
 
 void hire_enter(struct hire *x)
@@ -335,6 +340,7 @@ void hire_ready(struct hire *x)
     list_append(&x->hirer->ready, &x->hirer_node);
     list_remove(&x->ending_node); /* that would be the turn after this one */
     leave_kids(x);
+    hire_turn_is_over(x);
 }
 
 void hire_drop(struct hire *x)
@@ -344,6 +350,7 @@ void hire_drop(struct hire *x)
     hire_forget_waiters(x);
     leave_kids(x);
     list_remove(&x->hirer_node);
+    hire_give_up_turn(x);
     if (x->d.state == DELEGATION_OPEN) {
         x->hirer->n_open--;
         h->n_open--;
@@ -387,6 +394,7 @@ struct hire_stats hire_stats(const struct hires *h)
     struct hire_stats s = h->stats;
 
     s.open = (int64_t)h->n_open;
+    s.waiting = (int64_t)h->n_waiting;
     s.ready = (int64_t)h->n - s.open;
     return s;
 }

@@ -6,8 +6,10 @@
  * whether it may be at all, on whose behalf it is, and sees to it that who
  * asked hears what came of it, exactly once.
  *
- *   limits    allowAgents, maxConcurrent, maxDepth, nobody twice in a chain,
- *             so many tasks under one root; all before anything is started
+ *   limits    allowAgents, maxDepth, nobody twice in a chain, so many tasks
+ *             under one root; all before anything is started
+ *   turns     maxConcurrent of one agent go at once, as many as may wait do so
+ *             in the order in which they were accepted
  *   chain     who on whose behalf, kept here and told to the agent; what an
  *             agent says of it is not believed
  *   kept      delegations whose result nobody has yet: a row each, until they
@@ -71,12 +73,13 @@ struct hire_settings {
     int64_t timeout_ms;     /* of a delegation that says nothing: 180 s */
     int64_t max_depth;      /* where no card says less */
     int64_t max_concurrent; /* likewise, of one agent */
-    int64_t max_per_root;   /* tasks */
-    size_t max_open;        /* delegations that are kept, of all */
-    size_t max_unacked;     /* results that one agent has not acknowledged */
-    int64_t keep_ms;        /* a result that nobody has had */
-    bool ends_with_line;    /* onDisconnect of a wish that says nothing; for who
-                             * reads wishes */
+    int64_t max_waiting; /* beyond that, of one agent, until it is their turn */
+    int64_t max_per_root; /* tasks */
+    size_t max_open;      /* delegations that are kept, of all */
+    size_t max_unacked;   /* results that one agent has not acknowledged */
+    int64_t keep_ms;      /* a result that nobody has had */
+    bool ends_with_line;  /* onDisconnect of a wish that says nothing; for who
+                           * reads wishes */
 };
 
 /* One delegation as it is now. Strings are lent until the loop's turn ends. */
@@ -113,6 +116,9 @@ struct hire_opts {
      * ends. t has the result; lent for the call. */
     void (*on_ready)(void *ctx, const struct delegation *d,
                      const struct task *t);
+
+    /* The turn of that task has come: it may be offered. */
+    void (*on_turn)(void *ctx, struct str task_id);
 
     /* What became of the request that m repeats is known: is_repeat says
      * whether m is answered by it; else m is to begin anew. */
@@ -178,6 +184,13 @@ bool hire_is_known(const struct hires *h, struct str agent,
 MUST_USE enum err hire_ask(struct hires *h, struct msg *m,
                            const struct agent *chosen,
                            const struct task *before);
+
+/* Whether t may be carried: it is no delegation, or its turn among those of who
+ * asked has come (max_concurrent). Else on_turn comes. */
+bool hire_may_go(const struct hires *h, const struct task *t);
+
+/* Cards have changed: more may go. */
+void hire_look_at_turns(struct hires *h);
 
 /* Into m->tx, after task_create: the delegation, and one more under its
  * root. */
@@ -279,7 +292,7 @@ enum hire_refusal {
 };
 
 struct hire_stats {
-    int64_t open, ready;                 /* now */
+    int64_t open, waiting, ready;        /* now; `waiting` are open too */
     int64_t refused_by[N_HIRE_REFUSALS]; /* refused_total, by why */
     int64_t delegated_total, refused_total, had_total, expired_total;
     int64_t ended_below_total; /* because of their parent */

@@ -1,6 +1,7 @@
 /* Each limit at its limit and one past it; on whose behalf it is, whatever the
  * words say. */
 #include "base/json.h"
+#include "test/lib/control.h"
 #include "test/lib/hire_stage.h"
 
 TEST(an_agent_gives_work_to_another_in_the_name_of_who_it_works_for)
@@ -325,5 +326,194 @@ TEST(a_further_turn_is_of_the_same_agent_and_for_the_same_user)
               ERR_NOT_FOUND);
     hired((struct wanted){
         .by = "a", .to = "b", .parent = &root, .task_id = b.task.text});
+    firm_close();
+}
+
+/* Waiting. */
+
+static enum task_status status_of(const struct gotten *g)
+{
+    const struct task *t =
+        task_find(walk_tasks(stage.walk), str_of(g->task.text));
+
+    return t ? t->status : 0;
+}
+
+static bool goes(const struct gotten *g)
+{
+    return status_of(g) == TASK_DISPATCHED;
+}
+
+static bool waits(const struct gotten *g)
+{
+    return status_of(g) == TASK_QUEUED;
+}
+
+/* n of a's for b, of which `at_once` go. */
+static void crowd(struct gotten *g, int n, int at_once, int waiting)
+{
+    firm.settings.max_concurrent = at_once;
+    firm.settings.max_waiting = waiting;
+    firm_set();
+    for (int i = 0; i < n; i++)
+        g[i] = hired((struct wanted){.by = "a", .to = "b"});
+}
+
+TEST(those_beyond_wait_in_order_up_to_a_bound)
+{
+    struct gotten g[5], none;
+    struct hire_stats s;
+
+    firm_open();
+    crowd(g, 5, 2, 3);
+    none = asked((struct wanted){.by = "a", .to = "b"});
+    CHECK_INT(none.err, ERR_DELEGATIONS);
+    CHECK(strstr(none.why.text, "delegation.maxConcurrent") &&
+          strstr(none.why.text, "delegation.maxWaiting"));
+    hired((struct wanted){.by = "c", .to = "b"}); /* nobody else minds */
+    s = hire_stats(firm_hires());
+    CHECK(s.open == 6 && s.waiting == 3 && s.refused_by[HIRE_TOO_MANY] == 1);
+    for (int i = 0; i < 5; i++)
+        CHECK(i < 2 ? goes(&g[i]) : waits(&g[i]));
+
+    CHECK_INT(firm_end(&g[1].task, TASK_COMPLETED, "x"), OK);
+    CHECK(goes(&g[2]) && waits(&g[3]) && waits(&g[4]));
+    CHECK_INT(firm_end(&g[0].task, TASK_FAILED, NULL), OK);
+    CHECK(goes(&g[3]) && waits(&g[4]));
+    CHECK_INT(firm_end(&g[4].task, TASK_CANCELLED, NULL), OK); /* it waited */
+    CHECK_INT(hire_stats(firm_hires()).waiting, 0);
+    CHECK_INT(firm_end(&g[2].task, TASK_COMPLETED, "x"), OK);
+    CHECK_INT(firm_end(&g[3].task, TASK_COMPLETED, "x"), OK);
+    CHECK_INT(hire_stats(firm_hires()).open, 1);
+    firm_close();
+}
+
+TEST(what_one_may_never_do_is_not_waited_for)
+{
+    static const struct str allowed[] = {STR("b")};
+    struct gotten g[2], b;
+
+    firm_ground();
+    stage.agents[0].delegation.is_limited = true;
+    stage.agents[0].delegation.allow = (struct strs){allowed, 1};
+    stage.agents[0].delegation.max_depth = 1;
+    stage.agents[2].delegation.max_concurrent = 0;
+    stage_start();
+    firm_come();
+    crowd(g, 2, 1, 1); /* and there is no room left */
+    CHECK_INT(asked((struct wanted){.by = "a", .to = "c"}).err, ERR_DELEGATION);
+    b = hired((struct wanted){.by = "b", .to = "d", .parent = NULL});
+    CHECK_INT(
+        asked((struct wanted){.by = "b", .to = "d", .parent = &g[0].task}).err,
+        ERR_DELEGATION);
+    CHECK(goes(&b));
+    CHECK_INT(asked((struct wanted){.by = "c", .to = "d"}).err,
+              ERR_DELEGATIONS);
+    firm_close();
+}
+
+TEST(after_a_start_those_that_waited_wait_in_the_same_order)
+{
+    struct gotten g[5];
+
+    firm_ground();
+    stage.agents[0].delegation.max_concurrent = 2;
+    stage_start();
+    firm_come();
+    crowd(g, 5, 16, 3);
+    firm_restart();
+    pass_ms(0);
+    CHECK_INT(hire_stats(firm_hires()).waiting, 3);
+    for (int i = 0; i < 5; i++)
+        CHECK(i < 2 ? goes(&g[i]) : waits(&g[i]));
+    for (int i = 0; i < 5; i++) {
+        CHECK(goes(&g[i]));
+        CHECK(i + 2 >= 5 || waits(&g[i + 2]));
+        CHECK_INT(firm_end(&g[i].task, TASK_COMPLETED, "x"), OK);
+        CHECK_INT(firm_told(&g[i].key), 1);
+    }
+    firm_close();
+}
+
+TEST(its_time_runs_while_it_waits)
+{
+    struct gotten first, second;
+
+    firm_open();
+    crowd(&first, 1, 1, 1);
+    second = hired(
+        (struct wanted){.by = "a", .to = "b", .id = "2", .timeout_ms = 500});
+    pass_ms(499);
+    CHECK(waits(&second));
+    pass_ms(1);
+    CHECK_INT(firm_told(&second.key), 1);
+    CHECK_INT(firm.heard[0].status, TASK_EXPIRED);
+    CHECK(goes(&first));
+    CHECK_INT(hire_stats(firm_hires()).waiting, 0);
+    firm_close();
+}
+
+/* Of very many that end with their parent none begins meanwhile. */
+static void end_many_below(void)
+{
+    enum { N = 3 * HIRE_PER_TURN };
+    static struct gotten g[N];
+    struct id root;
+
+    firm_open();
+    firm.settings.max_concurrent = 2;
+    firm.settings.max_waiting = N;
+    firm_set();
+    root = root_of("a");
+    for (int i = 0; i < N; i++)
+        g[i] = hired(
+            (struct wanted){.by = "a", .to = "b", .parent = &root, .id = NULL});
+    CHECK_INT(hire_stats(firm_hires()).waiting, N - 2);
+    CHECK_INT(firm_end(&root, TASK_CANCELLED, NULL), OK);
+    for (int i = 0; i < 20; i++)
+        pass_ms(0);
+    CHECK(!hire_stats(firm_hires()).open && !hire_stats(firm_hires()).waiting);
+    for (int i = 0; i < N; i++) {
+        struct query q;
+
+        query_init(&q, &task_table, 1);
+        query_if(&q, TASK_ID, IS, value_text(str_of(g[i].task.text)));
+        CHECK_INT(store_look(stage.store, &q), OK);
+        CHECK_INT(row_int(q.rows, TASK_STATUS), TASK_CANCELLED);
+        CHECK_INT(row_int(q.rows, TASK_ATTEMPT), i < 2);
+        query_fini(&q);
+    }
+    firm_close();
+}
+
+TEST(those_that_wait_end_with_their_parent_and_none_of_them_goes)
+{
+    end_many_below();
+}
+
+TEST(it_would_be_noticed_if_one_of_them_went)
+{
+    check_control("hire.begins_what_ends", end_many_below);
+}
+
+TEST(more_may_go_by_the_settings_or_by_the_card)
+{
+    struct gotten g[4];
+
+    firm_open();
+    crowd(g, 4, 1, 3);
+    firm.settings.max_concurrent = 2;
+    firm_set();
+    pass_ms(0);
+    CHECK(goes(&g[1]) && waits(&g[2]));
+    firm.settings.max_concurrent = 0; /* nothing more, until it may again */
+    firm_set();
+    CHECK_INT(firm_end(&g[0].task, TASK_COMPLETED, "x"), OK);
+    CHECK_INT(firm_end(&g[1].task, TASK_COMPLETED, "x"), OK);
+    CHECK(waits(&g[2]) && waits(&g[3]));
+    firm.settings.max_concurrent = 1000;
+    firm_set();
+    pass_ms(0);
+    CHECK(goes(&g[2]) && goes(&g[3]));
     firm_close();
 }

@@ -8,7 +8,8 @@ enum {
     JOBS_MAX = 400,
     STEPS = 350,
     REQUESTS = 5,
-    CONCURRENT = 5,
+    CONCURRENT = 2,
+    WAITING = 3,
     DEPTH = 3,
     PER_ROOT = 12,
 };
@@ -90,11 +91,12 @@ static int depth_of(int above)
     return n;
 }
 
-static int n_open_of(int agent)
+/* Of those before that one. */
+static int n_open_of(int agent, int before)
 {
     int n = 0;
 
-    for (int i = 0; i < truth.n; i++)
+    for (int i = 0; i < before; i++)
         n += truth.jobs[i].by == agent && !truth.jobs[i].is_over;
     return n;
 }
@@ -125,11 +127,11 @@ static enum err expected(const struct job *j)
         return truth.jobs[known].text == j->text ? OK : ERR_ID_IN_USE;
     if (j->by == j->to)
         return ERR_DELEGATION;
-    if (n_open_of(j->by) >= CONCURRENT)
-        return ERR_DELEGATIONS;
     if (is_in_chain(j->above, j->to) || is_at_the_top(j->above, j->to) ||
         depth_of(j->above) > DEPTH)
         return ERR_DELEGATION;
+    if (n_open_of(j->by, truth.n) >= CONCURRENT + WAITING)
+        return ERR_DELEGATIONS;
     if (j->above >= 0 && truth.jobs[j->root].n_under >= PER_ROOT)
         return ERR_DELEGATIONS;
     return OK;
@@ -289,6 +291,18 @@ static void go_one(void)
     pass_ms(0);
 }
 
+/* The first go, the others wait. */
+static void compare_turn(int i)
+{
+    const struct job *j = &truth.jobs[i];
+    const struct task *t =
+        task_find(walk_tasks(stage.walk), str_of(j->task.text));
+    bool goes = n_open_of(j->by, i) < CONCURRENT;
+
+    CHECK(hire_may_go(firm_hires(), t) == goes);
+    CHECK(t->status == (goes ? TASK_DISPATCHED : TASK_QUEUED));
+}
+
 static void compare(void)
 {
     int64_t open = 0, ready = 0;
@@ -305,6 +319,8 @@ static void compare(void)
         d = hire_find(firm_hires(), str_of(j->key.text));
         CHECK(is_kept(j) ? d && d->state == j->state : !d);
         CHECK_INT((int)firm_told(&j->key), j->told);
+        if (!j->is_over)
+            compare_turn(i);
         open += j->state == DELEGATION_OPEN;
         ready += j->state == DELEGATION_READY;
         j->told = 0;
@@ -326,7 +342,9 @@ static void live(uint64_t seed)
     memset(&truth, 0, sizeof(truth));
     truth.state.state = seed;
     firm_ground();
-    firm.settings.max_concurrent = CONCURRENT;
+    for (int i = 0; i < HIRE_LINES; i++) /* cards: a start reads them first */
+        stage.agents[i].delegation.max_concurrent = CONCURRENT;
+    firm.settings.max_waiting = WAITING;
     firm.settings.max_depth = DEPTH;
     firm.settings.max_per_root = PER_ROOT;
     stage_start();
@@ -373,4 +391,6 @@ TEST(the_arrays_notice_each_mistake)
     check_control("hire.leaves_children", lives);
     check_control("hire.no_repeats", lives);
     check_control("hire.silent", lives);
+    check_control("hire.all_at_once", lives);
+    check_control("hire.nobody_next", lives);
 }

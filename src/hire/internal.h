@@ -16,10 +16,13 @@
 
 /* Who asks, as long as it has anything here. */
 struct hirer {
-    struct list open, ready; /* struct hire */
-    size_t n_open;           /* its delegations that are not over */
-    size_t n_ready;          /* that it has not acknowledged */
-    size_t n_claimed;        /* that are to be */
+    struct list open, ready;     /* struct hire */
+    struct list waiting;         /* those of `open` whose turn has not come */
+    struct list_node crowd_node; /* of h->crowded, while some wait */
+    size_t n_open;               /* its delegations that are not over */
+    size_t n_ready;              /* that it has not acknowledged */
+    size_t n_claimed;            /* that are to be */
+    size_t n_going;              /* of the open ones, whose turn has come */
     size_t name_bytes;
     char name[]; /* in lower case */
 };
@@ -47,12 +50,14 @@ struct hire {
     struct hire *older, *newer;   /* of the same task, by turn */
     struct list_node ending_node; /* of h->ending */
     enum ending ending_for;
+    struct list_node turn_node; /* of its hirer's `waiting` */
     struct list_node tell_node; /* of h->telling */
     struct list waiters;        /* struct hire_waiter */
     struct list behind;         /* struct msg: repeats, until it is known what
                                  * became of it */
     struct str request;         /* its key in by_request */
     bool is_claimed;            /* it is not entered yet */
+    bool is_going;              /* while it is open: its turn has come */
     bool is_doomed;             /* its parent ended before it was entered */
     bool is_unwanted;           /* who waited has given up, and it with them */
     bool is_displaced;          /* its request's id is another's by now */
@@ -75,8 +80,9 @@ struct hires {
     struct map hirers;     /* agent -> hirer */
     struct map kids;       /* parent's id -> kids */
     struct list by_state[DELEGATION_HAD + 1];
-    size_t n, n_open, n_claimed;
-    struct list ending; /* struct hire: to be ended */
+    size_t n, n_open, n_claimed, n_waiting;
+    struct list crowded; /* struct hirer: some of theirs wait */
+    struct list ending;  /* struct hire: to be ended */
     struct loop_job end_job;
     struct timer again;  /* for those that could not be, and for those of
                           * `telling` likewise; always set */
@@ -120,6 +126,16 @@ void hire_on_ending(struct loop_job *job);
 void hire_on_again(struct timer *t);
 /* Soon, what could not be done now. */
 void hire_try_again(struct hires *h);
+
+/* turn.c */
+
+/* How many of that agent's may go at once; NULL: of one that is not there. */
+int64_t hire_max_going(const struct hires *h, const struct agent *by);
+/* An open one stands behind the others of who asked, and goes if it may. */
+void hire_line_up(struct hire *x);
+/* It is not to go (any more), and nobody goes for it yet; or the next does. */
+void hire_give_up_turn(struct hire *x);
+void hire_turn_is_over(struct hire *x);
 
 /* hear.c */
 

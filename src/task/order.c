@@ -5,7 +5,8 @@
  *     READY -> on_ready -> taken: no head any more
  *       |              +-> LATER   -> READY    a second later
  *       |              +-> OFFERED             until it is moved
- *       |              +-> WAITING -> READY    when the agents have changed
+ *       |              +-> WAITING -> READY    when the agents have changed, or
+ *       |                                      its turn has come
  *       |   PAUSED -> READY        an attempt came to nothing, and the pause
  *       |                          after it is over
  *       +-> WRITING -> READY       when this life has an unwritten attempt
@@ -339,6 +340,7 @@ static void offer(struct task_entry *e)
     case READY_LATER: offer_later_soon(ts); break;
     case READY_OFFERED: head_move(e, HEAD_OFFERED); break;
     case READY_NO_AGENT: wait_for_agent(e); break;
+    case READY_NOT_YET: head_move(e, HEAD_WAITING); break;
     }
 }
 
@@ -378,6 +380,14 @@ void task_put_back(struct tasks *ts, struct str id)
 
     if (e && e->head == HEAD_OFFERED)
         wait_for_agent(e);
+}
+
+void task_offer(struct tasks *ts, struct str id)
+{
+    struct task_entry *e = task_entry_find(ts, id);
+
+    if (e && e->head == HEAD_WAITING)
+        head_move(e, HEAD_READY);
 }
 
 void tasks_offer_again(struct tasks *ts)

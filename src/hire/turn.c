@@ -1,0 +1,88 @@
+/* Whose turn it is. An agent has so many delegations going at once
+ * (maxConcurrent); those beyond wait in the order in which they were accepted,
+ * and their time runs.
+ *
+ * Nothing of this is written. A start takes up what is open by its key, and
+ * keys are in the order of acceptance: so those that went before it are the
+ * first again, and those that waited stand behind them as they did. */
+#include "hire/internal.h"
+
+#include "model/agent.h"
+
+int64_t hire_max_going(const struct hires *h, const struct agent *by)
+{
+    return by && by->delegation.max_concurrent >= 0
+               ? by->delegation.max_concurrent
+               : h->opts.settings.max_concurrent;
+}
+
+static void leave_line(struct hire *x)
+{
+    if (!list_has(&x->turn_node))
+        return;
+    list_remove(&x->turn_node);
+    x->h->n_waiting--;
+    if (list_is_empty(&x->hirer->waiting))
+        list_remove(&x->hirer->crowd_node);
+}
+
+static void let_go(struct hires *h, struct hirer *r)
+{
+    struct str name = {r->name, r->name_bytes};
+    int64_t max = hire_max_going(h, h->opts.agent(h->opts.ctx, name));
+    struct list_node *n;
+
+    if (PLANTED("hire.all_at_once"))
+        max = INT64_MAX;
+    while ((int64_t)r->n_going < max && (n = list_first(&r->waiting))) {
+        struct hire *x = LIST_OF(n, struct hire, turn_node);
+
+        leave_line(x);
+        x->is_going = true;
+        r->n_going++;
+        h->opts.on_turn(h->opts.ctx, str_of(x->d.task_id.text));
+    }
+}
+
+void hire_line_up(struct hire *x)
+{
+    struct hirer *r = x->hirer;
+
+    list_append(&r->waiting, &x->turn_node);
+    x->h->n_waiting++;
+    if (!list_has(&r->crowd_node))
+        list_append(&x->h->crowded, &r->crowd_node);
+    let_go(x->h, r);
+}
+
+void hire_give_up_turn(struct hire *x)
+{
+    leave_line(x);
+    x->hirer->n_going -= x->is_going;
+    x->is_going = false;
+}
+
+void hire_turn_is_over(struct hire *x)
+{
+    hire_give_up_turn(x);
+    if (!PLANTED("hire.nobody_next"))
+        let_go(x->h, x->hirer);
+}
+
+void hire_look_at_turns(struct hires *h)
+{
+    struct list_node *next;
+
+    for (struct list_node *n = list_first(&h->crowded); n; n = next) {
+        next = list_next(&h->crowded, n);
+        let_go(h, LIST_OF(n, struct hirer, crowd_node));
+    }
+}
+
+bool hire_may_go(const struct hires *h, const struct task *t)
+{
+    const struct hire *x = hire_of_task(h, str_of(t->id.text));
+
+    return !x || x->d.turn != t->turn || x->d.state != DELEGATION_OPEN ||
+           x->is_going;
+}
