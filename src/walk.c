@@ -292,11 +292,14 @@ static enum ready on_ready(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
     const struct agent *a = walk_agent_for(w, t);
+    enum ready not_yet;
 
     if (!hire_may_go(w->hires, t))
         return READY_NOT_YET;
     if (!a)
         return READY_NO_AGENT;
+    if (!walk_recall(w, t, &not_yet))
+        return not_yet;
     return deliver_offer(w->deliver, t, a) ? READY_LATER : READY_OFFERED;
 }
 
@@ -323,6 +326,7 @@ static bool on_go(void *ctx, struct str task_id, const struct task **t,
         return false;
     }
     task_move(w->tasks, task_id, TASK_DISPATCHED);
+    *t = walk_with_notes(w, *t);
     return true;
 }
 
@@ -400,6 +404,7 @@ static void on_changed(struct tx *tx, void *ctx)
     t = task_find(w->tasks, id);
     if (tx->result == TX_COMMITTED) {
         deliver_cancel(w->deliver, id);
+        walk_recall_over(w, id);
         broker_settle_end(w->broker, t ? t : &gone, &c->result);
         hire_settle_end(w->hires, t ? t : &gone, &c->result);
     } else if (walk_ends_anew(w, c)) {
@@ -437,6 +442,7 @@ void walk_submit(struct walk *w, struct task_change *c)
     broker_record_end(w->broker, t, &c->result, &c->tx);
     hire_record_end(w->hires, t, &c->tx);
     lessons_record_end(&c->tx, &t->decision_id, &c->result, c->at_ms);
+    walk_record_told(w, t, c->result.status, &c->tx);
     if (!c->is_unpaid)
         ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
                           &c->tx);

@@ -359,7 +359,7 @@ static void on_delegated(void *ctx, const struct delegation *d,
             hire_not_told(w->hires, str_of(d->key.text));
         return;
     }
-    if (walk_tool_is_had(w, d))
+    if (walk_note(w, d, t))
         return;
     if (w->hub.on_delegated)
         w->hub.on_delegated(w->hub.ctx, d, t);
@@ -377,6 +377,7 @@ const struct hire_opts walk_calls_of_hire = {
     .end_task = end_task,
     .on_ready = on_delegated,
     .on_turn = on_turn,
+    .hears_by_note = walk_hears_by_note,
     .on_known = walk_on_original_known,
     .comes_back = comes_back,
 };

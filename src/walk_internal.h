@@ -5,8 +5,9 @@
  * walk_gate.c the part of it that begins when what waits may go, walk_people.c
  * what the broker does to agents and tasks for a person, walk_tools.c what
  * agents that are models use, walk_hire.c what agents give to agents,
- * walk_parent.c for which of their tasks that is,
- * walk_input.c what agents ask of people, walk_stray.c results that nobody
+ * walk_parent.c for which of their tasks that is, walk_notes.c what came of it
+ * for agents without a line, walk_input.c what agents ask of people,
+ * walk_stray.c results that nobody
  * waits for, walk_repeat.c messages that were there before, walk_again.c ends
  * that are tried again, walk_open.c builds the rooms and changes their
  * settings. */
@@ -30,6 +31,8 @@ struct walk {
 
     /* Of models: what they use, and what they have others do. */
     struct list tool_uses, tool_commissions;
+
+    struct map recalls; /* task id -> struct recall: what a turn begins with */
 
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
@@ -164,14 +167,38 @@ bool walk_on_tool(void *ctx, const struct delivery_id *d, struct str agent,
                   enum wire_tool tool, struct str arguments,
                   deliver_tool_done *done, void *done_ctx, void **handle);
 void walk_tool_cancel(void *ctx, void *handle);
+void walk_tools_free(struct walk *w); /* after deliver is */
+
+/* walk_notes.c */
+
+/* Whether that agent has no line, and hears with its next turn of what it gave
+ * to others and did not wait for. */
+bool walk_hears_by_note(void *ctx, struct str agent);
+
+/* Such a one is over: the user is told, and who asked will be. False: who asked
+ * has a line. */
+bool walk_note(struct walk *w, const struct delegation *d,
+               const struct task *t);
+
+/* What t's turn begins with is there. False: not yet, and t is offered again
+ * by itself. */
+bool walk_recall(struct walk *w, const struct task *t, enum ready *not_yet);
+
+/* t as its agent is to have it: lent until its turn is over. */
+const struct task *walk_with_notes(struct walk *w, const struct task *t);
+
+/* Into the tx that ends t's turn; and once that is over, after deliver has
+ * heard of it. */
+void walk_record_told(struct walk *w, const struct task *t,
+                      enum task_status status, struct tx *tx);
+void walk_recall_over(struct walk *w, struct str task_id);
+void walk_notes_free(struct walk *w); /* after deliver is */
+
+/* walk_notes.c: told by deliver. */
 bool walk_history(void *ctx, const struct task *t, size_t max_n,
                   size_t max_bytes, deliver_heard_history *done, void *done_ctx,
                   void **handle);
 void walk_history_cancel(void *ctx, void *handle);
-void walk_tools_free(struct walk *w); /* after deliver is */
-
-/* Whether what d came to is nobody's to hear of, since a model asked for it. */
-bool walk_tool_is_had(struct walk *w, const struct delegation *d);
 
 /* walk_input.c: told by deliver and by the tasks. */
 bool walk_on_ask(void *ctx, const struct delivery_id *d,

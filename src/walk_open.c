@@ -6,6 +6,8 @@
 
 #include "base/fault.h"
 
+enum { RECALLS_MAX = 10 * 1000 * 1000 }; /* tasks are bounded long before */
+
 static struct tasks *open_tasks(struct walk *w)
 {
     const struct walk_opts *o = &w->opts;
@@ -171,6 +173,7 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
     list_init(&w->refused);
     list_init(&w->tool_uses);
     list_init(&w->tool_commissions);
+    map_init(&w->recalls, RECALLS_MAX, opts->seed);
     w->refuse_job.run = walk_on_refused;
     w->tasks = open_tasks(w);
     w->pulse = open_pulse(w);
@@ -203,6 +206,7 @@ void walk_free(struct walk *w)
     unwritten_fini(&w->unwritten);
     deliver_free(w->deliver);
     walk_tools_free(w);
+    walk_notes_free(w);
     pulse_free(w->pulse);
     strays_free(w->strays);
     broker_free(w->broker);

@@ -153,18 +153,6 @@ static enum err delegate(struct tool_use *u, const struct delivery_id *d,
     return e;
 }
 
-/* A model hears of it while it waits or not at all: kept for it, results would
- * only take the place of others'. */
-bool walk_tool_is_had(struct walk *w, const struct delegation *d)
-{
-    const struct agent *a = walk_agent_of(w, d->agent);
-    struct agent_url url;
-
-    return a && agent_url_read(a->url, &url, NULL) == OK &&
-           url.road == ROAD_MODEL &&
-           hire_had(w->hires, d->agent, str_of(d->key.text), NULL, NULL) == OK;
-}
-
 /* search_agents. */
 
 static void put_cut(struct json_out *o, struct str key, struct str text,
@@ -305,26 +293,4 @@ bool walk_on_tool(void *ctx, const struct delivery_id *d, struct str agent,
     if (e)
         refuse(u, e, &why);
     return true;
-}
-
-/* What was said before. */
-
-/* For agents that remember nothing. Whoever asks cancels it before it is over
- * or not at all, so the reader itself can be its number. */
-bool walk_history(void *ctx, const struct task *t, size_t max_n,
-                  size_t max_bytes, deliver_heard_history *done, void *done_ctx,
-                  void **handle)
-{
-    struct walk *w = ctx;
-    struct task_history *h =
-        task_history_new(w->tasks, t, max_n, max_bytes, done, done_ctx);
-
-    *handle = h;
-    return h != NULL;
-}
-
-void walk_history_cancel(void *ctx, void *handle)
-{
-    (void)ctx;
-    task_history_cancel(handle);
 }

@@ -33,7 +33,8 @@ static void open_boss(const char *url)
             stage.agents[i].delegation.max_depth = -1;
     stage_start();
     stage_make_anna();
-    t = sent((struct letter){.to = "boss", .from = "anna"});
+    t = sent(
+        (struct letter){.to = "boss", .from = "anna", .conversation = "c"});
     CHECK_INT(t.err, OK);
     pass_ms(1);
     work = (struct delivery_id){t.task_id, 1, 1};
@@ -125,23 +126,139 @@ TEST(what_was_left_is_not_answered)
     CHECK_INT(heard.n, 0);
 }
 
+static size_t rows_of(const struct table *table, uint8_t column,
+                      const char *words)
+{
+    struct query q;
+    size_t n = 0;
+
+    query_init(&q, table, 100);
+    CHECK_INT(store_look(stage.store, &q), OK);
+    QUERY_EACH(r, &q)
+    n += strstr(row_str(r, column).p, words) != NULL;
+    query_fini(&q);
+    return n;
+}
+
+static void begin_async(void)
+{
+    open_boss("echo:3600000");
+    use(WIRE_DELEGATE,
+        "{\"agentId\":\"slow\",\"task\":\"x\",\"mode\":\"async\"}");
+    pass_ms(10);
+    CHECK(heard.n == 1 && is_said("accepted"));
+}
+
+/* It is another by now, which has the name. */
+static void become_model(void)
+{
+    stage.agents[2].url = STR("model:small");
+    CHECK_INT(stage_configure(NULL), OK);
+}
+
 /* A model has no line on which it could hear of it later. */
-TEST(what_a_model_does_not_wait_for_is_not_kept)
+TEST(what_a_model_does_not_wait_for_becomes_a_note)
 {
     for (int is_model = 0; is_model < 2; is_model++) {
-        open_boss("echo:3600000");
-        use(WIRE_DELEGATE,
-            "{\"agentId\":\"slow\",\"task\":\"x\",\"mode\":\"async\"}");
-        pass_ms(10);
-        if (is_model) { /* it is another by now, which has the name */
-            stage.agents[2].url = STR("model:small");
-            CHECK_INT(stage_configure(NULL), OK);
-        }
+        begin_async();
+        if (is_model)
+            become_model();
         pass_ms(1100);
-        CHECK(heard.n == 1 && is_said("accepted"));
         CHECK_INT(hire_stats(stage.walk->hires).ready, !is_model);
+        CHECK_INT(rows_of(&note_table, NOTE_TEXT, "\"response\":\"x\""),
+                  is_model);
+        CHECK_INT(rows_of(&feed_table, FEED_TYPE, "task.delegated"), is_model);
         stage_close();
     }
+}
+
+/* What ends with its parent is no news: there is nobody to go on with it. */
+TEST(what_ends_with_its_parent_is_no_note)
+{
+    begin_async();
+    become_model();
+    CHECK_INT(walk_cancel(stage.walk, str_of(work.task_id.text), STR("anna"),
+                          NULL, NULL),
+              OK);
+    pass_ms(1100);
+    CHECK(!hire_stats(stage.walk->hires).ready &&
+          !hire_stats(stage.walk->hires).open);
+    CHECK(!rows_of(&note_table, NOTE_TEXT, "") &&
+          !rows_of(&feed_table, FEED_TYPE, "task.delegated"));
+    stage_close();
+}
+
+static void wait_for_note(void)
+{
+    const struct hires *h = stage.walk->hires;
+
+    for (int i = 0; i < 200 && (hire_stats(h).open || hire_stats(h).ready); i++)
+        pass_ms(1000);
+}
+
+/* Its next turn begins with it, once there is memory for that. */
+TEST(a_turn_waits_for_its_notes)
+{
+    enum ready not_yet;
+    const struct task *t;
+    struct told second;
+    struct id id;
+
+    begin_async();
+    second = sent(
+        (struct letter){.to = "boss", .text = "and?", .conversation = "c"});
+    become_model();
+    wait_for_note();
+    id = second.task_id;
+    t = task_find(stage.walk->tasks, str_of(id.text));
+    CHECK(walk_with_notes(stage.walk, t) == t);
+    fault_arm_at("walk.recall", 1);
+    CHECK(!walk_recall(stage.walk, t, &not_yet) && not_yet == READY_LATER);
+    for (int i = 0; i < 2; i++) /* asked twice, read once */
+        CHECK(!walk_recall(stage.walk, t, &not_yet) &&
+              not_yet == READY_NOT_YET);
+    pass_ms(0);
+    t = task_find(stage.walk->tasks, str_of(id.text));
+    CHECK(walk_recall(stage.walk, t, &not_yet));
+    t = walk_with_notes(stage.walk, t);
+    CHECK(memmem(t->text.p, t->text.n, "\"response\":\"x\"", 14));
+    CHECK_STR(str_sub(t->text, t->text.n - 6, t->text.n), "\n\nand?");
+    t = task_find(stage.walk->tasks, str_of(id.text));
+    walk_recall_over(stage.walk, str_of(id.text));
+    CHECK(walk_with_notes(stage.walk, t) == t);
+    CHECK(!walk_recall(stage.walk, t, &not_yet)); /* and it ends as it reads */
+    walk_recall_over(stage.walk, str_of(id.text));
+    pass_ms(0);
+    stage_close();
+}
+
+/* There once, whatever breaks; where that is the store, after a start. */
+TEST(a_note_survives_every_fault)
+{
+    bool has_fired = true;
+    long nth = 0;
+
+    while (has_fired && nth < 500) {
+        begin_async();
+        CHECK_INT(walk_end(stage.walk, str_of(work.task_id.text),
+                           &(struct task_result){.status = TASK_COMPLETED},
+                           NULL, NULL),
+                  OK);
+        pass_ms(10);
+        become_model();
+        fault_arm(++nth);
+        wait_for_note();
+        has_fired = fault_fired();
+        fault_arm(0);
+        if (!rows_of(&note_table, NOTE_TEXT, "slow")) {
+            stage_restart();
+            wait_for_note();
+        }
+        CHECK_INT(rows_of(&note_table, NOTE_TEXT, "slow"), 1);
+        CHECK_INT(rows_of(&feed_table, FEED_TYPE, "task.delegated"), 1);
+        stage_close();
+    }
+    CHECK(!has_fired && nth > 1);
 }
 
 TEST(who_may_delegate_has_tools)

@@ -106,12 +106,27 @@ static void write_missed_inputs(struct open *o)
     }
 }
 
+static void write_delegated(struct open *o, const struct task_event *event)
+{
+    struct json_out out;
+    struct speak_event e =
+        event_open(o, &out, "delegated", event->number, event->at_ms);
+
+    put_task(o, &out, event->turn);
+    json_member_raw(&out, "delegated", event->text);
+    event_close(&e, &out);
+}
+
 static void write_event(struct open *o, const struct task_event *event)
 {
     bool is_chunk = event->kind == TASK_EVENT_CHUNK;
     struct json_out out;
     struct speak_event e;
 
+    if (event->kind == TASK_EVENT_DELEGATED) {
+        write_delegated(o, event);
+        return;
+    }
     if (event->kind == TASK_EVENT_INPUT ||
         event->kind == TASK_EVENT_INPUT_OVER) {
         write_input(o, event->kind == TASK_EVENT_INPUT ? "input" : "input_over",

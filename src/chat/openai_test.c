@@ -30,8 +30,8 @@ TEST(the_least_that_is_written)
 
 TEST(everything_that_can_be_written)
 {
-    static const struct task_said before[] = {{false, STR("one")},
-                                              {true, STR("two")}};
+    static const struct task_said before[] = {{false, STR("one"), 1, 1},
+                                              {true, STR("two"), 1, 1}};
     struct chat_request rq = {.model = STR("m"),
                               .system = STR("Be brief."),
                               .history = before,

@@ -24,7 +24,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STRINGS_SPARE_BYTES = 256 * 1024 };
+enum {
+    STRINGS_SPARE_BYTES = 512 * 1024, /* what it delegated came to, too */
+};
 
 /* Which model. */
 
@@ -220,7 +222,8 @@ static enum err keep_history(struct talk *k, const struct task_said *list,
 
         if (!text)
             return ERR_NOMEM;
-        copy[i] = (struct task_said){list[i].is_agents, {text, list[i].text.n}};
+        copy[i] = list[i];
+        copy[i].text.p = text;
     }
     k->rq.history = copy;
     k->rq.n_history = n;

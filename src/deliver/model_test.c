@@ -205,8 +205,8 @@ TEST(the_agents_prompt_goes_before_the_models)
 
 TEST(what_was_said_before_is_told_again)
 {
-    static const struct task_said before[] = {{false, STR("I am Ada")},
-                                              {true, STR("Hello Ada")}};
+    static const struct task_said before[] = {{false, STR("I am Ada"), 1, 1},
+                                              {true, STR("Hello Ada"), 1, 1}};
     struct peer *p = open_model(OK_JSON("{\"choices\":[{}]}"));
 
     web.history = before;
@@ -664,8 +664,8 @@ static void check_log_is_sane(void)
 
 static void check_faults(const char *first_reply, const char *reply)
 {
-    static const struct task_said before[] = {{false, STR("I am Ada")},
-                                              {true, STR("Hello Ada")}};
+    static const struct task_said before[] = {{false, STR("I am Ada"), 1, 1},
+                                              {true, STR("Hello Ada"), 1, 1}};
     bool has_fired = true;
     long nth = 0;
 

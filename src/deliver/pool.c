@@ -371,15 +371,6 @@ void pools_free(struct deliver *d)
     d->pools = NULL;
 }
 
-static const struct process_def *def_of(const struct deliver_settings *s,
-                                        struct str name)
-{
-    for (size_t i = 0; i < s->n_processes; i++)
-        if (str_eq_nocase(s->processes[i].name, name))
-            return &s->processes[i];
-    return NULL;
-}
-
 static void make_pool(struct pools *all, const struct process_def *def)
 {
     struct pool *p = pool_new(all, def);
@@ -401,7 +392,8 @@ void pools_set(struct deliver *d)
         return;
     for (struct list_node *n = list_first(&all->list); n; n = next) {
         struct pool *p = LIST_OF(n, struct pool, node);
-        const struct process_def *def = def_of(s, p->def.name);
+        const struct process_def *def =
+            process_def_find(s->processes, s->n_processes, p->def.name);
 
         next = list_next(&all->list, n);
         if (!def || !is_same_program(def, &p->def) ||

@@ -362,12 +362,16 @@ enum err hire_repeat(struct hires *h, struct msg *m)
 static enum err claim(struct hires *h, struct msg *m, const struct agent *by)
 {
     const struct delegation_wish *w = &m->hire.wish;
+    const struct task *parent = task_find(h->opts.tasks, m->hire.parent_id);
     struct delegation d = {.key = id_make(h->opts.ids, "del", m->in.at_ms),
                            .agent = m->hire.agent,
                            .creator = by ? by->creator : STR(""),
                            .original_id = w->original_id,
                            .parent_id = m->hire.parent_id,
                            .root_id = m->hire.root_id,
+                           .owner = parent ? parent->requester : STR(""),
+                           .conversation =
+                               parent ? parent->conversation_id : STR(""),
                            .mode = w->mode,
                            .state = DELEGATION_OPEN,
                            .is_stream = w->is_stream,

@@ -8,15 +8,20 @@
 
 #include <stdlib.h>
 
+#include "watch/watch.h"
+
 /* They have it. */
 
 struct had {
     struct tx tx;
     struct hires *h;
     struct id key;
+    bool is_note;
     void (*done)(void *ctx, enum err e);
     void *ctx;
 };
+
+static void tell_later(struct hire *x);
 
 /* A row that is gone was had, or too old: nobody is told of it either way. */
 static void on_had(struct tx *tx, void *ctx)
@@ -34,6 +39,8 @@ static void on_had(struct tx *tx, void *ctx)
         hire_drop(x);
     } else if (x) {
         x->is_had = false; /* told once more, rather than never */
+        if (had->is_note && e != ERR_STOPPING)
+            tell_later(x);
     }
     if (had->done)
         had->done(had->ctx, e);
@@ -44,7 +51,7 @@ static void on_had(struct tx *tx, void *ctx)
     free(had);
 }
 
-static enum err submit_had(struct hire *x, void (*done)(void *ctx, enum err e),
+static struct had *had_new(struct hire *x, void (*done)(void *ctx, enum err e),
                            void *ctx)
 {
     struct hires *h = x->h;
@@ -52,7 +59,7 @@ static enum err submit_had(struct hire *x, void (*done)(void *ctx, enum err e),
     struct tx_op *op;
 
     if (!had)
-        return ERR_NOMEM;
+        return NULL;
     had->h = h;
     had->key = x->d.key;
     had->done = done;
@@ -67,9 +74,42 @@ static enum err submit_had(struct hire *x, void (*done)(void *ctx, enum err e),
         tx_set(op, DELEGATION_EXPIRES_MS,
                value_int(loop_wall_ms(h->opts.loop)));
     }
+    return had;
+}
+
+static void submit(struct hire *x, struct had *had)
+{
     list_remove(&x->tell_node);
     x->is_had = true;
-    store_submit(h->opts.store, &had->tx, on_had, had);
+    store_submit(x->h->opts.store, &had->tx, on_had, had);
+}
+
+static enum err submit_had(struct hire *x, void (*done)(void *ctx, enum err e),
+                           void *ctx)
+{
+    struct had *had = had_new(x, done, ctx);
+
+    if (!had)
+        return ERR_NOMEM;
+    submit(x, had);
+    return OK;
+}
+
+enum err hire_note(struct hires *h, struct str key, struct str text,
+                   const struct feed_entry *news)
+{
+    struct hire *x = hire_of_key(h, key);
+    struct had *had;
+
+    if (!x || x->is_had || !x->d.conversation.n)
+        return ERR_NOT_FOUND;
+    had = had_new(x, NULL, NULL);
+    if (!had)
+        return ERR_NOMEM;
+    had->is_note = true;
+    hire_write_note(x, text, &had->tx);
+    feed_append(&had->tx, news);
+    submit(x, had);
     return OK;
 }
 

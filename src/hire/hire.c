@@ -130,7 +130,8 @@ static struct str request_key(struct str agent, struct str id,
 struct hire *hire_make(struct hires *h, const struct delegation *d)
 {
     size_t n = 2 * (d->agent.n + d->original_id.n) + d->creator.n +
-               d->parent_id.n + d->root_id.n + 1;
+               d->parent_id.n + d->root_id.n + d->owner.n + d->conversation.n +
+               1;
     char key[REQUEST_MAX];
     struct hire *x = FAULT("hire.make") ? NULL : calloc(1, sizeof(*x) + n);
     char *at;
@@ -147,6 +148,8 @@ struct hire *hire_make(struct hires *h, const struct delegation *d)
     x->d.original_id = str_pack(&at, d->original_id);
     x->d.parent_id = str_pack(&at, d->parent_id);
     x->d.root_id = str_pack(&at, d->root_id);
+    x->d.owner = str_pack(&at, d->owner);
+    x->d.conversation = str_pack(&at, d->conversation);
     x->request = str_pack(&at, request_key(d->agent, d->original_id, key));
     return x;
 }

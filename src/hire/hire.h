@@ -37,7 +37,7 @@
 struct hires;
 
 extern const struct schema hire_schema;
-extern const struct table delegation_table, tree_table;
+extern const struct table delegation_table, tree_table, note_table;
 
 enum delegation_column {
     DELEGATION_KEY, /* del_… */
@@ -54,6 +54,8 @@ enum delegation_column {
     DELEGATION_CREATED_MS,
     DELEGATION_EXPIRES_MS, /* of a result that nobody fetches */
     DELEGATION_CREATOR,    /* whose agent it was then; NULL: nobody's */
+    DELEGATION_OWNER, /* of the task that it is part of: its requester … */
+    DELEGATION_CONVERSATION, /* … and its conversation; NULL: of none */
     N_DELEGATION_COLUMNS,
 };
 
@@ -64,6 +66,19 @@ enum tree_column {
     TREE_UPDATED_MS,
     TREE_ROOT_USER, /* whose it is; NULL: of before it was kept */
     N_TREE_COLUMNS,
+};
+
+/* What a delegation came to, for an agent that is told with its next turn. */
+enum note_column {
+    NOTE_KEY, /* the delegation's */
+    NOTE_OWNER,
+    NOTE_CONVERSATION,
+    NOTE_AGENT, /* who asked, in lower case */
+    NOTE_TEXT,
+    NOTE_AT_MS,
+    NOTE_TOLD_SEQ, /* the turn that had it; zero: none yet */
+    NOTE_TOLD_TURN,
+    N_NOTE_COLUMNS,
 };
 
 enum { HIRE_PER_TURN = 64 }; /* children ended in one turn of the loop */
@@ -88,6 +103,7 @@ struct delegation {
     struct str agent;   /* who asked */
     struct str creator; /* whose that agent was then; empty: nobody's */
     struct str original_id, parent_id, root_id;
+    struct str owner, conversation; /* of the task parent_id; empty: none */
     int64_t turn;
     enum delegation_mode mode;
     enum delegation_state state;
@@ -123,6 +139,9 @@ struct hire_opts {
     /* What became of the request that m repeats is known: is_repeat says
      * whether m is answered by it; else m is to begin anew. */
     void (*on_known)(struct msg *m);
+
+    /* Whether that agent has no line, and is told with its next turn. */
+    bool (*hears_by_note)(void *ctx, struct str agent);
 
     /* Whether who works on t can go on with it after its line, or we, were
      * away: else its attempt is over then, and what hangs on it too. */
@@ -250,6 +269,24 @@ void hire_tell_again(struct hires *h, struct str key);
 /* on_ready came, but who asked could not be told for want of memory or since
  * the result could not be read: it comes again, in a second. */
 void hire_not_told(struct hires *h, struct str key);
+
+/* on_ready came, and who asked is told with its next turn in the conversation
+ * that it asked in: text is kept until then, durably, and the delegation counts
+ * as had; `news` is in the feed, in the same commit. What cannot be written is
+ * tried again, by on_ready. ERR_NOT_FOUND: it was not of a conversation, or is
+ * had; ERR_NOMEM. */
+struct feed_entry;
+MUST_USE enum err hire_note(struct hires *h, struct str key, struct str text,
+                            const struct feed_entry *news);
+
+/* The notes of t's conversation and agent: those that no turn has had yet, the
+ * oldest first, or those that one had, the newest first. Fills q. */
+void hire_notes(struct query *q, const struct task *t, bool is_told,
+                size_t limit);
+
+/* Into the tx that completes t: this turn has had that note. */
+void hire_record_told(struct hires *h, const struct task *t, struct str key,
+                      struct tx *tx);
 
 /* What is told of a result whose row is not there any more: that it failed,
  * "result_gone". Lent as d is. */

@@ -127,6 +127,10 @@ void hire_on_again(struct timer *t);
 /* Soon, what could not be done now. */
 void hire_try_again(struct hires *h);
 
+/* note.c */
+void hire_write_note(const struct hire *x, struct str text, struct tx *tx);
+void hire_tell_by_notes(struct hires *h);
+
 /* turn.c */
 
 /* How many of that agent's may go at once; NULL: of one that is not there. */

@@ -157,6 +157,8 @@ enum err hire_load(struct hires *h, struct why *why)
         e = load_all(h, DELEGATION_READY, why);
     if (!e && !PLANTED("hire.orphans"))
         e = end_orphans(h, why);
+    if (!e)
+        hire_tell_by_notes(h);
     if (!e && h->n)
         log_info(h->opts.log, "hire.taken_up",
                  LOG_I("open", (int64_t)h->n_open),
@@ -226,6 +228,8 @@ void hire_prune(struct hires *h, struct tx *tx, int64_t now_ms,
     op = tx_prune(tx, &delegation_table, limit);
     tx_if(op, DELEGATION_STATE, IS, value_int(DELEGATION_READY));
     tx_if(op, DELEGATION_EXPIRES_MS, IS_AT_MOST, value_int(now_ms));
+    op = tx_prune(tx, &note_table, limit);
+    tx_if(op, NOTE_AT_MS, IS_LESS, value_int(before_ms));
     op = tx_prune(tx, &tree_table, limit);
     tx_if(op, TREE_UPDATED_MS, IS_LESS,
           value_int(unused_since_ms(h, before_ms)));

@@ -30,6 +30,8 @@ static void write_delegation(struct tx_op *op, const struct hire *x,
     tx_set(op, DELEGATION_BODY_HASH, value_blob(hash));
     tx_set(op, DELEGATION_CREATED_MS, value_int(d->created_ms));
     tx_set(op, DELEGATION_CREATOR, value_text_or_null(d->creator));
+    tx_set(op, DELEGATION_OWNER, value_text_or_null(d->owner));
+    tx_set(op, DELEGATION_CONVERSATION, value_text_or_null(d->conversation));
     if (d->state == DELEGATION_READY)
         tx_set(op, DELEGATION_EXPIRES_MS, value_int(d->expires_ms));
 }
@@ -47,6 +49,8 @@ void hire_from_row(struct delegation *d, const struct row *r)
         .task_id = id_from(row_str(r, DELEGATION_TASK_ID)),
         .turn = row_int(r, DELEGATION_TURN),
         .parent_id = row_str(r, DELEGATION_PARENT_ID),
+        .owner = row_str(r, DELEGATION_OWNER),
+        .conversation = row_str(r, DELEGATION_CONVERSATION),
         .mode = (enum delegation_mode)row_int(r, DELEGATION_MODE),
         .state = (enum delegation_state)row_int(r, DELEGATION_STATE),
         .is_stream = flags & FLAG_STREAM,

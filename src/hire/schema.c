@@ -1,6 +1,6 @@
 /* A delegation is looked for by its key, by its task, and, after a restart, by
- * its state; the tree of a root by the root, and a
- * user's trees by the user. */
+ * its state; the tree of a root by the root, and a user's trees by the user;
+ * notes by the conversation that they are for. */
 #include "hire/hire.h"
 
 #define N_OF(array) (sizeof(array) / sizeof(*(array)))
@@ -20,6 +20,10 @@ static const struct column delegation_columns[N_DELEGATION_COLUMNS] = {
     [DELEGATION_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
     [DELEGATION_EXPIRES_MS] = {.name = "expires_ms", .type = COLUMN_INT},
     [DELEGATION_CREATOR] = {.name = "creator", .type = COLUMN_TEXT, .since = 2},
+    [DELEGATION_OWNER] = {.name = "owner", .type = COLUMN_TEXT, .since = 4},
+    [DELEGATION_CONVERSATION] = {.name = "conversation",
+                                 .type = COLUMN_TEXT,
+                                 .since = 4},
 };
 
 static const struct table_index delegation_indexes[] = {
@@ -63,7 +67,34 @@ const struct table tree_table = {.name = "tree",
                                  .indexes = tree_indexes,
                                  .n_indexes = N_OF(tree_indexes)};
 
-static const struct table *const tables[] = {&delegation_table, &tree_table};
+static const struct column note_columns[N_NOTE_COLUMNS] = {
+    [NOTE_KEY] = {.name = "key", .type = COLUMN_TEXT},
+    [NOTE_OWNER] = {.name = "owner", .type = COLUMN_TEXT},
+    [NOTE_CONVERSATION] = {.name = "conversation", .type = COLUMN_TEXT},
+    [NOTE_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
+    [NOTE_TEXT] = {.name = "text", .type = COLUMN_TEXT},
+    [NOTE_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
+    [NOTE_TOLD_SEQ] = {.name = "told_seq", .type = COLUMN_INT},
+    [NOTE_TOLD_TURN] = {.name = "told_turn", .type = COLUMN_INT},
+};
+
+static const struct table_index note_indexes[] = {
+    {.name = "note_by_conversation",
+     .columns = {NOTE_OWNER, NOTE_CONVERSATION, NOTE_AGENT},
+     .n_columns = 3},
+    {.name = "note_by_time", .columns = {NOTE_AT_MS}, .n_columns = 1},
+};
+
+const struct table note_table = {.name = "note",
+                                 .columns = note_columns,
+                                 .n_columns = N_NOTE_COLUMNS,
+                                 .n_key = 1,
+                                 .indexes = note_indexes,
+                                 .n_indexes = N_OF(note_indexes),
+                                 .since = 4};
+
+static const struct table *const tables[] = {&delegation_table, &tree_table,
+                                             &note_table};
 
 const struct schema hire_schema = {
-    .room = "hire", .version = 3, .tables = tables, .n_tables = N_OF(tables)};
+    .room = "hire", .version = 4, .tables = tables, .n_tables = N_OF(tables)};

@@ -192,11 +192,24 @@ static void say_lost(struct hearing *g, int64_t number, int64_t at_ms)
     say_missed_inputs(g);
 }
 
+static void say_delegated(struct hearing *g, const struct task_event *e)
+{
+    struct json_out o =
+        open_note(g, STR("task.delegated"), e->turn, e->number, e->at_ms);
+
+    json_member_raw(&o, "delegated", e->text);
+    close_note(g, &o);
+}
+
 static void say_event(struct hearing *g, const struct task_event *e)
 {
     bool is_chunk = e->kind == TASK_EVENT_CHUNK;
     struct json_out o;
 
+    if (e->kind == TASK_EVENT_DELEGATED) {
+        say_delegated(g, e);
+        return;
+    }
     if (e->kind == TASK_EVENT_INPUT || e->kind == TASK_EVENT_INPUT_OVER) {
         g->inputs_told = e->number;
         say_input(g,

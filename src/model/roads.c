@@ -1,6 +1,15 @@
 /* Finding a definition by what an agent's url names. */
 #include "model/roads.h"
 
+const struct process_def *process_def_find(const struct process_def *list,
+                                           size_t n, struct str name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq_nocase(list[i].name, name))
+            return &list[i];
+    return NULL;
+}
+
 const struct model_def *model_def_find(const struct model_def *list, size_t n,
                                        struct str id, struct str *model)
 {

@@ -74,6 +74,10 @@ struct model_def {
     bool tools; /* agents of it may use them, where they may delegate */
 };
 
+/* The definition of that name, whatever the case; NULL: there is none. */
+const struct process_def *process_def_find(const struct process_def *list,
+                                           size_t n, struct str name);
+
 /* The definition that "model:ID" names: ID as it is, else what is before its
  * first slash; *model is then what the endpoint calls the model, empty where
  * that is not known. NULL: there is none. */

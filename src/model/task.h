@@ -95,6 +95,7 @@ struct task_result {
 struct task_said {
     bool is_agents; /* else the user's */
     struct str text;
+    int64_t seq, turn; /* of the task that it was said in */
 };
 
 /* The row, as it is in the store and in memory. Strings belong to whoever

@@ -122,6 +122,16 @@ bool task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
     return true;
 }
 
+void task_tell_delegated(struct tasks *ts, struct str id, struct str text)
+{
+    struct task_entry *e = task_entry_find(ts, id);
+
+    if (!e || entry_is_over(e))
+        return;
+    add(e, TASK_EVENT_DELEGATED, STR(""), text);
+    wake(e);
+}
+
 bool task_chunk_of(struct tasks *ts, struct str id, struct str agent,
                    struct str text)
 {

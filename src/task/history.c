@@ -144,9 +144,10 @@ static void finish(struct task_history *h, enum err e)
     for (size_t i = 0; i < n / 2; i++) {
         const struct pair *p = h->pairs[n / 2 - 1 - i];
 
-        list[2 * i] = (struct task_said){false, {p->bytes, p->n_asked}};
-        list[2 * i + 1] =
-            (struct task_said){true, {p->bytes + p->n_asked, p->n_said}};
+        list[2 * i] = (struct task_said){
+            false, {p->bytes, p->n_asked}, p->at.seq, p->at.number};
+        list[2 * i + 1] = (struct task_said){
+            true, {p->bytes + p->n_asked, p->n_said}, p->at.seq, p->at.number};
     }
     h->done(h->ctx, e, list, n);
     free(list);

@@ -367,6 +367,8 @@ enum task_event_kind {
                             * come */
     TASK_EVENT_INPUT,      /* an agent asks something: text is input_write's */
     TASK_EVENT_INPUT_OVER, /* and it is over: likewise */
+    TASK_EVENT_DELEGATED,  /* what its agent gave to another, and did not wait
+                            * for, is over: text is an object */
     TASK_EVENT_GAP,        /* some events are gone */
     TASK_EVENT_RESULT,     /* the result of task_heard(l); nothing follows */
 };
@@ -377,7 +379,7 @@ struct task_event {
     int64_t at_ms;
     int64_t turn;
     enum task_status status;
-    struct str text;  /* TASK_EVENT_CHUNK, and of inputs */
+    struct str text;  /* TASK_EVENT_CHUNK, and JSON of others */
     struct str agent; /* who said it; of chunks, empty: the task's own agent */
 };
 
@@ -422,6 +424,10 @@ bool task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
  * False: it is not there or over, and nobody is told. */
 bool task_chunk_of(struct tasks *ts, struct str id, struct str agent,
                    struct str text);
+
+/* What became of work that was given to another agent on behalf of a task that
+ * is not over: an object, for whoever listens to it. */
+void task_tell_delegated(struct tasks *ts, struct str id, struct str text);
 
 /* What agents ask while they work. It is told on the streams of the asker's
  * task and of its root, and is over when it was answered, when nobody has

@@ -25,7 +25,7 @@
     "sees nothing of this conversation.\"},"                                  \
     "\"mode\":{\"type\":\"string\",\"enum\":[\"sync\",\"async\"],"            \
     "\"default\":\"sync\",\"description\":\"sync: wait for its answer. "      \
-    "async: go on at once; its answer does not come back here.\"},"           \
+    "async: go on at once; its answer comes with your next turn.\"},"         \
     "\"timeoutMs\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":" VALUE(   \
         WAIT_MAX_MS) ",\"description\":\"How long to wait for it, in "        \
                      "milliseconds; 60000 unless it is given.\"},"            \

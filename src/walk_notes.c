@@ -1,0 +1,428 @@
+/* What an agent delegated and did not wait for, where it has no line on which
+ * it could be told: models, and programs that are pi. When it is over the user
+ * is told, in the feed and on the streams of the tasks that it is part of; the
+ * agent finds it with its next turn in the same conversation, before the words
+ * of that turn.
+ *
+ *     hire's on_ready -> walk_note -> hire_note
+ *     on_ready -> walk_recall -> the notes are read -> offered again
+ *     on_go: the turn is lent with them (walk_with_notes)
+ *     completed: they are this turn's (walk_record_told)
+ *
+ * A model remembers nothing, so it is also told what its turns before began
+ * with, as part of its history; pi remembers. A recall lives from when its task
+ * is to be carried until its turn is over. */
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "speak/speak.h"
+#include "walk_internal.h"
+#include "watch/watch.h"
+
+enum {
+    NOTE_WORDS = 8 * 1024, /* of one result; its task has them all */
+    NOTE_BYTES = 6 * NOTE_WORDS + 16 * 1024, /* the same as JSON */
+    NOTES_AT_ONCE = 16, /* told in one turn, and as many of those before it */
+    NEWS_BYTES = 2 * 1024,
+    RECALL_BYTES = 16 * 1024 * 1024,
+};
+
+/* A note that a turn before had. */
+struct had_note {
+    int64_t seq, turn;
+    struct str text;
+};
+
+struct recall {
+    struct walk *walk;
+    struct id task_id;
+    int64_t turn;
+    char agent[AGENT_NAME_MAX + 1];
+    enum { RECALL_READS, RECALL_FAILED, RECALL_IS_THERE } state;
+    bool is_left; /* its turn is over, and the store has the query */
+    struct query query;
+    struct arena arena; /* of the texts */
+    struct str text;    /* the turn's, behind its notes; empty: as it is */
+    struct id keys[NOTES_AT_ONCE];
+    size_t n_keys;
+    struct had_note had[NOTES_AT_ONCE];
+    size_t n_had;
+    struct task with; /* the task as it was lent */
+    deliver_heard_history *done;
+    void *ctx;
+};
+
+bool walk_hears_by_note(void *ctx, struct str name)
+{
+    const struct walk *w = ctx;
+    const struct agent *a = walk_agent_of(ctx, name);
+    const struct process_def *def;
+    struct agent_url url;
+
+    if (!a || agent_url_read(a->url, &url, NULL) != OK)
+        return false;
+    if (url.road != ROAD_PROCESS)
+        return url.road == ROAD_MODEL;
+    def = process_def_find(w->opts.deliver.processes,
+                           w->opts.deliver.n_processes, url.id);
+    return def && def->dialect == DIALECT_PI;
+}
+
+/* It is over. */
+
+/* As the answer of the tool has it. */
+static struct str put_note(struct buf *out, const struct delegation *d,
+                           const struct task *t)
+{
+    struct json_out o = json_out(out);
+    struct task cut = *t;
+
+    cut.result.text = str_head(t->result.text, NOTE_WORDS);
+    json_open(&o, '{');
+    json_member_str(&o, "agentId", t->agent);
+    speak_delegated(&o, str_of(d->key.text), &cut);
+    if (cut.result.text.n < t->result.text.n)
+        json_member_bool(&o, "cut", true);
+    json_close(&o, '}');
+    return buf_str(out);
+}
+
+static struct str put_news(struct buf *out, const struct delegation *d,
+                           const struct task *t)
+{
+    struct json_out o = json_out(out);
+
+    json_open(&o, '{');
+    json_member_str(&o, "sessionKey", str_of(d->key.text));
+    json_member_str(&o, "task_id", str_of(t->id.text));
+    json_member_str(&o, "agent", t->agent);
+    json_member_str(&o, "status", task_status_name(t->status));
+    json_close(&o, '}');
+    return buf_str(out);
+}
+
+static enum err keep(struct walk *w, const struct delegation *d,
+                     const struct task *t, struct str note)
+{
+    struct buf data;
+    enum err e;
+
+    buf_init(&data, NEWS_BYTES);
+    e = hire_note(w->hires, str_of(d->key.text), note,
+                  &(struct feed_entry){.at_ms = loop_wall_ms(w->opts.loop),
+                                       .type = STR("task.delegated"),
+                                       .task_id = d->parent_id,
+                                       .conversation_id = d->conversation,
+                                       .agent = d->agent,
+                                       .requester = d->owner,
+                                       .root_user = t->root_user,
+                                       .data = put_news(&data, d, t)});
+    buf_fini(&data);
+    return e;
+}
+
+static void tell_streams(struct walk *w, const struct delegation *d,
+                         struct str note)
+{
+    task_tell_delegated(w->tasks, d->parent_id, note);
+    if (!str_eq(d->root_id, d->parent_id))
+        task_tell_delegated(w->tasks, d->root_id, note);
+}
+
+/* That it ended with what it was part of is no news to anybody. */
+static bool is_no_news(const struct delegation *d, const struct task *t)
+{
+    return !d->conversation.n ||
+           str_eq(t->result.error_code, STR("parent_ended"));
+}
+
+bool walk_note(struct walk *w, const struct delegation *d, const struct task *t)
+{
+    struct str key = str_of(d->key.text);
+    struct buf note;
+    enum err e;
+
+    if (!walk_hears_by_note(w, d->agent))
+        return false;
+    if (is_no_news(d, t)) {
+        e = hire_had(w->hires, d->agent, key, NULL, NULL);
+    } else {
+        buf_init(&note, NOTE_BYTES);
+        put_note(&note, d, t);
+        e = note.over ? ERR_NOMEM : keep(w, d, t, buf_str(&note));
+        if (!e)
+            tell_streams(w, d, buf_str(&note));
+        buf_fini(&note);
+    }
+    if (e == ERR_NOMEM)
+        hire_not_told(w->hires, key);
+    return true;
+}
+
+/* Its next turn. */
+
+static struct recall *recall_of(const struct walk *w, struct str task_id)
+{
+    return map_get(&w->recalls, task_id);
+}
+
+static void recall_free(struct recall *r)
+{
+    arena_fini(&r->arena);
+    free(r);
+}
+
+/* The store gives every read back. */
+static void leave(struct recall *r)
+{
+    map_take(&r->walk->recalls, str_of(r->task_id.text));
+    if (r->state != RECALL_READS) {
+        recall_free(r);
+        return;
+    }
+    r->is_left = true;
+    store_forget(r->walk->opts.store, &r->query);
+}
+
+void walk_recall_over(struct walk *w, struct str task_id)
+{
+    struct recall *r = recall_of(w, task_id);
+
+    if (r)
+        leave(r);
+}
+
+void walk_notes_free(struct walk *w)
+{
+    const struct map_slot *slot;
+    size_t at = 0;
+
+    while ((slot = map_next(&w->recalls, &at)))
+        recall_free(slot->value);
+    map_fini(&w->recalls);
+}
+
+static void offer(struct recall *r, enum err e)
+{
+    r->state = e ? RECALL_FAILED : RECALL_IS_THERE;
+    task_offer(r->walk->tasks, str_of(r->task_id.text));
+}
+
+static void put_notes(struct buf *out, const struct query *q)
+{
+    buf_add_str(out, STR("[What you delegated with mode \"async\" has ended "
+                         "since your last turn:\n"));
+    QUERY_EACH(row, q)
+    {
+        buf_add_str(out, row_str(row, NOTE_TEXT));
+        buf_add_char(out, '\n');
+    }
+    if (q->has_more)
+        buf_add_str(out,
+                    STR("More has ended: you are told in your next turn.\n"));
+    buf_add_str(out, STR("End of that.]\n\n"));
+}
+
+static enum err take_new(struct recall *r)
+{
+    const struct task *t = task_find(r->walk->tasks, str_of(r->task_id.text));
+    struct buf text;
+    enum err e = OK;
+
+    if (!r->query.rows || !t)
+        return OK;
+    buf_init(&text, RECALL_BYTES);
+    put_notes(&text, &r->query);
+    buf_add_str(&text, t->text);
+    if (text.over || !arena_keep(&r->arena, buf_str(&text), &r->text))
+        e = ERR_NOMEM;
+    buf_fini(&text);
+    QUERY_EACH(row, &r->query)
+    r->keys[r->n_keys++] = id_from(row_str(row, NOTE_KEY));
+    return e;
+}
+
+static enum err take_had(struct recall *r)
+{
+    QUERY_EACH(row, &r->query)
+    {
+        struct had_note *n = &r->had[r->n_had++];
+
+        n->seq = row_int(row, NOTE_TOLD_SEQ);
+        n->turn = row_int(row, NOTE_TOLD_TURN);
+        if (!arena_keep(&r->arena, row_str(row, NOTE_TEXT), &n->text))
+            return ERR_NOMEM;
+    }
+    return OK;
+}
+
+static void on_had(struct query *q, void *ctx)
+{
+    struct recall *r = ctx;
+    enum err e = q->err ? q->err : take_had(r);
+
+    query_fini(q);
+    if (r->is_left)
+        recall_free(r);
+    else
+        offer(r, e);
+}
+
+static void on_new(struct query *q, void *ctx)
+{
+    struct recall *r = ctx;
+    const struct task *t = task_find(r->walk->tasks, str_of(r->task_id.text));
+    enum err e = q->err ? q->err : take_new(r);
+
+    query_fini(q);
+    if (r->is_left) {
+        recall_free(r);
+    } else if (e || !t) {
+        offer(r, e);
+    } else {
+        hire_notes(&r->query, t, true, NOTES_AT_ONCE);
+        store_read(r->walk->opts.store, &r->query, on_had, r);
+    }
+}
+
+static bool begin(struct walk *w, const struct task *t)
+{
+    struct recall *r = FAULT("walk.recall") ? NULL : calloc(1, sizeof(*r));
+
+    if (!r)
+        return false;
+    r->walk = w;
+    r->task_id = t->id;
+    r->turn = t->turn;
+    memcpy(r->agent, t->agent.p, t->agent.n);
+    arena_init(&r->arena, RECALL_BYTES);
+    if (map_put(&w->recalls, str_of(r->task_id.text), r) != OK) {
+        recall_free(r);
+        return false;
+    }
+    hire_notes(&r->query, t, false, NOTES_AT_ONCE);
+    store_read(w->opts.store, &r->query, on_new, r);
+    return true;
+}
+
+static bool is_of(const struct recall *r, const struct task *t)
+{
+    return r->turn == t->turn && str_eq(str_of(r->agent), t->agent);
+}
+
+bool walk_recall(struct walk *w, const struct task *t, enum ready *not_yet)
+{
+    struct recall *r = recall_of(w, str_of(t->id.text));
+
+    if (!walk_hears_by_note(w, t->agent))
+        return true;
+    if (r && !is_of(r, t)) {
+        leave(r);
+        r = NULL;
+    }
+    if (r && r->state == RECALL_IS_THERE)
+        return true;
+    *not_yet = READY_NOT_YET;
+    if (r && r->state == RECALL_FAILED) {
+        leave(r);
+        *not_yet = READY_LATER;
+    } else if (!r && !begin(w, t)) {
+        *not_yet = READY_LATER;
+    }
+    return false;
+}
+
+const struct task *walk_with_notes(struct walk *w, const struct task *t)
+{
+    struct recall *r = recall_of(w, str_of(t->id.text));
+
+    if (!r || !r->text.n)
+        return t;
+    r->with = *t;
+    r->with.text = r->text;
+    return &r->with;
+}
+
+void walk_record_told(struct walk *w, const struct task *t,
+                      enum task_status status, struct tx *tx)
+{
+    const struct recall *r = recall_of(w, str_of(t->id.text));
+
+    if (!r || r->turn != t->turn || status != TASK_COMPLETED)
+        return;
+    for (size_t i = 0; i < r->n_keys; i++)
+        hire_record_told(w->hires, t, str_of(r->keys[i].text), tx);
+}
+
+/* What was said before. */
+
+/* The newest of a turn's notes come first in `had`. */
+static bool add_notes(struct recall *r, struct task_said *said)
+{
+    struct buf text;
+    bool ok;
+
+    buf_init(&text, RECALL_BYTES);
+    for (size_t i = r->n_had; i-- > 0;) {
+        const struct had_note *n = &r->had[i];
+
+        if (n->seq != said->seq || n->turn != said->turn)
+            continue;
+        buf_add_str(&text, text.n ? STR("\n")
+                                  : STR("[What you delegated had "
+                                        "ended:\n"));
+        buf_add_str(&text, n->text);
+    }
+    if (text.n) {
+        buf_add_str(&text, STR("\nEnd of that.]\n\n"));
+        buf_add_str(&text, said->text);
+    }
+    ok = !text.n ||
+         (!text.over && arena_keep(&r->arena, buf_str(&text), &said->text));
+    buf_fini(&text);
+    return ok;
+}
+
+static void on_history(void *ctx, enum err e, const struct task_said *list,
+                       size_t n)
+{
+    struct recall *r = ctx;
+    struct task_said *with =
+        n ? arena_array(&r->arena, n, sizeof(*with)) : NULL;
+
+    if (n && !with)
+        e = ERR_NOMEM;
+    for (size_t i = 0; i < n && !e; i++) {
+        with[i] = list[i];
+        if (!with[i].is_agents && !add_notes(r, &with[i]))
+            e = ERR_NOMEM;
+    }
+    r->done(r->ctx, e, with, e ? 0 : n);
+}
+
+/* For agents that remember nothing. Whoever asks cancels it before it is over
+ * or not at all, so the reader itself can be its number. */
+bool walk_history(void *ctx, const struct task *t, size_t max_n,
+                  size_t max_bytes, deliver_heard_history *done, void *done_ctx,
+                  void **handle)
+{
+    struct walk *w = ctx;
+    struct recall *r = recall_of(w, str_of(t->id.text));
+    struct task_history *h;
+
+    if (r && r->n_had) {
+        r->done = done;
+        r->ctx = done_ctx;
+        h = task_history_new(w->tasks, t, max_n, max_bytes, on_history, r);
+    } else {
+        h = task_history_new(w->tasks, t, max_n, max_bytes, done, done_ctx);
+    }
+    *handle = h;
+    return h != NULL;
+}
+
+void walk_history_cancel(void *ctx, void *handle)
+{
+    (void)ctx;
+    task_history_cancel(handle);
+}
