@@ -7,10 +7,9 @@
  * agents that are models use, walk_hire.c what agents give to agents,
  * walk_parent.c for which of their tasks that is, walk_notes.c what came of it
  * for agents without a line, walk_input.c what agents ask of people,
- * walk_stray.c results that nobody
- * waits for, walk_repeat.c messages that were there before, walk_again.c ends
- * that are tried again, walk_open.c builds the rooms and changes their
- * settings. */
+ * walk_stray.c results that nobody waits for, walk_repeat.c messages that were
+ * there before, walk_again.c ends that are tried again, walk_open.c builds the
+ * rooms and changes their settings. */
 
 #include "pulse.h"
 #include "stray.h"

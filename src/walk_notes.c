@@ -20,9 +20,10 @@
 #include "watch/watch.h"
 
 enum {
-    NOTE_WORDS = 8 * 1024, /* of one result; its task has them all */
-    NOTE_BYTES = 6 * NOTE_WORDS + 16 * 1024, /* the same as JSON */
+    NOTE_WORDS = 8 * 1024,  /* of one result; its task has them all */
+    NOTE_BYTES = 16 * 1024, /* of all of it, as JSON */
     NOTES_AT_ONCE = 16, /* told in one turn, and as many of those before it */
+    NOTES_BYTES = 64 * 1024, /* of those of one turn */
     NEWS_BYTES = 2 * 1024,
     RECALL_BYTES = 16 * 1024 * 1024,
 };
@@ -47,9 +48,11 @@ struct recall {
     size_t n_keys;
     struct had_note had[NOTES_AT_ONCE];
     size_t n_had;
-    struct task with; /* the task as it was lent */
+    struct task with;  /* the task as it was lent */
+    struct arena past; /* of what was said before, with its notes */
     deliver_heard_history *done;
     void *ctx;
+    size_t max_bytes;
 };
 
 bool walk_hears_by_note(void *ctx, struct str name)
@@ -70,21 +73,31 @@ bool walk_hears_by_note(void *ctx, struct str name)
 
 /* It is over. */
 
-/* As the answer of the tool has it. */
-static struct str put_note(struct buf *out, const struct delegation *d,
-                           const struct task *t)
+static void put_cut(struct buf *out, const struct delegation *d,
+                    const struct task *t, size_t words)
 {
     struct json_out o = json_out(out);
     struct task cut = *t;
 
-    cut.result.text = str_head(t->result.text, NOTE_WORDS);
+    cut.result.text = str_head(t->result.text, words);
     json_open(&o, '{');
     json_member_str(&o, "agentId", t->agent);
     speak_delegated(&o, str_of(d->key.text), &cut);
     if (cut.result.text.n < t->result.text.n)
         json_member_bool(&o, "cut", true);
     json_close(&o, '}');
-    return buf_str(out);
+}
+
+/* As the answer of the tool has it; as JSON some words become longer. */
+static void put_note(struct buf *out, const struct delegation *d,
+                     const struct task *t)
+{
+    for (size_t words = NOTE_WORDS; words; words /= 2) {
+        buf_clear(out);
+        put_cut(out, d, t, words);
+        if (!out->over && out->n <= NOTE_BYTES)
+            return;
+    }
 }
 
 static struct str put_news(struct buf *out, const struct delegation *d,
@@ -147,7 +160,7 @@ bool walk_note(struct walk *w, const struct delegation *d, const struct task *t)
     if (is_no_news(d, t)) {
         e = hire_had(w->hires, d->agent, key, NULL, NULL);
     } else {
-        buf_init(&note, NOTE_BYTES);
+        buf_init(&note, 8 * NOTE_BYTES);
         put_note(&note, d, t);
         e = note.over ? ERR_NOMEM : keep(w, d, t, buf_str(&note));
         if (!e)
@@ -169,6 +182,7 @@ static struct recall *recall_of(const struct walk *w, struct str task_id)
 static void recall_free(struct recall *r)
 {
     arena_fini(&r->arena);
+    arena_fini(&r->past);
     free(r);
 }
 
@@ -208,16 +222,26 @@ static void offer(struct recall *r, enum err e)
     task_offer(r->walk->tasks, str_of(r->task_id.text));
 }
 
-static void put_notes(struct buf *out, const struct query *q)
+/* The oldest that fit into one turn, and which they are. */
+static void put_new(struct recall *r, struct buf *out)
 {
+    bool has_more = r->query.has_more;
+
     buf_add_str(out, STR("[What you delegated with mode \"async\" has ended "
                          "since your last turn:\n"));
-    QUERY_EACH(row, q)
+    QUERY_EACH(row, &r->query)
     {
-        buf_add_str(out, row_str(row, NOTE_TEXT));
+        struct str note = row_str(row, NOTE_TEXT);
+
+        if (out->n + note.n > NOTES_BYTES) {
+            has_more = true;
+            break;
+        }
+        buf_add_str(out, note);
         buf_add_char(out, '\n');
+        r->keys[r->n_keys++] = id_from(row_str(row, NOTE_KEY));
     }
-    if (q->has_more)
+    if (has_more)
         buf_add_str(out,
                     STR("More has ended: you are told in your next turn.\n"));
     buf_add_str(out, STR("End of that.]\n\n"));
@@ -232,13 +256,11 @@ static enum err take_new(struct recall *r)
     if (!r->query.rows || !t)
         return OK;
     buf_init(&text, RECALL_BYTES);
-    put_notes(&text, &r->query);
+    put_new(r, &text);
     buf_add_str(&text, t->text);
     if (text.over || !arena_keep(&r->arena, buf_str(&text), &r->text))
         e = ERR_NOMEM;
     buf_fini(&text);
-    QUERY_EACH(row, &r->query)
-    r->keys[r->n_keys++] = id_from(row_str(row, NOTE_KEY));
     return e;
 }
 
@@ -296,6 +318,7 @@ static bool begin(struct walk *w, const struct task *t)
     r->turn = t->turn;
     memcpy(r->agent, t->agent.p, t->agent.n);
     arena_init(&r->arena, RECALL_BYTES);
+    arena_init(&r->past, 2 * RECALL_BYTES);
     if (map_put(&w->recalls, str_of(r->task_id.text), r) != OK) {
         recall_free(r);
         return false;
@@ -356,21 +379,37 @@ void walk_record_told(struct walk *w, const struct task *t,
 
 /* What was said before. */
 
-/* The newest of a turn's notes come first in `had`. */
-static bool add_notes(struct recall *r, struct task_said *said)
+/* How many of them, the newest first, fit beside what was said. */
+static size_t fitting(const struct recall *r, const struct task_said *list,
+                      size_t n)
+{
+    size_t used = 0, fit = 0;
+
+    for (size_t i = 0; i < n; i++)
+        used += list[i].text.n;
+    while (fit < r->n_had) {
+        used += r->had[fit].text.n;
+        if (used > r->max_bytes)
+            break;
+        fit++;
+    }
+    return fit;
+}
+
+static bool add_notes(struct recall *r, size_t n_fitting,
+                      struct task_said *said)
 {
     struct buf text;
     bool ok;
 
-    buf_init(&text, RECALL_BYTES);
-    for (size_t i = r->n_had; i-- > 0;) {
+    buf_init(&text, 2 * RECALL_BYTES);
+    for (size_t i = n_fitting; i-- > 0;) {
         const struct had_note *n = &r->had[i];
 
         if (n->seq != said->seq || n->turn != said->turn)
             continue;
         buf_add_str(&text, text.n ? STR("\n")
-                                  : STR("[What you delegated had "
-                                        "ended:\n"));
+                                  : STR("[What you delegated had ended:\n"));
         buf_add_str(&text, n->text);
     }
     if (text.n) {
@@ -378,7 +417,7 @@ static bool add_notes(struct recall *r, struct task_said *said)
         buf_add_str(&text, said->text);
     }
     ok = !text.n ||
-         (!text.over && arena_keep(&r->arena, buf_str(&text), &said->text));
+         (!text.over && arena_keep(&r->past, buf_str(&text), &said->text));
     buf_fini(&text);
     return ok;
 }
@@ -387,14 +426,16 @@ static void on_history(void *ctx, enum err e, const struct task_said *list,
                        size_t n)
 {
     struct recall *r = ctx;
-    struct task_said *with =
-        n ? arena_array(&r->arena, n, sizeof(*with)) : NULL;
+    size_t n_fitting = fitting(r, list, n);
+    struct task_said *with;
 
+    arena_reset(&r->past);
+    with = n ? arena_array(&r->past, n, sizeof(*with)) : NULL;
     if (n && !with)
         e = ERR_NOMEM;
     for (size_t i = 0; i < n && !e; i++) {
         with[i] = list[i];
-        if (!with[i].is_agents && !add_notes(r, &with[i]))
+        if (!with[i].is_agents && !add_notes(r, n_fitting, &with[i]))
             e = ERR_NOMEM;
     }
     r->done(r->ctx, e, with, e ? 0 : n);
@@ -413,6 +454,7 @@ bool walk_history(void *ctx, const struct task *t, size_t max_n,
     if (r && r->n_had) {
         r->done = done;
         r->ctx = done_ctx;
+        r->max_bytes = max_bytes;
         h = task_history_new(w->tasks, t, max_n, max_bytes, on_history, r);
     } else {
         h = task_history_new(w->tasks, t, max_n, max_bytes, done, done_ctx);

@@ -24,9 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum {
-    STRINGS_SPARE_BYTES = 512 * 1024, /* what it delegated came to, too */
-};
+enum { STRINGS_SPARE_BYTES = 256 * 1024 };
 
 /* Which model. */
 

@@ -39,13 +39,14 @@ class Stage(contextlib.ExitStack):
     """A model that delegates whatever begins with "async", and says what it
     was asked; and an agent on the hub that does it."""
 
-    def __init__(self, data=None, token=None, model=None):
+    def __init__(self, data=None, token=None, **settings):
         super().__init__()
-        self.model = model or self.enter_context(ToolModel(self.think))
+        self.model = self.enter_context(ToolModel(self.think))
         self.server = self.enter_context(Server(
             data=data, token=token,
             agents=[{"id": "boss", "model": "tools/boss", "default": True}],
-            config={"models": {"tools": {"baseUrl": self.model.url + "/v1"}},
+            config={"models": {"tools": {"baseUrl": self.model.url + "/v1",
+                                         **settings}},
                     "deliver": QUICK, "rate": {"perUser": 0}}))
         self.hub = self.enter_context(Hub(self.server))
         self.hub.register("slow", visibility="public")
@@ -127,13 +128,17 @@ class Told(unittest.TestCase):
 
     def test_a_long_answer_is_cut(self):
         with Stage() as s:
-            s.ask("async")
-            s.end(*s.given(), text="ä" * 100000)
-            eventually(s.news, "the user is told")
-            s.ask("and?")
-            note, = s.told()[0]
-            self.assertEqual((note["response"], note["cut"]),
-                             ("ä" * 4096, True))
+            for text, kept in (("ä" * 100000, "ä" * 4096),
+                               ("\1" * 8192, "\1" * 2048),
+                               ("x" * 8192, "x" * 8192)):
+                n = len(s.news())
+                s.ask("async")
+                s.end(*s.given(), text=text)
+                eventually(lambda: len(s.news()) > n, "the user is told")
+                s.ask("and?")
+                note, = s.told()[0]
+                self.assertEqual((note["response"], note.get("cut", False)),
+                                 (kept, kept != text))
 
     def test_more_than_fit_into_one_turn(self):
         with Stage() as s:
@@ -152,6 +157,32 @@ class Told(unittest.TestCase):
             s.ask("and?")
             told += s.told()[0]
             self.assertEqual([n["task_id"] for n in told], first)
+
+    def test_more_bytes_than_fit_into_one_turn(self):
+        with Stage() as s:
+            s.ask("async9")
+            for _ in range(9):
+                s.end(*s.given(), text="x" * 8192)
+            eventually(lambda: len(s.news()) == 9, "the user is told of all")
+            told = []
+            for n in (7, 2, 0):
+                s.ask("and?")
+                self.assertEqual(len(s.told()[0]), n)
+                told += [t["task_id"] for t in s.told()[0]]
+            self.assertEqual(len(set(told)), 9)
+
+    def test_what_was_said_before_keeps_to_its_limit(self):
+        for limit, n in ((4096, 1), (64, 0)):
+            with self.subTest(limit), Stage(historyBytes=limit) as s:
+                s.ask("async")
+                s.end(*s.given())
+                eventually(s.news, "the user is told")
+                s.ask("and?")
+                self.assertEqual(len(s.told()[0]), 1)
+                s.ask("what was that?")
+                said = s.model.calls[-1].body["messages"][-3]["content"]
+                self.assertTrue(said.endswith("and?"))
+                self.assertEqual(said.count("found it"), n)
 
     def test_on_the_streams_of_what_goes_on(self):
         may_end = threading.Event()
