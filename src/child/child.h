@@ -5,15 +5,15 @@
  *
  * A child gets a session and process group of its own, three pipes, a folder,
  * exactly the environment it is given, limits, no way to gain privileges, and
- * none of our descriptors. Its standard output comes as lines; its standard
- * error is kept, the last part of it, for whoever wants to know why it failed.
- * Stopping it closes its input, asks the whole group to end, and after a grace
- * kills the group: a child that ignores the signal, or has made children of its
- * own, goes too. Once it has ended by itself the rest of its group is killed as
- * well. It is over when the process has ended and its output was read to its
- * end, or a moment after the former: a grandchild that left the group could
- * hold the pipes for ever. What was in the pipe when the process ended is
- * always read.
+ * none of our descriptors but a file that it is handed. Its standard output
+ * comes as lines; its standard error is kept, the last part of it, for whoever
+ * wants to know why it failed. Stopping it closes its input, asks the whole
+ * group to end, and after a grace kills the group: a child that ignores the
+ * signal, or has made children of its own, goes too. Once it has ended by
+ * itself the rest of its group is killed as well. It is over when the process
+ * has ended and its output was read to its end, or a moment after the former: a
+ * grandchild that left the group could hold the pipes for ever. What was in the
+ * pipe when the process ended is always read.
  *
  *     what happens                           what becomes of it
  *     ------------                           ------------------
@@ -46,6 +46,10 @@
 
 struct children; /* all of them: one per loop */
 
+/* Where a child has the file that it was handed. */
+#define CHILD_FILE      4
+#define CHILD_FILE_PATH "/proc/self/fd/4"
+
 struct child_limits {
     /* Each: 0, as ours; else soft and hard alike, but never more than our hard
      * one. */
@@ -67,6 +71,7 @@ struct child_opts {
      * with '/' are looked into. */
     struct str path;
     struct str folder; /* to be in; empty: ours */
+    int file; /* a descriptor of ours that it gets as CHILD_FILE; 0: none */
     struct child_limits limits;
     size_t max_line_bytes;   /* of its output; a longer one ends it */
     size_t max_unsent_bytes; /* to it that it has not read; then ERR_BUSY */

@@ -3,6 +3,7 @@
  * to see that the test would notice. */
 #include "test/lib/child_stage.h"
 
+#include <sys/mman.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 
@@ -210,6 +211,42 @@ TEST(it_does_not_matter_which_descriptors_are_free)
         CHECK(waitpid(pid, &status, 0) == pid);
         CHECK_INT(status, 0);
     }
+}
+
+/* Read from its beginning each time, whatever was read of it before. */
+TEST(it_has_the_file_that_it_is_handed_and_no_other)
+{
+    struct str argv[] = {STR("/bin/sh"), STR("-c"),
+                         STR("cat " CHILD_FILE_PATH "; cat " CHILD_FILE_PATH
+                             "; ls /proc/self/fd")};
+    struct child_opts o = opts_of(argv, 3);
+    struct stage s;
+    struct kid k = {.s = &s};
+    int file = memfd_create("file", MFD_CLOEXEC);
+
+    CHECK(file > 0 && write(file, "words\n", 6) == 6);
+    o.file = file;
+    stage_init(&s, 4);
+    start_opts(&s, &k, &o);
+    await_end(&k);
+    CHECK_STR(kid_said(&k), "words|words|0|1|2|3|4|"); /* 3: what ls reads */
+    stage_fini(&s);
+    close(file);
+}
+
+TEST(a_file_that_is_none_is_told)
+{
+    struct str argv[] = {STR("/bin/true")};
+    struct child_opts o = opts_of(argv, 1);
+    struct stage s;
+    struct kid k = {.s = &s};
+    struct why why;
+
+    o.file = 999;
+    stage_init(&s, 4);
+    CHECK_INT(try_start(&s, &k, &o, &why), ERR_IO);
+    CHECK(strstr(why.text, "Bad file descriptor"));
+    stage_fini(&s);
 }
 
 /* Signals, session, privileges. */

@@ -54,6 +54,7 @@ struct spawn {
     size_t n_limits;
     char oom_score[8];
     int in, out, err; /* the child's ends; -1: none */
+    int file;         /* for CHILD_FILE, a copy of our own; -1: none */
     int report, report_to;
     pid_t parent;
     int failing, skipped; /* steps, in tests; -1: none */

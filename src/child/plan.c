@@ -154,8 +154,12 @@ enum err spawn_plan(struct spawn *s, const struct child_opts *o, int oom_score,
     const char *wrong = what_is_wrong(o);
     bool is_path = !wrong && str_find(o->argv[0], '/', 0) < o->argv[0].n;
 
-    *s = (struct spawn){
-        .in = -1, .out = -1, .err = -1, .report = -1, .report_to = -1};
+    *s = (struct spawn){.in = -1,
+                        .out = -1,
+                        .err = -1,
+                        .file = -1,
+                        .report = -1,
+                        .report_to = -1};
     arena_init(&s->arena, (size_t)ARGS_BYTES * 4);
     if (wrong)
         return why_err(why, ERR_BAD_REQUEST, "cannot start a program: %s",

@@ -36,7 +36,10 @@
 
 #include "base/fault.h"
 
-enum { FIRST_FREE = 4 }; /* 0, 1, 2 are its pipes, 3 is for the report */
+/* 0, 1, 2 are its pipes, behind the report is what it is handed. */
+enum { REPORT = 3, FIRST_FREE = CHILD_FILE + 1 };
+
+_Static_assert(CHILD_FILE == REPORT + 1, "nothing is between them");
 
 struct report {
     int step, error;
@@ -99,11 +102,13 @@ static int set_pipes(const struct spawn *s)
 {
     if (dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0)
         return errno;
-    if (dup3(s->report_to, FIRST_FREE - 1, O_CLOEXEC) < 0)
+    if (dup3(s->report_to, REPORT, O_CLOEXEC) < 0 ||
+        (s->file >= 0 && dup2(s->file, CHILD_FILE) < 0))
         return errno;
     if (s->keeps_fds)
         return 0;
-    return close_range(FIRST_FREE, ~0U, 0) != 0 ? errno : 0;
+    return close_range(s->file < 0 ? CHILD_FILE : FIRST_FREE, ~0U, 0) ? errno
+                                                                      : 0;
 }
 
 static int set_folder(const struct spawn *s)
@@ -165,15 +170,14 @@ noreturn static __attribute__((noinline)) void become(const struct spawn *s)
         r.step++;
     }
     /* Whether set_pipes has moved it. */
-    if (write(r.step > STEP_PIPES ? FIRST_FREE - 1 : s->report_to, &r,
-              sizeof(r)) < 0)
+    if (write(r.step > STEP_PIPES ? REPORT : s->report_to, &r, sizeof(r)) < 0)
         _exit(126);
     _exit(127);
 }
 
 /* In our own process. */
 
-/* Out of the way of 0 to 3, where set_pipes puts others. */
+/* Out of the way of 0 to 4, where set_pipes puts others. */
 static bool raise_fd(int *fd)
 {
     int up;
@@ -210,6 +214,14 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
+/* A copy, which is where it has to be whatever ours is. */
+static bool copy_file(struct spawn *s, int file)
+{
+    if (file)
+        s->file = fcntl(file, F_DUPFD_CLOEXEC, FIRST_FREE);
+    return !file || s->file >= 0;
+}
+
 enum err spawn_pipes(struct spawn *s, const struct child_opts *opts,
                      int ours[3], struct why *why)
 {
@@ -217,7 +229,8 @@ enum err spawn_pipes(struct spawn *s, const struct child_opts *opts,
 
     ours[0] = ours[1] = ours[2] = -1;
     if (make_pipe(&s->in, &ours[0]) && make_pipe(&ours[1], &s->out) &&
-        make_pipe(&ours[2], &s->err) && make_pipe(&s->report, &s->report_to))
+        make_pipe(&ours[2], &s->err) && make_pipe(&s->report, &s->report_to) &&
+        copy_file(s, opts->file))
         return OK;
     error = errno;
     for (int i = 0; i < 3; i++)
@@ -230,6 +243,7 @@ void spawn_fini(struct spawn *s)
     close_fd(&s->in);
     close_fd(&s->out);
     close_fd(&s->err);
+    close_fd(&s->file);
     close_fd(&s->report);
     close_fd(&s->report_to);
     arena_fini(&s->arena);
