@@ -59,16 +59,8 @@ bool walk_hears_by_note(void *ctx, struct str name)
 {
     const struct walk *w = ctx;
     const struct agent *a = walk_agent_of(ctx, name);
-    const struct process_def *def;
-    struct agent_url url;
 
-    if (!a || agent_url_read(a->url, &url, NULL) != OK)
-        return false;
-    if (url.road != ROAD_PROCESS)
-        return url.road == ROAD_MODEL;
-    def = process_def_find(w->opts.deliver.processes,
-                           w->opts.deliver.n_processes, url.id);
-    return def && def->dialect == DIALECT_PI;
+    return a && deliver_uses_tools(w->deliver, a);
 }
 
 /* It is over. */

@@ -1,6 +1,6 @@
-/* What agents that are models use: the server calls for them what others call
- * themselves. A delegation is a commission as from any other road, part of the
- * task that the model works on; a search is one through the eyes of whom it
+/* What agents that are models use, or pi: the server calls for them what others
+ * call themselves. A delegation is a commission as from any other road, part of
+ * the task that the model works on; a search is one through the eyes of whom it
  * acts for, which are also those that a delegation is seen with.
  *
  * A use lives from the call until its answer, or until the model's task is

@@ -49,8 +49,8 @@ shell() {
 }
 
 javascript() {
-    find web test/web bench -name node_modules -prune -o \
-        \( -name '*.mjs' -o -path 'web/*.js' \) -print0 |
+    find web test/web bench src -name node_modules -prune -o \
+        \( -name '*.mjs' -o -path 'web/*.js' -o -path 'src/*.js' \) -print0 |
         xargs -0 -n 1 node --check
 }
 

@@ -69,6 +69,11 @@ static const struct setting process_rows[] = {
     {"model", AT(model), .type = &type_text, .preset = "\"\"", .max = 255,
      .what = "The model that `pi` uses, as `PROVIDER/MODEL`; empty: its own "
              "choice."},
+    {"tools", AT(tools), .type = &type_bool, .preset = "true",
+     .what = "Whether `pi` is offered the tools `delegate_to_agent` and "
+             "`agent_search`; what its agents may not do is refused. It takes "
+             "them as `--extension /proc/self/fd/4`, a file that is open in "
+             "what `command` starts."},
     {"min", AT(min), .type = &type_int, .preset = "0", .min = 0,
      .max = PROCESS_POOL_MAX, .what = "How many are kept ready."},
     {"max", AT(max), .type = &type_int, .preset = "4", .min = 1,

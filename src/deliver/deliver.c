@@ -192,6 +192,20 @@ enum err deliver_reaches(const struct deliver *d, const struct agent *a,
                                   : OK;
 }
 
+bool deliver_uses_tools(const struct deliver *d, const struct agent *a)
+{
+    const struct deliver_settings *s = &d->opts.settings;
+    const struct process_def *def;
+    struct agent_url url;
+
+    if (agent_url_read(a->url, &url, NULL) != OK)
+        return false;
+    if (url.road != ROAD_PROCESS)
+        return url.road == ROAD_MODEL;
+    def = process_def_find(s->processes, s->n_processes, url.id);
+    return def && def->dialect == DIALECT_PI;
+}
+
 void deliver_against(const struct deliver *d, struct advice_against *out)
 {
     *out = (struct advice_against){.models = d->opts.settings.models,

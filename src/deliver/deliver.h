@@ -130,11 +130,11 @@ struct deliver_opts {
     /* Whether the model that a is may use tools for t. NULL: none may. */
     bool (*has_tools)(void *ctx, const struct task *t, const struct agent *a);
 
-    /* An agent that is a model uses a tool while it works on that task, and
-     * waits; `done` once, perhaps before this returns, unless it was cancelled.
-     * Whatever goes wrong is said to the model. The arguments are a JSON
-     * object, borrowed for the call; *handle is what to cancel it by. False:
-     * no memory. */
+    /* An agent that is a model, or pi, uses a tool while it works on that task,
+     * and waits; `done` once, perhaps before this returns, unless it was
+     * cancelled. Whatever goes wrong is said to the model. The arguments are a
+     * JSON object, borrowed for the call; *handle is what to cancel it by.
+     * False: no memory. */
     bool (*on_tool)(void *ctx, const struct delivery_id *d, struct str agent,
                     enum wire_tool tool, struct str arguments,
                     deliver_tool_done *done, void *done_ctx, void **handle);
@@ -167,6 +167,10 @@ void deliver_set(struct deliver *d, const struct deliver_settings *s);
  * words. */
 MUST_USE enum err deliver_reaches(const struct deliver *d,
                                   const struct agent *a, struct why *why);
+
+/* Whether a gives work to others by tools alone, being a model or pi: it has no
+ * line to be told on. What it did not wait for it hears by a note. */
+bool deliver_uses_tools(const struct deliver *d, const struct agent *a);
 
 /* t waits to be carried to a: it is put on a's desk, and on_go comes when it
  * may go, at the end of this turn at the earliest. Offered twice it stays

@@ -14,7 +14,8 @@
  *                                  <- agent_end
  *     abort                        ->                  when it is cancelled
  *
- * What its extensions ask meanwhile is in pi_ask.c.
+ * What its extensions ask meanwhile is in pi_ask.c, the tools that it has of us
+ * are in pi_tools.c.
  *
  * It is done with agent_end; later versions say agent_settled behind that, and
  * one that ever did is waited for it. After an error it may try again by
@@ -28,7 +29,7 @@
  * broke off and was tried again is in it once. */
 #include <stdlib.h>
 
-#include "deliver/pool.h"
+#include "deliver/pi.h"
 
 enum { WORDS_MAX = 512, META_MAX = 4096 };
 
@@ -60,6 +61,7 @@ struct pi {
     char model[AGENT_NAME_MAX];
     size_t n_model;
     double input, output, cache_read, cache_write, cost;
+    struct pi_uses uses;
 };
 
 /* The members of an object that a file of ours wants, as they stand. */
@@ -85,8 +87,12 @@ static size_t pi_more_args(const struct process_def *def,
     struct str rest = def->model, provider;
     size_t n = 0;
 
+    if (def->tools) {
+        out[n++] = STR("--extension");
+        out[n++] = STR(CHILD_FILE_PATH);
+    }
     if (!def->model.n)
-        return 0;
+        return n;
     if (str_find(def->model, '/', 0) < def->model.n) {
         provider = str_cut(&rest, '/');
         out[n++] = STR("--provider");
@@ -146,6 +152,7 @@ static void begin(struct pi *pi)
     pi->stop_reason = STR("");
     pi->n_error = pi->n_model = 0;
     pi->input = pi->output = pi->cache_read = pi->cache_write = pi->cost = 0;
+    pi->uses.n_calls = 0;
 }
 
 static enum err pi_give(struct hand *h, struct stint *s, bool is_other)
@@ -174,6 +181,7 @@ static void pi_leave(struct hand *h, struct stint *s, enum stop_why why)
     struct pi *pi = h->mind;
 
     (void)s;
+    pi_uses_stop(h, &pi->uses);
     if (why != STOP_CANCELLED || pi->state == PI_IDLE)
         return;
     if (hand_send(h, STR("{\"id\":\"abort\",\"type\":\"abort\"}")) != OK)
@@ -200,6 +208,8 @@ static void put_metadata(struct buf *out, const struct pi *pi)
         json_key(&o, STR("model"));
         json_put_str(&o, (struct str){pi->model, pi->n_model});
     }
+    if (pi->uses.n_calls)
+        json_member_int(&o, "tool_calls", (int64_t)pi->uses.n_calls);
     json_key(&o, STR("usage"));
     json_open(&o, '{');
     put_count(&o, STR("input_tokens"), pi->input);
@@ -525,7 +535,7 @@ static void on_dialog(struct hand *h, const struct str e[N_E])
     struct pi *pi = h->mind;
 
     (void)e;
-    pi_asked(h, &pi->scratch, pi->line);
+    pi_asked(h, &pi->uses, &pi->scratch, pi->line);
 }
 
 static const struct {
@@ -587,16 +597,25 @@ static void pi_heard(struct hand *h, struct str line)
     on_event(h, e);
 }
 
+static void pi_room(struct hand *h)
+{
+    struct pi *pi = h->mind;
+
+    pi_uses_room(&pi->uses);
+}
+
 const struct dialect dialect_pi = {
     .name = "pi",
     .form = "what pi --mode rpc writes",
     .has_one_mind = true,
     .more_args = pi_more_args,
+    .file = pi_tools_file,
     .word = pi_word,
     .greet = pi_greet,
     .give = pi_give,
     .leave = pi_leave,
     .heard = pi_heard,
     .answer = pi_answer,
+    .room = pi_room,
     .forget = pi_forget,
 };

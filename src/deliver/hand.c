@@ -488,7 +488,13 @@ static enum err start_child(struct hand *h, struct why *why)
     struct str argv[AGENT_COMMAND_MAX + DIALECT_ARGS_MAX];
     size_t n =
         def->command.n < AGENT_COMMAND_MAX ? def->command.n : AGENT_COMMAND_MAX;
+    int file = 0;
+    enum err e = OK;
 
+    if (h->pool->dialect->file)
+        e = h->pool->dialect->file(h->pool, &file, why);
+    if (e)
+        return e;
     memcpy(argv, def->command.list, n * sizeof(*argv));
     if (h->pool->dialect->more_args)
         n += h->pool->dialect->more_args(def, argv + n);
@@ -500,6 +506,7 @@ static enum err start_child(struct hand *h, struct why *why)
                            .n_env = def->whole_env.n,
                            .path = path_of(def),
                            .folder = def->workspace,
+                           .file = file,
                            .limits = {.memory_bytes = def->memory_bytes,
                                       .cpu_s = def->cpu_s,
                                       .files = def->files,

@@ -13,7 +13,7 @@
  * answer. A method that is not known may be a dialog, and is cancelled, as
  * everything is that nobody can be asked. Nothing is kept here: pi's own id,
  * as it stands in the line, is the handle that comes back with the answer. */
-#include "deliver/pool.h"
+#include "deliver/pi.h"
 
 enum { P_ID, P_METHOD, P_TITLE, P_MESSAGE, P_OPTIONS, P_HINT, P_FILL, P_MS };
 enum { N_P = P_MS + 1 };
@@ -51,18 +51,11 @@ static int method_of(struct str quoted)
     return 0;
 }
 
-/* Room for the longest answer where every byte has to be escaped. */
-enum { RESPONSE_MAX = 6 * INPUT_VALUE_MAX + 1024 };
-
-enum err pi_answer(struct hand *h, struct str handle,
+void pi_put_answer(struct buf *out, struct str handle,
                    const struct input_answer *a)
 {
-    struct buf out;
-    struct json_out o;
-    enum err e;
+    struct json_out o = json_out(out);
 
-    buf_init(&out, RESPONSE_MAX);
-    o = json_out(&out);
     json_open(&o, '{');
     json_key(&o, STR("type"));
     json_put_str(&o, STR("extension_ui_response"));
@@ -77,6 +70,19 @@ enum err pi_answer(struct hand *h, struct str handle,
         json_member_bool(&o, "cancelled", true);
     }
     json_close(&o, '}');
+}
+
+/* Room for the longest answer where every byte has to be escaped. */
+enum { RESPONSE_MAX = 6 * INPUT_VALUE_MAX + 1024 };
+
+enum err pi_answer(struct hand *h, struct str handle,
+                   const struct input_answer *a)
+{
+    struct buf out;
+    enum err e;
+
+    buf_init(&out, RESPONSE_MAX);
+    pi_put_answer(&out, handle, a);
     e = out.over ? ERR_NOMEM : hand_send(h, buf_str(&out));
     buf_fini(&out);
     return e;
@@ -132,19 +138,33 @@ static bool is_taken(struct hand *h, const struct input_ask *q)
     return c && o->on_ask && o->on_ask(o->ctx, &c->delivery.id, q);
 }
 
-void pi_asked(struct hand *h, struct arena *scratch, struct str line)
+/* It asks nobody: it calls a tool. */
+static bool is_call(const struct hand *h, const struct str v[N_P])
+{
+    return h->pool->def.tools && str_eq(v[P_METHOD], STR("\"input\"")) &&
+           str_eq(v[P_TITLE], STR("\"signalbox.tool\""));
+}
+
+static bool is_dealt_with(struct hand *h, struct pi_uses *uses,
+                          struct arena *scratch, const struct str v[N_P])
+{
+    int method = method_of(v[P_METHOD]);
+    struct input_ask q;
+
+    if (is_call(h, v))
+        return pi_used(h, uses, scratch, v[P_ID], v[P_HINT]);
+    return method == METHOD_SHOWS ||
+           (method && read_ask(scratch, v, (enum input_kind)method, &q) &&
+            is_taken(h, &q));
+}
+
+void pi_asked(struct hand *h, struct pi_uses *uses, struct arena *scratch,
+              struct str line)
 {
     struct str v[N_P];
-    struct input_ask q;
-    int method;
 
     if (json_scan(line, ask_keys, N_P, v, NULL) != OK || !v[P_ID].n ||
-        v[P_ID].n > WIRE_ID_MAX)
-        return;
-    method = method_of(v[P_METHOD]);
-    if (method == METHOD_SHOWS ||
-        (method && read_ask(scratch, v, (enum input_kind)method, &q) &&
-         is_taken(h, &q)))
+        v[P_ID].n > WIRE_ID_MAX || is_dealt_with(h, uses, scratch, v))
         return;
     if (pi_answer(h, v[P_ID], &(struct input_answer){.is_cancelled = true}) !=
         OK)

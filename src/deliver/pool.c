@@ -14,6 +14,7 @@
  * have and go, and it goes with the last of them. A reload that leaves the
  * definition as it was leaves the children too. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "deliver/pool.h"
 
@@ -69,7 +70,8 @@ static bool is_same_program(const struct process_def *a,
 {
     return strs_eq(a->command, b->command) && a->dialect == b->dialect &&
            str_eq(a->workspace, b->workspace) &&
-           strs_eq(a->whole_env, b->whole_env) && str_eq(a->model, b->model);
+           strs_eq(a->whole_env, b->whole_env) && str_eq(a->model, b->model) &&
+           a->tools == b->tools;
 }
 
 static bool has_same_limits(const struct process_def *a,
@@ -367,6 +369,8 @@ void pools_free(struct deliver *d)
         pool_free(LIST_OF(n, struct pool, node));
     loop_not_at_end(&all->job);
     list_remove(&all->part.node);
+    if (all->pi_tools)
+        close(all->pi_tools);
     free(all);
     d->pools = NULL;
 }

@@ -9,6 +9,7 @@
  *     hand.c      one child, from its start to its end
  *     dialect_*.c what is said to it, and how it answers
  *     pi_ask.c    what pi asks of people
+ *     pi_tools.c  the tools that pi has of us
  *
  * A hand is a child. A stint is a task that it has in hand, one at a time
  * unless it says more; it outlives its delivery when that was cancelled and the
@@ -38,6 +39,7 @@ enum {
 
 struct hand;
 struct carried;
+struct pool;
 
 /* A task that a child has. */
 struct stint {
@@ -58,6 +60,10 @@ struct dialect {
     /* Words behind the command's own; how many. */
     size_t (*more_args)(const struct process_def *def,
                         struct str out[DIALECT_ARGS_MAX]);
+
+    /* A file that it is handed as CHILD_FILE: a descriptor, zero where there
+     * is none. NULL: there never is. */
+    enum err (*file)(struct pool *p, int *file, struct why *why);
 
     /* The line by which t is given. */
     void (*word)(struct buf *out, const struct task *t);
@@ -153,6 +159,7 @@ struct pools {
     size_t n_hands;
     bool is_stopping;
     struct deliver_part part;
+    int pi_tools; /* pi_tools.c: a descriptor; zero: not made yet */
 };
 
 /* One delivery of this road. */
@@ -216,11 +223,6 @@ void hand_ready(struct hand *h, size_t n_stints);
 void hand_garbage(struct hand *h, struct str line);
 void hand_unheard(struct hand *h); /* there was no memory for what it said */
 struct deliver *hand_deliver(struct hand *h);
-
-/* pi_ask.c */
-void pi_asked(struct hand *h, struct arena *scratch, struct str line);
-enum err pi_answer(struct hand *h, struct str handle,
-                   const struct input_answer *a);
 
 /* It has brought something: it is a good one. */
 void hand_answered(struct hand *h);

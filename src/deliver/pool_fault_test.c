@@ -55,6 +55,7 @@ static bool begin(const char *how, long nth)
     o.defs[0] = office_def(&o, 0, "p", how);
     o.defs[0].max = 1;
     o.defs[0].min = 1;
+    o.defs[0].tools = true;
     o.d = office_make(&o, 1);
     if (o.d && pool_find(o.d->pools, STR("p")))
         return true;
@@ -97,7 +98,7 @@ TEST(our_own_dialect_survives_every_fault)
 
 static void talk_to_pi(void)
 {
-    say("one", "tools", "Let me see.\n\nDone.");
+    say("one", "calls 2 2 a", "2 answered");
     say("two", "tools", "Let me see.\n\nDone.");
 }
 

@@ -40,6 +40,7 @@ struct process_def {
                               * whoever reads the configuration may look at our
                               * environment */
     struct str model;        /* pi: "PROVIDER/MODEL"; empty: its own */
+    bool tools;              /* pi: it is offered those of the server */
     int64_t min, max;        /* children; at most max, min kept ready */
     int64_t idle_ms;         /* before one beyond min is let go */
     int64_t start_ms;        /* from its start to its first word */

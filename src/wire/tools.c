@@ -18,8 +18,8 @@
 
 #define ORDER                                                                 \
     "\"agentId\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":128,"     \
-    "\"description\":\"The name of the agent that is to do it, as "           \
-    "search_agents gives it.\"},"                                             \
+    "\"description\":\"The name of the agent that is to do it, as a "         \
+    "search for agents gives it.\"},"                                         \
     "\"task\":{\"type\":\"string\",\"minLength\":1,"                          \
     "\"description\":\"What it is to do, with everything it has to know: it " \
     "sees nothing of this conversation.\"},"                                  \
@@ -62,16 +62,16 @@ _Static_assert(AT_ONCE == DELEGATION_AT_ONCE_MAX && HITS_MAX == WIRE_HITS_MAX &&
 
 static const struct {
     enum wire_tool tool;
-    struct str name, description, schema;
+    struct str name, pi_name, description, schema;
 } tools[] = {
-    {WIRE_DELEGATE, STR("delegate_to_agent"),
+    {WIRE_DELEGATE, STR("delegate_to_agent"), STR("delegate_to_agent"),
      STR("Have another agent do something, and get its answer: "
          "{\"status\":\"completed\",\"response\":…}, or \"timeout\" or "
          "\"error\" with an error in words. Give agentId and task, or several "
          "at once as tasks; then the answer is {\"results\":[…]}, in their "
          "order."),
      STR(DELEGATE)},
-    {WIRE_SEARCH, STR("search_agents"),
+    {WIRE_SEARCH, STR("search_agents"), STR("agent_search"),
      STR("Find agents that can do something: their names, what they do, their "
          "skills and what they cost. Use it before delegate_to_agent where you "
          "do not know who there is."),
@@ -83,15 +83,16 @@ enum { N_TOOLS = sizeof(tools) / sizeof(tools[0]) };
 enum wire_tool wire_tool_of(struct str name)
 {
     for (size_t i = 0; i < N_TOOLS; i++)
-        if (str_eq(name, tools[i].name))
+        if (str_eq(name, tools[i].name) || str_eq(name, tools[i].pi_name))
             return tools[i].tool;
     return WIRE_NO_TOOL;
 }
 
-static void put_tool(struct json_out *o, size_t i, struct str schema_key)
+static void put_tool(struct json_out *o, size_t i, struct str name,
+                     struct str schema_key)
 {
     json_open(o, '{');
-    json_member_text(o, "name", tools[i].name);
+    json_member_text(o, "name", name);
     json_member_text(o, "description", tools[i].description);
     json_key(o, schema_key);
     json_put_raw(o, tools[i].schema);
@@ -102,14 +103,15 @@ void wire_tools(struct json_out *o, enum wire_form form)
 {
     json_open(o, '[');
     for (size_t i = 0; i < N_TOOLS; i++) {
-        if (form == WIRE_ANTHROPIC) {
-            put_tool(o, i, STR("input_schema"));
+        if (form != WIRE_OPENAI) {
+            put_tool(o, i, form == WIRE_PI ? tools[i].pi_name : tools[i].name,
+                     STR("input_schema"));
             continue;
         }
         json_open(o, '{');
         json_member_text(o, "type", STR("function"));
         json_key(o, STR("function"));
-        put_tool(o, i, STR("parameters"));
+        put_tool(o, i, tools[i].name, STR("parameters"));
         json_close(o, '}');
     }
     json_close(o, ']');

@@ -48,6 +48,11 @@ TEST(each_provider_has_its_own_form_and_the_same_tools)
         CHECK(json_get(t, STR("input_schema"))->kids.n == n);
         CHECK(wire_tool_of(str_of(names[i])) == WIRE_DELEGATE + i);
     }
+    CHECK_STR(json_get(json_at(offered(WIRE_PI), 0), STR("name"))->s,
+              "delegate_to_agent");
+    CHECK_STR(json_get(json_at(offered(WIRE_PI), 1), STR("name"))->s,
+              "agent_search");
+    CHECK(wire_tool_of(STR("agent_search")) == WIRE_SEARCH);
     CHECK(wire_tool_of(STR("")) == WIRE_NO_TOOL);
     CHECK(wire_tool_of(STR("delegate_to_agen")) == WIRE_NO_TOOL);
     CHECK(wire_tool_of(STR("Search_agents")) == WIRE_NO_TOOL);

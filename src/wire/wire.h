@@ -161,10 +161,11 @@ MUST_USE enum err wire_result_read(struct arena *a, const struct json *params,
  *
  *   delegate_to_agent  {"agentId","task","mode"?,"timeoutMs"?,"stream"?,
  *                      "skill"?} or {"tasks":[up to 16 of those]}
- *   search_agents      {"query","limit"?} */
+ *   search_agents      {"query","limit"?}; pi knows it as agent_search, and
+ *                      both names are understood of all */
 
 enum wire_tool { WIRE_NO_TOOL, WIRE_DELEGATE, WIRE_SEARCH };
-enum wire_form { WIRE_OPENAI, WIRE_ANTHROPIC };
+enum wire_form { WIRE_OPENAI, WIRE_ANTHROPIC, WIRE_PI };
 
 enum {
     WIRE_HITS = 5, /* of search_agents, where it does not say */
@@ -177,7 +178,7 @@ enum wire_tool wire_tool_of(struct str name);
 
 /* All of them as a list, as OpenAI's "tools" has them ({"type":"function",
  * "function":{"name","description","parameters"}}) or Anthropic's ({"name",
- * "description","input_schema"}). */
+ * "description","input_schema"}); pi's is Anthropic's with its own names. */
 void wire_tools(struct json_out *o, enum wire_form form);
 
 /* What search_agents asks for: what delegate_to_agent does is read by speak, as

@@ -305,9 +305,76 @@ static inline void pc_pi_dialog(char *words)
     pc_pi_message(pc_line, "stop", NULL);
 }
 
+/* Calls of tools as the extension makes them: `n` of the kind, `window` at
+ * once. It says how many were answered, how many of them with an error, and
+ * what the last was, but for quotes; nothing of that where kind is 'a', and for
+ * 'l' (large answers) how long that was. */
+static inline void pc_pi_calls(int n, int window, char kind)
+{
+    static const char *const bad[] = {"no call",
+                                      "{\\\"tool\\\":\\\"fly\\\","
+                                      "\\\"arguments\\\":{}}",
+                                      "{\\\"tool\\\":\\\"agent_search\\\","
+                                      "\\\"arguments\\\":[]}"};
+    static char text[4096];
+    int n_sent = 0, n_errors = 0;
+    size_t max = 0, length = 0;
+    char *line = NULL;
+
+    for (int n_heard = 0; n_heard < n;) {
+        for (; n_sent < n && n_sent - n_heard < window; n_sent++)
+            pc_say("{\"type\":\"extension_ui_request\",\"id\":\"c-%d\","
+                   "\"method\":\"input\",\"title\":\"signalbox.tool\","
+                   "\"placeholder\":\"%s\"}",
+                   n_sent,
+                   kind >= '0' && kind <= '2'
+                       ? bad[kind - '0']
+                       : "{\\\"tool\\\":\\\"agent_search\\\",\\\"arguments"
+                         "\\\":{\\\"query\\\":\\\"x\\\"}}");
+        if (getline(&line, &max, stdin) < 0)
+            _exit(0);
+        if (!strstr(line, "extension_ui_response"))
+            continue; /* an abort */
+        n_heard++;
+        length = strlen(line);
+        n_errors += strstr(line, "error\\\"") != NULL;
+    }
+    for (char *p = line; p && *p; p++)
+        if (*p == '"' || *p == '\\' || *p == '\n')
+            *p = '\'';
+    if (kind == 'a')
+        snprintf(text, sizeof(text), "%d answered", n);
+    else if (kind == 'l')
+        snprintf(text, sizeof(text), "%d, %d errors: %zu", n, n_errors, length);
+    else
+        snprintf(text, sizeof(text), "%d, %d errors: %.300s", n, n_errors,
+                 line);
+    free(line);
+    pc_pi_message(text, "stop", NULL);
+}
+
+/* What it was handed: how it begins, and whether it can be changed. */
+static inline void pc_pi_file(void)
+{
+    char begin[16] = "", text[64];
+    FILE *f = fopen("/proc/self/fd/4", "r+");
+    bool has_changed;
+
+    if (!f || !fgets(begin, sizeof(begin), f))
+        snprintf(begin, sizeof(begin), "none");
+    has_changed = f && fseek(f, 0, SEEK_SET) == 0 && fputc('x', f) == 'x' &&
+                  fflush(f) == 0;
+    if (f)
+        fclose(f);
+    snprintf(text, sizeof(text), "%s %s", begin,
+             has_changed ? "changed" : "sealed");
+    pc_pi_message(text, "stop", NULL);
+}
+
 static inline void pc_pi_prompt(const char *how)
 {
-    char message[4096], text[64];
+    char message[4096], text[64], kind;
+    int n, window;
 
     pc_get("message", message, sizeof(message));
     if (strcmp(message, "refuse") == 0) {
@@ -328,6 +395,10 @@ static inline void pc_pi_prompt(const char *how)
         _exit(3);
     if (strncmp(message, "dialog ", 7) == 0) {
         pc_pi_dialog(message + 7);
+    } else if (sscanf(message, "calls %d %d %c", &n, &window, &kind) == 3) {
+        pc_pi_calls(n, window, kind);
+    } else if (strcmp(message, "file") == 0) {
+        pc_pi_file();
     } else if (strcmp(message, "error") == 0) {
         pc_pi_message("", "error", "400 no such luck");
     } else if (strcmp(message, "again") == 0) {

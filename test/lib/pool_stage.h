@@ -39,6 +39,16 @@ struct office {
     char asked[256]; /* the last that was, in words */
     char handle[64];
     bool takes_asked;
+    struct {
+        deliver_tool_done *done;
+        void *ctx;
+    } used[JOBS_MAX]; /* tools, while holds_tools */
+    size_t n_used;    /* of all */
+    size_t n_held;
+    int n_tools_cancelled;
+    bool holds_tools;
+    struct str tool_text; /* what comes of them */
+    char tool[256];       /* the last, in words */
     bool sees_details;
     void (*then)(struct office *o, struct job *j, char word);
 };
@@ -179,6 +189,36 @@ static inline bool office_ask(void *ctx, const struct delivery_id *d,
     return o->takes_asked;
 }
 
+static inline bool office_tool(void *ctx, const struct delivery_id *d,
+                               struct str agent, enum wire_tool tool,
+                               struct str arguments, deliver_tool_done *done,
+                               void *done_ctx, void **handle)
+{
+    struct office *o = ctx;
+
+    CHECK(job_of(o, d->task_id.text)->t.attempt == d->attempt);
+    snprintf(o->tool, sizeof(o->tool), "%.*s %d %.*s", STR_ARG(agent),
+             (int)tool, STR_ARG(arguments));
+    o->n_used++;
+    *handle = o;
+    if (!o->holds_tools) {
+        done(done_ctx, o->tool_text);
+        return true;
+    }
+    CHECK(o->n_held < JOBS_MAX);
+    o->used[o->n_held].done = done;
+    o->used[o->n_held++].ctx = done_ctx;
+    return true;
+}
+
+static inline void office_tool_cancel(void *ctx, void *handle)
+{
+    struct office *o = ctx;
+
+    CHECK(handle == o);
+    o->n_tools_cancelled++;
+}
+
 static inline bool office_sees_details(void *ctx, struct str user,
                                        const struct agent *a)
 {
@@ -244,6 +284,8 @@ static inline struct deliver *office_make(struct office *o, int n_defs)
                                .on_stray = office_stray,
                                .on_call = office_call,
                                .on_ask = office_ask,
+                               .on_tool = office_tool,
+                               .tool_cancel = office_tool_cancel,
                                .sees_details = office_sees_details,
                                .ctx = o});
 }
