@@ -70,7 +70,9 @@ struct child_opts {
     /* Folders to look for a name in, with ':' between. Only those that begin
      * with '/' are looked into. */
     struct str path;
-    struct str folder; /* to be in; empty: ours */
+    struct str install; /* how to, for the words where it is not there; may be
+                         * empty */
+    struct str folder;  /* to be in; empty: ours */
     int file; /* a descriptor of ours that it gets as CHILD_FILE; 0: none */
     struct child_limits limits;
     size_t max_line_bytes;   /* of its output; a longer one ends it */
@@ -122,6 +124,11 @@ MUST_USE enum err child_start(struct children *all,
                               const struct child_opts *opts,
                               const struct child_handler *handler, void *ctx,
                               uint64_t *id, struct why *why);
+
+/* Whether the folder and the program are there now, without starting it: for
+ * who has to tell. ERR_NOT_FOUND, ERR_NOT_ALLOWED, ERR_BAD_REQUEST, ERR_NOMEM,
+ * with the words that child_start would have. */
+MUST_USE enum err child_seek(const struct child_opts *opts, struct why *why);
 
 /* Send a line; '\n' is added, and none may be in it (ERR_BAD_REQUEST).
  * ERR_BUSY: nothing was taken, on_room says when. ERR_LIMIT: it is longer than

@@ -2,6 +2,22 @@
  * said helps whoever has to mend it. */
 #include "test/lib/child_stage.h"
 
+/* Who only looks says the same, as far as it can be seen; n_seen counts. */
+static int n_seen;
+
+static void check_seek(const struct child_opts *o, enum err e,
+                       const struct why *why)
+{
+    struct why sought = {""};
+    enum err said = child_seek(o, &sought);
+
+    if (!said)
+        return;
+    CHECK_INT(said, e);
+    CHECK(strcmp(sought.text, why->text) == 0);
+    n_seen++;
+}
+
 static void refused(struct stage *s, const struct child_opts *o, enum err e,
                     const char *words)
 {
@@ -12,6 +28,7 @@ static void refused(struct stage *s, const struct child_opts *o, enum err e,
     CHECK_INT(try_start(s, &k, o, &why), e);
     if (!strstr(why.text, words))
         T_FAIL("\"%s\" does not say \"%s\"", why.text, words);
+    check_seek(o, e, &why);
     CHECK(k.id == 0);
     CHECK_INT(count_fds(), n_fds);
     CHECK(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD);
@@ -56,6 +73,7 @@ TEST(a_program_that_cannot_be_executed_is_named_with_the_reason)
     refused_words(&s, STR("./empty"), ERR_IO, "not a program");
     refused_words(&s, STR("./lost"), ERR_NOT_FOUND, "interpreter");
     refused_words(&s, STR(""), ERR_BAD_REQUEST, "no program is named");
+    CHECK_INT(n_seen, 5); /* not what is wrong inside the files */
     check_alive(&s);
     stage_fini(&s);
     for (size_t i = 0; i < 4; i++)

@@ -9,7 +9,10 @@
 #include "child/internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fault.h"
 
@@ -240,8 +243,9 @@ static enum err program_why(const struct child_opts *o, int error,
     if (error == ENOENT && str_find(name, '/', 0) == name.n)
         return why_err(why, ERR_NOT_FOUND,
                        "cannot start %.*s: there is no such program in \"%.*s\""
-                       "; install it, or name it by its whole path",
-                       SHOWN(name), SHOWN(o->path));
+                       "; install it%s%.*s%s, or name it by its whole path",
+                       SHOWN(name), SHOWN(o->path), o->install.n ? " (" : "",
+                       SHOWN(o->install), o->install.n ? ")" : "");
     if (error == ENOENT)
         what = "no such file, or the interpreter that its first line (#!) "
                "names is missing; check the path";
@@ -275,4 +279,52 @@ enum err spawn_why(const struct child_opts *o, int step, int error,
     return why_err(why, error == ENOMEM ? ERR_NOMEM : ERR_IO,
                    "cannot start %.*s: %s: %s%s", SHOWN(o->argv[0]),
                    step_names[step], what ? what : "failed", hint);
+}
+
+/* Looking. */
+
+static bool is_program(int folder, const char *path)
+{
+    struct stat s;
+
+    if (faccessat(folder, path, X_OK, AT_EACCESS) != 0 ||
+        fstatat(folder, path, &s, 0) != 0)
+        return false;
+    errno = EACCES;
+    return S_ISREG(s.st_mode);
+}
+
+/* As run_program tries them. */
+static int look_for(int folder, char *const *programs)
+{
+    int error = ENOENT;
+
+    for (; *programs; programs++) {
+        if (is_program(folder, *programs))
+            return 0;
+        if (errno == EACCES)
+            error = EACCES;
+    }
+    return error;
+}
+
+enum err child_seek(const struct child_opts *o, struct why *why)
+{
+    struct spawn s;
+    enum err e = spawn_plan(&s, o, 0, why);
+    int folder = AT_FDCWD, error = 0;
+
+    if (!e && s.folder) {
+        folder = open(s.folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0 || faccessat(folder, ".", X_OK, AT_EACCESS) != 0)
+            e = spawn_why(o, STEP_FOLDER, errno, why);
+    }
+    if (!e)
+        error = look_for(folder, s.programs);
+    if (error)
+        e = spawn_why(o, STEP_EXEC, error, why);
+    if (folder >= 0)
+        close(folder);
+    spawn_fini(&s);
+    return e;
 }

@@ -1,5 +1,6 @@
 /* Looked for as child_start would: a path as seen from the workspace, a name in
- * the folders of the PATH that the child gets. */
+ * the folders of the PATH that the child gets. A workspace that is not there is
+ * made when the server starts, if the folder is there that it lies in. */
 #include "cli/programs.h"
 
 #include <limits.h>
@@ -7,28 +8,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
+#include "child/child.h"
 
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+static bool is_folder(struct str path)
+{
+    char text[PATH_MAX];
+    struct stat st;
+    int n = snprintf(text, sizeof(text), "%.*s", STR_ARG(path));
+
+    return n > 0 && n < PATH_MAX && stat(text, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool is_program(const char *path)
+static bool can_be_made(struct str path)
 {
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-           access(path, X_OK) == 0;
-}
-
-static bool is_in(struct str folder, struct str name)
-{
-    char path[PATH_MAX];
-    int n = snprintf(path, sizeof(path), "%.*s/%.*s", STR_ARG(folder),
-                     STR_ARG(name));
-
-    return n > 0 && n < PATH_MAX && is_program(path);
+    return access(path.p, F_OK) != 0 && is_folder(str_parent(path));
 }
 
 static struct str path_of(const struct process_def *d)
@@ -41,19 +34,13 @@ static struct str path_of(const struct process_def *d)
 
 static bool is_found(const struct process_def *d)
 {
-    struct str name = d->command.list[0], path = path_of(d);
-
-    if (str_starts(name, STR("/")))
-        return is_program(name.p);
-    if (str_find(name, '/', 0) < name.n)
-        return is_in(d->workspace.n ? d->workspace : STR("."), name);
-    while (path.n) {
-        struct str folder = str_cut(&path, ':');
-
-        if (str_starts(folder, STR("/")) && is_in(folder, name))
-            return true;
-    }
-    return false;
+    return child_seek(&(struct child_opts){.argv = d->command.list,
+                                           .n_argv = 1,
+                                           .path = path_of(d),
+                                           .folder = is_folder(d->workspace)
+                                                         ? d->workspace
+                                                         : STR("")},
+                      NULL) == OK;
 }
 
 /* Where it is written: an agent's own is called as that agent. */
@@ -70,22 +57,25 @@ static void check(const struct config *c, const struct process_def *d,
                   programs_say *say, void *ctx)
 {
     const char *setting = setting_of(c, d);
-
     struct str name = str_head(d->command.list[0], 200);
+    struct str install = process_install(d->dialect);
     bool is_path = str_find(name, '/', 0) < name.n;
     char what[640];
 
-    if (d->workspace.n && !is_folder(d->workspace.p)) {
+    if (d->workspace.n && !is_folder(d->workspace) &&
+        !can_be_made(d->workspace)) {
         snprintf(what, sizeof(what),
-                 "the workspace of %.*s, %.300s, is no folder: make it, or it "
-                 "cannot be started",
+                 "the workspace of %.*s, %.300s, is no folder, and none can be "
+                 "made there: make it, or it cannot be started",
                  STR_ARG(d->name), d->workspace.p);
         say(ctx, setting, true, what);
     } else if (!is_found(d)) {
-        snprintf(what, sizeof(what), "the program of %.*s, %.*s, is %s",
+        snprintf(what, sizeof(what), "the program of %.*s, %.*s, is %s%s%.*s",
                  STR_ARG(d->name), STR_ARG(name),
                  is_path ? "not there, or may not be run"
-                         : "in none of the folders of PATH");
+                         : "in none of the folders of PATH",
+                 !is_path && install.n ? "; install it: " : "",
+                 STR_ARG(is_path ? STR("") : install));
         say(ctx, setting, true, what);
     }
 }

@@ -302,6 +302,84 @@ TEST(what_is_not_used_is_warned_of)
     config_free(c);
 }
 
+/* As the design of multi-agent routing has them. */
+TEST(a_model_with_a_workspace_is_run_by_pi)
+{
+    char home[] = "HOME=/h", key[] = "ANTHROPIC_API_KEY=k",
+         other[] = "OPENAI_API_KEY=o", pi[] = "PI_CODING_AGENT_DIR=/p";
+    char *env[] = {home, key, other, pi, NULL};
+    struct config *c = load_with(
+        "{\"agents\": {\"list\": [{\"id\": \"code\", \"workspace\": "
+        "\"~/code-workspace\", \"model\": \"anthropic/claude-sonnet-4\"},"
+        "{\"id\": \"bare\", \"workspace\": \"/w\", \"model\": "
+        "\"claude\"}]}}",
+        env);
+    const struct process_def *d = process_of(c, "code");
+    static const char *const words[] = {"pi", "--mode", "rpc", "--no-session"};
+
+    CHECK(says(c, "") && c && !report.n_warnings);
+    CHECK_STR(agent_of(c, "code")->url, "process:code");
+    CHECK_INT(d->command.n, 4);
+    for (size_t i = 0; i < 4; i++)
+        CHECK_STR(d->command.list[i], words[i]);
+    CHECK(d->dialect == DIALECT_PI && d->tools && d->max == 4);
+    CHECK_STR(d->workspace, "/h/code-workspace");
+    CHECK_STR(d->model, "anthropic/claude-sonnet-4");
+    CHECK(has(&d->whole_env, key) && has(&d->whole_env, pi));
+    CHECK(!has(&d->whole_env, other)); /* another's key */
+    CHECK_STR(process_of(c, "bare")->model, "claude");
+    CHECK(!has(&process_of(c, "bare")->whole_env, key));
+    config_free(c);
+}
+
+TEST(which_key_pi_gets_is_told_by_the_provider)
+{
+    static const struct {
+        const char *model, *entry;
+    } keys[] = {
+        {"anthropic/m", "ANTHROPIC_OAUTH_TOKEN=1"},
+        {"google/m", "GEMINI_API_KEY=1"},
+        {"minimax-cn/m", "MINIMAX_CN_API_KEY=1"},
+        {"x.ai/m", "X_AI_API_KEY=1"},
+    };
+    char text[256], entry[64];
+    char *env[] = {entry, NULL};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        struct config *c;
+
+        snprintf(entry, sizeof(entry), "%s", keys[i].entry);
+        snprintf(text, sizeof(text),
+                 "{\"agents\": {\"list\": [{\"id\": \"a\", \"workspace\": "
+                 "\"/w\", \"model\": \"%s\"}]}}",
+                 keys[i].model);
+        c = load_with(text, env);
+        CHECK(says(c, "") && has(&process_of(c, "a")->whole_env, entry));
+        config_free(c);
+    }
+}
+
+TEST(an_entry_of_models_or_a_process_goes_before_pi)
+{
+    struct config *c = load_text(
+        "{\"agents\": {\"list\": ["
+        "{\"id\": \"a\", \"model\": \"m/x\", \"workspace\": \"/w\"},"
+        "{\"id\": \"b\", \"model\": \"n/x\", \"workspace\": \"/w\","
+        "\"process\": {\"command\": [\"my-pi\"], \"dialect\": \"pi\"}}]},"
+        "\"models\": {\"m\": {\"baseUrl\": \"https://x\"}}}");
+
+    CHECK(says(c, "agents.list[0].workspace is not used: a model works"));
+    CHECK_STR(agent_of(c, "a")->url, "model:m/x");
+    CHECK_STR(process_of(c, "b")->command.list[0], "my-pi");
+    CHECK_STR(process_of(c, "b")->model, "n/x");
+    config_free(c);
+    c = load_text("{\"agents\": {\"list\": [{\"id\": \"a\", \"model\": "
+                  "\"anthropic/x\"}]}}");
+    CHECK(says(c, "models has neither that nor \"anthropic\"; with a workspace "
+                  "beside it, pi would run it"));
+    config_free(c);
+}
+
 TEST(paths_begin_at_the_file_or_at_home)
 {
     char home[] = "HOME=/home/me";

@@ -57,7 +57,8 @@ static const struct setting process_rows[] = {
      .what = "What it speaks, a line a message: the hub's methods, or what "
              "`pi --mode rpc` does."},
     {"workspace", AT(workspace), .type = &type_workspace, .preset = "\"\"",
-     .what = "The folder it works in."},
+     .what = "The folder it works in; made when it is not there, within one "
+             "that is."},
     {"env", AT(env), .type = &type_env, .preset = "{}",
      .complain = setting_complain_env,
      .what = "Variables it gets, with their values, which are never shown."},

@@ -6,6 +6,8 @@
  *                      definition of the agent's own, made of that one
  *     process: {…}     a definition of the agent's own, called as it is
  *     model: NAME      model:NAME
+ *     model: NAME,     without such an entry of models: a definition of the
+ *     workspace: DIR   agent's own, pi from the PATH with that model
  *     none of them     it connects by itself
  *
  * An entry's own word comes before that of the defaults, but a model beside the
@@ -20,7 +22,7 @@
 #include "config/internal.h"
 #include "model/card.h"
 
-enum { PATH_BYTES = 96 };
+enum { PATH_BYTES = 96, PI_BLOCK_BYTES = 1024 };
 
 /* The process or model that an agent names, and where. Not the agent's own
  * url: after an error agents are not kept. */
@@ -113,8 +115,9 @@ static void no_model(struct load *l, struct place at, const char *path,
                  "%s names the model %s, and models has neither that nor "
                  "\"%.*s\"%s%.*s%s",
                  path, quote(name).text, STR_ARG(str_head(head, QUOTED_MAX)),
-                 g.name.n ? "; did you mean \"" : "", STR_ARG(g.name),
-                 g.name.n ? "\"?" : "");
+                 g.name.n ? "; did you mean \""
+                          : "; with a workspace beside it, pi would run it",
+                 STR_ARG(g.name), g.name.n ? "\"?" : "");
 }
 
 /* Values. */
@@ -291,6 +294,99 @@ static void road_process(struct load *l, const struct entry *e,
         keep_own(l, e, s, a, &d);
 }
 
+/* pi. */
+
+static bool is_letter(char c)
+{
+    return str_lower(c) >= 'a' && str_lower(c) <= 'z';
+}
+
+static char upper_or_bar(char c)
+{
+    if (is_letter(c))
+        return (char)(str_lower(c) - 'a' + 'A');
+    return c >= '0' && c <= '9' ? c : '_';
+}
+
+static void put_variable(struct json_out *o, struct str head, const char *tail)
+{
+    char name[96];
+
+    snprintf(name, sizeof(name), "%.*s%s", STR_ARG(head), tail);
+    json_put_str(o, str_of(name));
+}
+
+/* The variables in which it looks for the key of that provider, and those by
+ * which it is told where its own files are. */
+static void put_pi_variables(struct json_out *o, struct str model)
+{
+    struct str rest = model, provider = str_head(str_cut(&rest, '/'), 64);
+    char name[64];
+
+    json_put_str(o, STR("PI_CODING_AGENT_DIR"));
+    json_put_str(o, STR("PI_OFFLINE"));
+    if (!rest.n || !provider.n || !is_letter(provider.p[0]))
+        return;
+    if (str_eq(provider, STR("google")))
+        provider = STR("gemini");
+    for (size_t i = 0; i < provider.n; i++)
+        name[i] = upper_or_bar(provider.p[i]);
+    put_variable(o, (struct str){name, provider.n}, "_API_KEY");
+    put_variable(o, (struct str){name, provider.n}, "_OAUTH_TOKEN");
+}
+
+/* What somebody would write as `process` who runs pi as it comes. */
+static const struct json *pi_block(struct load *l, struct str model)
+{
+    struct buf text;
+    struct json_out o;
+    char *kept;
+
+    buf_init(&text, PI_BLOCK_BYTES);
+    o = json_out(&text);
+    json_open(&o, '{');
+    json_key(&o, STR("command"));
+    json_put_raw(&o, STR("[\"pi\",\"--mode\",\"rpc\",\"--no-session\"]"));
+    json_member_text(&o, "dialect", STR("pi"));
+    json_key(&o, STR("envAllowed"));
+    json_open(&o, '[');
+    put_pi_variables(&o, model);
+    json_close(&o, ']');
+    json_close(&o, '}');
+    kept = text.over ? NULL : arena_strdup(&l->scratch, buf_str(&text));
+    buf_fini(&text);
+    return kept ? json_parse(&l->scratch, str_of(kept), 0, NULL) : NULL;
+}
+
+/* It says how it is run: in a folder, with a model that is none of ours. */
+static bool is_pis(const struct load *l, const struct entry *e,
+                   const struct said *model)
+{
+    struct str ignored;
+
+    return look(e, "workspace").v && model->v->type == JSON_STR &&
+           model->v->s.n && !l->has_bad_roads &&
+           !model_def_find(l->c->models.list, l->c->models.n, model->v->s,
+                           &ignored);
+}
+
+static void road_pi(struct load *l, const struct entry *e, const struct said *s,
+                    struct agent *a)
+{
+    unsigned n_errors = l->report.out->n_errors;
+    const struct json *block = pi_block(l, s->v->s);
+    struct process_def d = {.min = 0};
+
+    if (block)
+        load_object(l, process_elements.table, &d, s->at, block);
+    else
+        report_no_memory(&l->report, s->at);
+    if (l->report.out->n_errors == n_errors)
+        lay_beside(l, e, &d);
+    if (l->report.out->n_errors == n_errors)
+        keep_own(l, e, s, a, &d);
+}
+
 /* Models. */
 
 static void road_model(struct load *l, const struct entry *e,
@@ -329,6 +425,8 @@ void load_road(struct load *l, const struct entry *e, struct agent *a)
         not_used(l, e, "workspace", "url says how it is reached");
     } else if (process.v) {
         road_process(l, e, &process, a);
+    } else if (model.v && is_pis(l, e, &model)) {
+        road_pi(l, e, &model, a);
     } else if (model.v) {
         road_model(l, e, &model, a);
     } else {

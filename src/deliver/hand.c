@@ -480,43 +480,60 @@ static struct str path_of(const struct process_def *def)
     return STR("/usr/local/bin:/usr/bin:/bin");
 }
 
+enum { ARGS_MAX = AGENT_COMMAND_MAX + DIALECT_ARGS_MAX };
+
+static struct child_opts child_of(const struct pool *p,
+                                  struct str argv[ARGS_MAX])
+{
+    const struct process_def *def = &p->def;
+    size_t n =
+        def->command.n < AGENT_COMMAND_MAX ? def->command.n : AGENT_COMMAND_MAX;
+
+    memcpy(argv, def->command.list, n * sizeof(*argv));
+    if (p->dialect->more_args)
+        n += p->dialect->more_args(def, argv + n);
+    return (struct child_opts){
+        .argv = argv,
+        .n_argv = n,
+        .env = def->whole_env.list,
+        .n_env = def->whole_env.n,
+        .path = path_of(def),
+        .install = process_install(def->dialect),
+        .folder = def->workspace,
+        .limits = {.memory_bytes = def->memory_bytes,
+                   .cpu_s = def->cpu_s,
+                   .files = def->files,
+                   .processes = def->processes},
+        .max_line_bytes = (size_t)def->max_line_bytes,
+        .max_unsent_bytes = UNSENT_MAX,
+        .stderr_bytes = STDERR_KEPT,
+        .stop_grace_ms = def->stop_grace_ms,
+    };
+}
+
+enum err hand_seek(const struct pool *p, struct why *why)
+{
+    struct str argv[ARGS_MAX];
+    struct child_opts opts = child_of(p, argv);
+
+    return child_seek(&opts, why);
+}
+
 static enum err start_child(struct hand *h, struct why *why)
 {
     static const struct child_handler handler = {
         .on_line = on_line, .on_room = on_room, .on_end = on_end};
-    const struct process_def *def = &h->pool->def;
-    struct str argv[AGENT_COMMAND_MAX + DIALECT_ARGS_MAX];
-    size_t n =
-        def->command.n < AGENT_COMMAND_MAX ? def->command.n : AGENT_COMMAND_MAX;
-    int file = 0;
+    struct pool *p = h->pool;
+    struct str argv[ARGS_MAX];
+    struct child_opts opts = child_of(p, argv);
     enum err e = OK;
 
-    if (h->pool->dialect->file)
-        e = h->pool->dialect->file(h->pool, &file, why);
+    if (p->dialect->file)
+        e = p->dialect->file(p, &opts.file, why);
     if (e)
         return e;
-    memcpy(argv, def->command.list, n * sizeof(*argv));
-    if (h->pool->dialect->more_args)
-        n += h->pool->dialect->more_args(def, argv + n);
-    return child_start(hand_deliver(h)->opts.children,
-                       &(struct child_opts){
-                           .argv = argv,
-                           .n_argv = n,
-                           .env = def->whole_env.list,
-                           .n_env = def->whole_env.n,
-                           .path = path_of(def),
-                           .folder = def->workspace,
-                           .file = file,
-                           .limits = {.memory_bytes = def->memory_bytes,
-                                      .cpu_s = def->cpu_s,
-                                      .files = def->files,
-                                      .processes = def->processes},
-                           .max_line_bytes = (size_t)def->max_line_bytes,
-                           .max_unsent_bytes = UNSENT_MAX,
-                           .stderr_bytes = STDERR_KEPT,
-                           .stop_grace_ms = def->stop_grace_ms,
-                       },
-                       &handler, h, &h->child, why);
+    return child_start(hand_deliver(h)->opts.children, &opts, &handler, h,
+                       &h->child, why);
 }
 
 static void on_patience(struct timer *t)
@@ -563,6 +580,7 @@ enum err hand_start(struct pool *p, struct why *why)
         free(h);
         return e;
     }
+    p->missing.text[0] = '\0';
     list_append(&p->hands, &h->node);
     p->n_hands++;
     p->all->n_hands++;

@@ -13,7 +13,9 @@
  * that, the pool retires: it takes no more work, its children finish what they
  * have and go, and it goes with the last of them. A reload that leaves the
  * definition as it was leaves the children too. */
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "deliver/pool.h"
@@ -84,6 +86,55 @@ static bool has_same_limits(const struct process_def *a,
            a->files == b->files && a->processes == b->processes;
 }
 
+/* What it needs. */
+
+/* A workspace that is not there is made. Not what it lies in: a path that was
+ * misspelt is better told than made. */
+static void make_workspace(struct pool *p)
+{
+    struct log *log = p->all->deliver->opts.log;
+    const char *path = p->def.workspace.p;
+
+    if (!p->def.workspace.n)
+        return;
+    if (mkdir(path, 0777) == 0)
+        log_info(log, "deliver.workspace_made", LOG_S("process", p->def.name),
+                 LOG_S("folder", p->def.workspace));
+    else if (errno != EEXIST)
+        log_warn(log, "deliver.workspace_not_made",
+                 LOG_S("process", p->def.name),
+                 LOG_S("folder", p->def.workspace),
+                 LOG_C("because", strerrordesc_np(errno)));
+}
+
+/* Without memory for the timer it is looked for when it is needed. */
+static void seek(struct pool *p)
+{
+    struct deliver *d = p->all->deliver;
+    bool was_missing = p->missing.text[0];
+    struct why why = {""};
+    enum err e = hand_seek(p, &why);
+
+    if (e == ERR_NOMEM)
+        return;
+    p->missing = why;
+    if (e && !was_missing)
+        log_warn(d->opts.log, "deliver.program_missing",
+                 LOG_S("process", p->def.name), LOG_C("because", why.text));
+    else if (!e && was_missing)
+        log_info(d->opts.log, "deliver.program_found",
+                 LOG_S("process", p->def.name));
+    if (e && !p->is_retired &&
+        loop_timer_set(d->opts.loop, &p->seek, SEEK_MS) != OK)
+        log_debug(d->opts.log, "deliver.no_seek_timer",
+                  LOG_S("process", p->def.name));
+}
+
+static void on_seek(struct timer *t)
+{
+    seek(LIST_OF(t, struct pool, seek));
+}
+
 /* Life. */
 
 struct pool *pool_find(const struct pools *all, struct str name)
@@ -120,6 +171,7 @@ static struct pool *pool_new(struct pools *all, const struct process_def *def)
     p->def = *def;
     p->dialect = dialects[def->dialect];
     p->again.fire = on_again;
+    p->seek.fire = on_seek;
     arena_init(&p->arena, DEF_BYTES_MAX);
     list_init(&p->hands);
     list_init(&p->waiting);
@@ -138,6 +190,7 @@ static void pool_free(struct pool *p)
 {
     assert(!p->n_hands && !p->n_waiting);
     loop_timer_cancel(p->all->deliver->opts.loop, &p->again);
+    loop_timer_cancel(p->all->deliver->opts.loop, &p->seek);
     keeps_free(p);
     list_remove(&p->node);
     list_remove(&p->due);
@@ -150,6 +203,7 @@ static void retire(struct pool *p)
     list_remove(&p->node);
     list_append(&p->all->retired, &p->node);
     p->is_retired = true;
+    loop_timer_cancel(p->all->deliver->opts.loop, &p->seek);
     pool_due(p);
 }
 
@@ -228,6 +282,8 @@ static void on_cannot_start(struct pool *p, enum err e, const struct why *why)
     log_warn(p->all->deliver->opts.log, "deliver.child_not_started",
              LOG_S("process", p->def.name), LOG_C("because", why->text));
     pool_bad(p);
+    if (is_final)
+        seek(p);
     /* Who waits for memory, or for others to end, waits. */
     if (e != ERR_LIMIT && e != ERR_NOMEM)
         pool_disappoint(
@@ -235,6 +291,7 @@ static void on_cannot_start(struct pool *p, enum err e, const struct why *why)
                    .code = STR("agent_did_not_start"),
                    .words = STR("the agent's program cannot be started; the "
                                 "server's log says why"),
+                   .detail = str_of(why->text),
                    .is_final = is_final});
 }
 
@@ -379,11 +436,14 @@ static void make_pool(struct pools *all, const struct process_def *def)
 {
     struct pool *p = pool_new(all, def);
 
-    if (p)
+    if (p) {
+        make_workspace(p);
+        seek(p);
         pool_due(p);
-    else
+    } else {
         log_error(all->deliver->opts.log, "deliver.no_memory_for_process",
                   LOG_S("process", def->name));
+    }
 }
 
 void pools_set(struct deliver *d)

@@ -27,6 +27,7 @@ enum {
     RESTART_MS = 200, /* the pause after the first bad end of a child,
                        * doubled each time */
     RESTART_MAX_MS = 30 * 1000,
+    SEEK_MS = 5000,     /* between looks for a program that is missing */
     GARBAGE_MAX = 100,  /* lines in a row that are none of its dialect's */
     GARBAGE_LOGGED = 8, /* times that this is in the log */
     CHATTER_MS = 1000,  /* a program that has never spoken its dialect may print
@@ -147,6 +148,9 @@ struct pool {
     int n_bad;       /* children in a row that came to nothing */
     int64_t not_before_ms;
     struct timer again; /* at that time */
+    struct why missing; /* why no child can be started; empty: one can be, as
+                         * far as is known */
+    struct timer seek;  /* while it is so */
     bool is_retired;
 };
 
@@ -210,6 +214,8 @@ void keeps_free(struct pool *p);
 
 /* hand.c */
 MUST_USE enum err hand_start(struct pool *p, struct why *why);
+/* Whether what is needed for that is there. */
+MUST_USE enum err hand_seek(const struct pool *p, struct why *why);
 void hand_stop(struct hand *h);
 bool hand_is_free(const struct hand *h); /* READY, and can take one more */
 void hand_give(struct hand *h, struct carried *c);

@@ -255,6 +255,65 @@ TEST(what_cannot_be_started_fails_at_once_with_words)
     office_fini(&o);
 }
 
+static const char *reason(struct office *o, bool has_details)
+{
+    static struct why why;
+
+    deliver_state_reason(o->d, &o->agents[0], has_details, &why);
+    return why.text;
+}
+
+TEST(who_has_no_program_is_dead_until_it_is_there)
+{
+    static char folder[] = "/tmp/signalbox-seek-XXXXXX", path[64], program[64];
+    static struct str command[] = {STR("my-pi")}, env[1];
+    struct office o;
+
+    CHECK(mkdtemp(folder));
+    snprintf(path, sizeof(path), "PATH=%s", folder);
+    snprintf(program, sizeof(program), "%s/my-pi", folder);
+    office_init(&o, "pi");
+    env[0] = str_of(path);
+    o.defs[0].command = (struct strs){command, 1};
+    o.defs[0].whole_env = (struct strs){env, 1};
+    office_set(&o, 1);
+    CHECK_INT(deliver_state(o.d, &o.agents[0]), AGENT_DEAD);
+    CHECK(strstr(reason(&o, true), "cannot start my-pi") &&
+          strstr(reason(&o, true), "npm install -g"));
+    CHECK(strstr(reason(&o, false), "its owner sees why") &&
+          !strstr(reason(&o, false), folder));
+    CHECK(symlink("/bin/cat", program) == 0);
+    later(&o.s, SEEK_MS - 1);
+    wait_turn(&o.s);
+    CHECK_INT(deliver_state(o.d, &o.agents[0]), AGENT_DEAD);
+    later(&o.s, 1);
+    UNTIL(&o.s, deliver_state(o.d, &o.agents[0]) == AGENT_IDLE);
+    CHECK(!reason(&o, true)[0]);
+    CHECK(unlink(program) == 0 && rmdir(folder) == 0);
+    office_fini(&o);
+}
+
+TEST(a_workspace_is_made_and_what_it_lies_in_is_not)
+{
+    static char folder[] = "/tmp/signalbox-made-XXXXXX", inner[64], below[64];
+    struct office o;
+
+    CHECK(mkdtemp(folder));
+    snprintf(inner, sizeof(inner), "%s/inner", folder);
+    snprintf(below, sizeof(below), "%s/other/below", folder);
+    office_init(&o, "good");
+    o.defs[0].workspace = str_of(below);
+    office_set(&o, 1);
+    CHECK_INT(deliver_state(o.d, &o.agents[0]), AGENT_DEAD);
+    CHECK(strstr(reason(&o, true), "does not exist; create it"));
+    o.defs[0].workspace = str_of(inner);
+    office_set(&o, 1);
+    CHECK_INT(deliver_state(o.d, &o.agents[0]), AGENT_IDLE);
+    job_says(&o, give(&o, "c", "echo x"), "x");
+    CHECK(rmdir(inner) == 0 && rmdir(folder) == 0);
+    office_fini(&o);
+}
+
 /* Words. */
 
 TEST(a_second_answer_is_told_and_changes_nothing)

@@ -36,6 +36,23 @@ static enum err process_reaches(const struct deliver *d, const struct agent *a,
                    STR_ARG(a->name), STR_ARG(str_head(url->id, 64)));
 }
 
+static bool process_is_dead(const struct deliver *d, const struct agent *a,
+                            const struct agent_url *url, bool has_details,
+                            struct why *why)
+{
+    const struct pool *p = d->pools ? pool_find(d->pools, url->id) : NULL;
+
+    if (!p)
+        return process_reaches(d, a, url, why) != OK;
+    if (!p->missing.text[0])
+        return false;
+    why_err(why, OK, "%s",
+            has_details ? p->missing.text
+                        : "the program that runs it cannot be started where "
+                          "the server is; its owner sees why");
+    return true;
+}
+
 /* What waits. */
 
 static bool goes_before(const struct carried *a, const struct carried *b)
@@ -156,6 +173,7 @@ static void process_free(struct delivery *y)
 
 const struct road_row road_pool = {
     .reaches = process_reaches,
+    .is_dead = process_is_dead,
     .start = process_start,
     .answer = process_answer,
     .stop = process_stop,

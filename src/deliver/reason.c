@@ -138,7 +138,7 @@ static void say_dead(const struct deliver *d, const struct agent *a,
     if (agent_url_read(a->url, &url, out) != OK)
         return;
     road = road_of(&url);
-    if (road->is_dead && a->wake.url.n && !has_details)
+    if (road == &road_line && a->wake.url.n && !has_details)
         why_err(out, OK, "it was woken several times and did not connect");
     else if (road->is_dead)
         (void)!road->is_dead(d, a, &url, has_details, out);

@@ -255,10 +255,13 @@ static const struct card_field rows[] = {
     {"model", .type = &card_passed, .is_config_only = true,
      .allowed = "the name of one of `models`, or \"NAME/MODEL\"",
      .about = "The model that it is, where neither url nor process is given; "
-              "of a process that speaks `pi`, the model that it uses."},
+              "of a process that speaks `pi`, the model that it uses. With a "
+              "`workspace`, and neither process nor entry of `models`: the "
+              "agent is `pi` from the `PATH` with this model."},
     {"workspace", .type = &card_passed, .is_config_only = true,
      .allowed = "the path of a folder",
-     .about = "The folder that its process works in."},
+     .about = "The folder that its process works in; made when it is not "
+              "there, within one that is."},
     {"default", .type = &card_passed, .is_config_only = true,
      .allowed = "true or false",
      .about = "Whether it gets what nobody else is chosen for; one at most, "

@@ -10,6 +10,12 @@ const struct process_def *process_def_find(const struct process_def *list,
     return NULL;
 }
 
+struct str process_install(enum process_dialect d)
+{
+    return d == DIALECT_PI ? STR("npm install -g @mariozechner/pi-coding-agent")
+                           : STR("");
+}
+
 const struct model_def *model_def_find(const struct model_def *list, size_t n,
                                        struct str id, struct str *model)
 {

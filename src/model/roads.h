@@ -79,6 +79,9 @@ struct model_def {
 const struct process_def *process_def_find(const struct process_def *list,
                                            size_t n, struct str name);
 
+/* How to install what speaks it; empty: that is the operator's own. */
+struct str process_install(enum process_dialect d);
+
 /* The definition that "model:ID" names: ID as it is, else what is before its
  * first slash; *model is then what the endpoint calls the model, empty where
  * that is not known. NULL: there is none. */

@@ -238,19 +238,27 @@ class Check(Cli):
     def test_programs_that_cannot_be_started_are_warned_of(self):
         self.file("x.jsonc", """{ "agents": { "list": [
             { "id": "a", "process": { "command": ["no-such-program"] } },
-            { "id": "b", "process": "p", "workspace": "no-such-folder" },
+            { "id": "b", "process": "p", "workspace": "no/such/folder" },
+            { "id": "e", "process": { "command": ["sh"] },
+              "workspace": "will-be-made" },
+            { "id": "f", "process": { "command": ["no-such-pi"],
+                                      "dialect": "pi" } },
             { "id": "c", "process": { "command": ["./no-such-file"] } },
             { "id": "d", "process": { "command": ["sh"] } } ] },
             "processes": { "p": { "command": ["/no/such"] } } }""")
         out = self.good("check", "x.jsonc")
         for words in ["1:23: warning: agents.list: the program of a, "
                       "no-such-program, is in none of the folders of PATH",
-                      "the workspace of b, no-such-folder, is no folder",
+                      "the workspace of b, no/such/folder, is no folder, and "
+                      "none can be made there",
+                      "the program of f, no-such-pi, is in none of the folders "
+                      "of PATH; install it: npm install -g ",
                       "the program of c, ./no-such-file, is not there",
-                      "6:26: warning: processes: the program of p, /no/such, "
+                      "10:26: warning: processes: the program of p, /no/such, "
                       "is not there"]:
             self.assertIn(words, out)
-        self.assertNotIn("of d", out)
+        for name in "de":
+            self.assertNotIn(f" of {name},", out)
 
     def test_the_example_is_valid(self):
         out = self.good("check", os.path.join(ROOT, "examples",

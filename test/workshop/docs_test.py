@@ -12,7 +12,7 @@ from doc_pages import BIN, Page
 PAGES = {path: Page(path) for path in doc_pages.paths()}
 KNOWN = doc_pages.commands()
 # Of script/bootstrap and of train_table.
-FOREIGN = {"--build-only", "--all", "--any-texts"}
+FOREIGN = {"--build-only", "--all", "--any-texts", "--extension"}
 # Made when the example runs.
 MADE = {"examples/em/data/agent-feed.jsonl"}
 # Fields of cards, of what eval prints, of a client; written with a point.
@@ -133,7 +133,7 @@ class Docs(unittest.TestCase):
                       encoding="utf-8") as f:
                 f.write(text)
             run = subprocess.run([BIN, "check"], cwd=folder, check=False,
-                                 env={"PATH": "/usr/bin:/bin",
+                                 env={"PATH": "/usr/bin:/bin", "HOME": folder,
                                       "OPENAI_API_KEY": "x"}, text=True,
                                  stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE)
