@@ -34,6 +34,20 @@ TEST(where_it_is_goes_with_the_command)
     CHECK_STR(out[1], CHILD_FILE_PATH);
 }
 
+TEST(a_model_and_pi_reach_others_by_tools_alone)
+{
+    struct agent model = {.name = STR("m"), .url = STR("model:x")};
+    struct agent hub = {.name = STR("h"), .url = STR("ws-agent://h")};
+
+    with_tools(true);
+    CHECK(deliver_uses_tools(o.d, &o.agents[0]));
+    CHECK(deliver_uses_tools(o.d, &model) && !deliver_uses_tools(o.d, &hub));
+    office_fini(&o);
+    office_init(&o, "good");
+    CHECK(!deliver_uses_tools(o.d, &o.agents[0]));
+    office_fini(&o);
+}
+
 TEST(a_call_is_made_as_the_agent_and_for_its_task)
 {
     struct job *j;

@@ -7,6 +7,8 @@ which the same must fail."""
 import contextlib
 import json
 import os
+import shutil
+import tempfile
 import unittest
 
 import signalbox
@@ -166,6 +168,50 @@ class Delegation(Case):
                          ["Wait, 1", "2"])
         self.assertEqual(heard[0], ("one", "Wait, "))
         self.assertNotIn("two", [agent for agent, _ in heard])
+
+    def test_what_another_pi_says_is_streamed(self):
+        def think(body):
+            said = answers(body)
+            if body["model"] == "docs":
+                return "Read the manual."
+            return said[0]["response"] if said else calls(
+                delegate("docs", "?", stream=True))
+        stage = self.stage(think)
+        server = self.enterContext(stage.server({"boss": {}, "docs": {}}))
+        body = {"text": "go", "executor": {"name": "boss"}}
+        with server.events("/api/messages", method="POST",
+                           body=body) as events:
+            heard = [(data.get("agent"), data["text"]) for _, event, data
+                     in events if event == "chunk"]
+        self.assertEqual("".join(text for agent, text in heard
+                                 if agent == "docs"), "Read the manual.")
+
+    def test_a_pi_that_dies_leaves_nothing_behind(self):
+        """It is killed while it waits; the next attempt delegates anew."""
+        flag = os.path.join(tempfile.mkdtemp(prefix="signalbox-flag-"), "flag")
+        self.addCleanup(shutil.rmtree, os.path.dirname(flag))
+        stage = self.stage(first(delegate("slow", "x"), ("bash", {
+            "command": f"while ! test -e {flag}; do sleep 0.01; done; "
+                       "kill -9 $PPID"})))
+        server = self.enterContext(stage.server(
+            {"boss": {}}, deliver={"retryMs": 10, "retryMaxMs": 20}))
+        slow = self.hub(server, "slow")
+        task = server.send("go", to="boss", wait_ms=0).json()["task_id"]
+        child = self.executed(slow)
+        stage.model.think = first(delegate("slow", "again"))
+        with open(flag, "w", encoding="utf-8"):
+            pass
+        again = self.executed(slow)
+        self.assertEqual(again["message"], "again")
+        path = "/api/tasks/" + child["task_id"]
+        eventually(lambda: server.call("GET", path).json()["status"] ==
+                   "cancelled", "what was delegated before has ended")
+        self.done(slow, again, "now")
+        path = "/api/tasks/" + task
+        eventually(lambda: server.call("GET", path).json()["result"], "done")
+        done = server.call("GET", path).json()
+        self.assertEqual((done["attempt"], json.loads(
+            done["result"]["text"])[0]["response"]), (2, "now"))
 
     def test_a_cancel_reaches_what_was_delegated(self):
         stage = self.stage(first(delegate("slow", "x")))

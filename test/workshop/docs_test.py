@@ -11,7 +11,7 @@ from doc_pages import BIN, Page
 
 PAGES = {path: Page(path) for path in doc_pages.paths()}
 KNOWN = doc_pages.commands()
-# Of script/bootstrap and of train_table.
+# Of script/bootstrap, of train_table and of pi.
 FOREIGN = {"--build-only", "--all", "--any-texts", "--extension"}
 # Made when the example runs.
 MADE = {"examples/em/data/agent-feed.jsonl"}
