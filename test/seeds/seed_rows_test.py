@@ -25,6 +25,13 @@ class Rows(unittest.TestCase):
     def test_every_row_has_its_check_and_every_check_its_row(self):
         self.assertEqual(seed_rows.wrong(PAGE, CHECKS, TESTS.has), [])
 
+    def test_there_are_as_many_as_there_should_be(self):
+        of_seed = [0] * 5
+        for id in seed_rows.rows(PAGE):
+            of_seed[int(id[:3])] += 1
+        self.assertGreater(sum(of_seed), 200)
+        self.assertTrue(all(n > 30 for n in of_seed), of_seed)
+
 
 class Controls(unittest.TestCase):
     """What does not fit is found."""
