@@ -10,7 +10,7 @@ import unittest
 
 from classifier import Classifier, sure
 from hiring import House, done, given
-from hub_peer import Refused
+from hub_peer import Hub, Refused
 from signalbox import Server, metric
 
 BINDINGS = json.loads("""[
@@ -119,6 +119,16 @@ class Layers(unittest.TestCase):
         got = self.server.call("GET", "/api/commands").json()["items"]
         self.assertEqual([c["command"] for c in got],
                          ["/code", "/docs", "/ops"])
+
+    def test_003_47_figures_of_each_agent_from_its_first_task_on(self):
+        with Server(agents=ECHOES) as server:
+            server.send("x", to="docs")
+            text = server.get("/metrics").body.decode()
+        for line in ('signalbox_agent_completed_total{agent="docs"} 1',
+                     'signalbox_agent_latency_seconds_count{agent="docs"} 1',
+                     'signalbox_agent_delegations_received_total'
+                     '{agent="docs",outcome="completed"} 0'):
+            self.assertIn(line + "\n", text)
 
     def test_003_24_the_classifier_is_off_unless_it_is_turned_on(self):
         settings = self.server.call("GET", "/api/config").json()["settings"]
@@ -324,6 +334,61 @@ class Limits(unittest.TestCase):
         done(self.hubs["docs"], task, text="alone then")
         self.assertEqual(self.hubs["code"].answer(id)["response"],
                          "alone then")
+
+
+class Speaking(unittest.TestCase):
+    """message.send of an agent that works on something."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.house = cls.enterClassContext(House(agents=[]))
+        cls.server = cls.house.server
+        cls.house.anna = cls.server.user("anna")
+        cls.hubs = {name: cls.house.agent(name, **card) for name, card in (
+            ("code", {"delegation": {"allowAgents": ["docs"]}}),
+            ("docs", {}), ("secret", {}))}
+
+    def at_work(self, name="code"):
+        self.server.send("go", to=name, token=self.house.anna, wait_ms=0)
+        task = given(self.hubs[name])
+        self.addCleanup(self.server.call, "POST",
+                        f"/api/tasks/{task['task_id']}/cancel")
+        return task["task_id"]
+
+    @staticmethod
+    def say(hub, to):
+        return hub.call("message.send", text="psst", listen=False,
+                        executor={"name": to})
+
+    def refused(self, hub, to):
+        with self.assertRaises(Refused) as caught:
+            self.say(hub, to)
+        self.assertEqual(caught.exception.name, "delegation_not_allowed")
+
+    def test_003_48_it_is_part_of_the_task(self):
+        parent = self.at_work()
+        self.refused(self.hubs["code"], "secret")
+        child = self.say(self.hubs["code"], "docs")["task_id"]
+        self.assertEqual(self.house.task(child)["parent_task_id"], parent)
+
+    def test_003_49_ping_pong_ends(self):
+        self.at_work()
+        self.say(self.hubs["code"], "docs")
+        while given(self.hubs["docs"])["message"] != "psst":
+            pass
+        self.refused(self.hubs["docs"], "code")
+
+    def test_003_57_as_its_creator_only_where_the_token_says_so(self):
+        made = self.server.call("POST", "/api/tokens", {
+            "scopes": ["send", "read", "creator"]}, token=self.house.anna)
+        self.assertEqual(made.status, 201, made)
+        with Hub(self.server, made.json()["token"]) as hub:
+            hub.register("free", delegation={"allowAgents": []})
+            self.server.send("go", to="free", token=self.house.anna,
+                             wait_ms=0)
+            given(hub)
+            said = self.say(hub, "secret")
+        self.assertIsNone(self.house.task(said["task_id"])["parent_task_id"])
 
 
 class Programs(unittest.TestCase):

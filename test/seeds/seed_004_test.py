@@ -260,6 +260,40 @@ class Checks(Case):
             self.assertEqual(hub.register("third-party")["card"], "created")
 
 
+class Several(Case):
+    """Research-agent works for two users at once."""
+
+    def test_004_37_the_session_tells_for_whom(self):
+        house = self.house
+        house.server.call("PATCH", "/api/agents/research-agent",
+                          {"visibility": "public"}, token=house.anna)
+        at = {}
+        for name in ("ben", "carl"):
+            token = house.server.user(name)
+            house.server.send("find papers", to="research-agent", token=token,
+                              conversation_id="of-" + name, wait_ms=0)
+            at[name] = given(house.boss)
+        error = self.refused("whose")
+        self.assertEqual(error["code"], -32602)
+        self.assertIn("session_id", error["message"])
+        for name, task in at.items():
+            self.ask("for-" + name, session_id=task["session_id"])
+            child = given(house.worker)
+            self.assertEqual(child["metadata"]["root_user"], name)
+            self.assertEqual(
+                house.task(child["task_id"])["parent_task_id"],
+                task["task_id"])
+            done(house.worker, child, text="ok")
+
+    def test_004_43_the_tool_s_name_is_a_method(self):
+        with Hub(self.house.server, self.house.anna) as hub:
+            hub.register("caller")
+            id = hub.start("delegate_to_agent", agentId="web-search-agent",
+                           task="look", mode="sync")
+            done(self.house.worker, given(self.house.worker), text="found")
+            self.assertEqual(hub.answer(id)["response"], "found")
+
+
 class Sdk(Case):
     def test_004_33_the_python_sdk_in_the_seeds_words(self):
         path = os.path.join(SOURCE, "client/python/signalbox.py")
