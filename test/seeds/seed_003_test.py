@@ -225,6 +225,24 @@ class Intent(unittest.TestCase):
              "docs": "Explains interfaces"})
 
 
+class Haiku(unittest.TestCase):
+    def test_003_26_haiku_decides_by_its_own_api(self):
+        with Classifier() as haiku, Server(config={
+                "agents": {"list": ECHOES, "default": "code"},
+                "routing": {"intentClassifier": {
+                    "enabled": True, "kind": "anthropic",
+                    "endpoint": haiku.url, "model": "claude-haiku-4-5",
+                    "timeoutMs": 30000}}}) as server:
+            haiku.answer = lambda question: sure("docs", 0.9)
+            said = server.call("POST", "/api/messages",
+                               {"text": "what does it mean?"}).json()
+            self.assertEqual((said["agent"], said["decision"]["layer"]),
+                             ("docs", "intent"))
+            headers, body = haiku.questions[0]
+            self.assertEqual(headers["anthropic-version"], "2023-06-01")
+            self.assertEqual(body["model"], "claude-haiku-4-5")
+
+
 class Tool(unittest.TestCase):
     """delegate_to_agent, as the hub's agent.delegate."""
 
