@@ -306,6 +306,16 @@ class Decisions(Case):
         self.assertGreater(metric(self.server,
                                   "signalbox_decide_seconds_count"), 0)
 
+    def test_001_63_latency_and_errors_are_there_at_once(self):
+        d = self.record(self.send(self.CODE))
+        self.assertIsNotNone(d["latency_ms"])
+        self.assertEqual((d["error_code"], d["verdict"]), (None, "open"))
+
+    def test_001_65_what_came_of_it(self):
+        d = self.record(self.send(self.CODE.ljust(2499, ".")))
+        self.assertEqual((d["answer_chars"], d["error_code"],
+                          d["overridden_to"]), (2499, None, None))
+
     def test_001_50_new_agents_begin_in_the_middle(self):
         with Server(agents=AGENTS) as server:
             server.ready()
@@ -323,6 +333,20 @@ class Decisions(Case):
         for column in ("decisions", "confidence", "overrides",
                        "answer_chars"):
             self.assertIn(column, row)
+
+    def test_001_56_rates_are_of_what_was_routed(self):
+        def counts():
+            row = self.table("summary")[0]
+            return row["decisions"], row["routed"]
+        before = counts()
+        self.send(self.CODE, conversation_id="counted")
+        self.send("go on", conversation_id="counted")
+        self.send("and you", executor={"name": "content-writer"})
+        after = counts()
+        self.assertEqual((after[0] - before[0], after[1] - before[1]), (3, 1))
+        row = self.table("summary")[0]
+        self.assertAlmostEqual(row["override_rate"],
+                               row["overrides"] / row["routed"])
 
     def test_001_58_by_type_of_query(self):
         self.send(self.CODE)
