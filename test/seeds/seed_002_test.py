@@ -8,6 +8,8 @@ import shutil
 import tempfile
 import time
 import unittest
+from datetime import datetime, timedelta, timezone
+import unittest
 
 from hub_peer import Hub
 from signalbox import OWN, Server, eventually
@@ -118,6 +120,21 @@ class ByTheLibrary(unittest.TestCase):
         self.assertEqual(got["routing_decision"], "ROUTE_IMMEDIATELY")
 
 
+class Found(unittest.TestCase):
+    def test_002_10_the_file_is_found_without_being_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules = shutil.copy(RULES, os.path.join(folder,
+                                                    "routing_rules.json"))
+            config = os.path.join(folder, "signalbox.jsonc")
+            with open(config, "w", encoding="utf-8") as f:
+                f.write("{}")
+            with Server("--config", config) as server:
+                said = server.call("GET", "/api/gate").json()["rules"]
+                self.assertEqual((said["file"], said["state"]),
+                                 (rules, "good"))
+                self.assertIn("rules.found", server.said())
+
+
 class Broker(unittest.TestCase):
     """The four of them on the hub, and the rules as they are shipped."""
 
@@ -222,6 +239,17 @@ class Broker(unittest.TestCase):
     def test_002_14_agent_failures_are_urgent(self):
         self.urgent("AGENT_FAILURE")
 
+    def test_002_19_the_envelope_as_it_stands(self):
+        got = self.call("POST", "/api/envelopes", ENVELOPE)
+        self.assertEqual(
+            {k: got[k] for k in DECISION if k not in ("message_id",
+                                                      "timestamp")},
+            {k: v for k, v in DECISION.items() if k not in ("message_id",
+                                                            "timestamp")})
+        self.assertIs(got["stale"], True)
+        task, _ = self.hubs["Z"].work()
+        self.assertEqual(task["envelope"], ENVELOPE)
+
     def test_002_20_the_agent_gets_the_envelope_whole(self):
         sent = {k: v for k, v in ENVELOPE.items()
                 if k not in ("from", "timestamp")}
@@ -263,6 +291,25 @@ class Broker(unittest.TestCase):
 
     def test_002_27_it_says_to_which_channel_it_was_posted(self):
         self.assertEqual(self.example()["posted_to_channel"], "#agent-feed")
+
+    def ahead(self, hours, **more):
+        """A local time without its zone, that far east of UTC."""
+        at = datetime.now(timezone.utc) + timedelta(hours=hours)
+        Broker.n += 1
+        return self.server.call("POST", "/api/envelopes", {
+            **ENVELOPE, "reference": f"AHEAD-{Broker.n}",
+            "payload": {"n": Broker.n},
+            "timestamp": at.replace(tzinfo=None).isoformat()})
+
+    def test_002_29_a_time_without_a_zone(self):
+        for hours, n_warnings in ((0, 0), (13.9, 1)):
+            got = self.ahead(hours)
+            self.assertEqual((got.status, len(got.json()["warnings"])),
+                             (200, n_warnings), got)
+            self.hubs["Z"].work()
+        got = self.ahead(14.1)
+        self.assertEqual(got.status, 400, got)
+        self.assertIn("14 hours", got.json()["error"]["message"])
 
     def test_002_32_the_rules_are_asked_for_every_message(self):
         got = self.call("POST", "/api/gate", {
