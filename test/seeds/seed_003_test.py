@@ -341,6 +341,24 @@ class Limits(unittest.TestCase):
         done(self.hubs["docs"], given(self.hubs["docs"]), text="ok")
         self.hubs["code"].heard("delegation.result")
 
+    def test_003_42_two_at_once_and_the_third_waits(self):
+        code, docs = self.hubs["code"], self.hubs["docs"]
+        for i in range(3):
+            ack = code.call("agent.send_task", agent_id="docs",
+                            message=str(i), skill_id="any")
+            self.assertEqual(ack["status"], "accepted")
+        tasks = [given(docs), given(docs)]
+        docs.call("ping")
+        self.assertEqual([m for m in docs.waiting
+                          if m.get("method") == "task.execute"], [])
+        done(docs, tasks[0], text="ok")
+        tasks.append(given(docs))
+        self.assertEqual([t["message"] for t in tasks], ["0", "1", "2"])
+        for task in tasks[1:]:
+            done(docs, task, text="ok")
+        for _ in tasks:
+            code.heard("delegation.result")
+
     def test_003_43_no_chain_where_the_depth_is_one(self):
         id = self.hubs["code"].start("agent.delegate", agentId="docs",
                                      task="x", mode="sync")

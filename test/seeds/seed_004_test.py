@@ -6,7 +6,8 @@ import json
 import os
 import unittest
 
-from hiring import SKILLS, House, awaited, done, given, is_answer
+from hiring import (SKILLS, House, awaited, done, given, is_answer,
+                    request)
 from hub_peer import Hub
 from signalbox import metric
 
@@ -253,6 +254,21 @@ class Checks(Case):
             "params": json.loads(SEND)["params"]})
         answer = self.house.boss.next(is_answer(None))
         self.assertEqual(answer["error"]["code"], -32600)
+
+    def test_004_44_two_hundred_at_once(self):
+        house, ids = self.house, [f"n{i}" for i in range(200)]
+        for id in ids:
+            house.boss.send(request(id))
+        for id in ids:
+            answer = house.boss.next(is_answer(id))
+            self.assertEqual(answer["result"]["status"], "accepted")
+        self.assertGreater(metric(house.server,
+                                  "signalbox_delegations_waiting"), 0)
+        for _ in ids:
+            done(house.worker, given(house.worker), text="ok")
+        results = [house.result()["params"] for _ in ids]
+        self.assertEqual([r["original_id"] for r in results], ids)
+        self.assertEqual({r["status"] for r in results}, {"completed"})
 
     def test_004_36_third_parties_join_by_themselves(self):
         carl = self.house.server.user("carl")
