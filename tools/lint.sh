@@ -70,6 +70,7 @@ check 'tools/unicode.py: made anew, it is the same' unicode
 check 'clang-tidy' bugs
 check 'shellcheck' shell
 check 'tools/web_lint.py: the dashboard shows texts, asks nobody else, imports down' tools/web_lint.py
+check 'tools/twice.py: no page says anything twice' tools/twice.py
 check 'node --check: the dashboard and its tests are JavaScript' javascript
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
