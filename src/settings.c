@@ -229,6 +229,7 @@ void settings_rank(struct server *s, const struct config *c)
         .text_weight = c->search.text_weight,
         .fusion =
             c->search.fusion == CONFIG_FUSION_RRF ? INDEX_RRF : INDEX_WEIGHTED,
+        .is_plain = c->search.order == CONFIG_ORDER_PLAIN,
     };
 
     registry_set_ranking(s->registry, &ranking);

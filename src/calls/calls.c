@@ -72,8 +72,8 @@ static const struct call_row {
     {STR("POST"), STR("/api/agents"), call_agents_post, SCOPE_AGENTS, NULL},
     /* Before NAME: "search" can be no agent's. */
     {STR("GET"), STR("/api/agents/search"), call_search_get, SCOPE_READ,
-     ARGS("q", "query", "limit", "mode", "fusion", "explain", "tag", "org",
-          "state", "max_price_micros", "min_score")},
+     ARGS("q", "query", "limit", "mode", "fusion", "order", "explain", "tag",
+          "org", "state", "max_price_micros", "min_score")},
     {STR("POST"), STR("/api/agents/search"), call_search_post, SCOPE_READ,
      NULL},
     {STR("GET"), STR("/api/agents/:name"), call_agents_get, SCOPE_READ, NULL},

@@ -17,6 +17,8 @@ const struct arg_option cli_search_options[] = {
     {"limit", "N", "show at most so many, up to 100; 10 if not given", false},
     {"mode", "MODE", "hybrid (if not given), semantic or text", false},
     {"fusion", "HOW", "weighted (if not given) or rrf", false},
+    {"order", "ORDER", "spread (if not given and no admin asks) or plain",
+     false},
     {"explain", NULL, "show the figures too, of every skill that fits", false},
     {"tag", "TAG", "only skills of this tag", false},
     {"org", "ORG", "only agents of this org", false},
@@ -86,7 +88,7 @@ static bool read_price(struct cli *c, int64_t *micros, enum exit_status *status)
 static bool put_body(struct cli *c, struct buf *body, struct str query,
                      enum exit_status *status)
 {
-    struct str mode = {NULL, 0}, fusion = mode, state = mode;
+    struct str mode = {NULL, 0}, fusion = mode, order = mode, state = mode;
     struct json_out o = json_out(body);
     double min_score;
     int64_t limit, max_price = -1;
@@ -96,6 +98,7 @@ static bool put_body(struct cli *c, struct buf *body, struct str query,
         !cli_one_of(c, "mode", cli_words("search", "mode"), &mode, status) ||
         !cli_one_of(c, "fusion", cli_words("search", "fusion"), &fusion,
                     status) ||
+        !cli_one_of(c, "order", cli_words("search", "order"), &order, status) ||
         !cli_one_of(c, "state", cli_words("search", "state"), &state, status) ||
         !read_price(c, &max_price, status) ||
         !cli_real(c, "min-score", 0, 1, 0, &min_score, status))
@@ -106,6 +109,7 @@ static bool put_body(struct cli *c, struct buf *body, struct str query,
     json_member_bool(&o, "explain", true);
     json_member_some(&o, "mode", mode);
     json_member_some(&o, "fusion", fusion);
+    json_member_some(&o, "order", order);
     json_member_some(&o, "state", state);
     json_member_some(&o, "tag", args_get(&c->args, "tag"));
     json_member_some(&o, "org", args_get(&c->args, "org"));

@@ -49,6 +49,7 @@ static const struct row rows[] = {
     {"route", "channel", "telegram discord"},
     {"search", "mode", "hybrid semantic text"},
     {"search", "fusion", "weighted rrf"},
+    {"search", "order", "spread plain"},
     {"search", "state", STATES},
     {"tasks", "status",
      "accepted held escalated dropped queued dispatched working "

@@ -53,6 +53,9 @@ struct config_cert {
     struct str cert_file, key_file;
 };
 
+/* search.order. */
+enum config_order { CONFIG_ORDER_SPREAD, CONFIG_ORDER_PLAIN };
+
 /* search.fusion. */
 enum config_fusion { CONFIG_FUSION_WEIGHTED, CONFIG_FUSION_RRF };
 
@@ -307,6 +310,7 @@ struct config {
     struct {
         double semantic_weight, text_weight; /* 0 to 1, not both 0 */
         int64_t fusion;                      /* enum config_fusion */
+        int64_t order;                       /* enum config_order */
     } search;
 
     /* How many settings each source gave, overruled ones included. */

@@ -277,7 +277,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK_INT(n, 158);
+    CHECK_INT(n, 159);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -450,7 +450,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 158);
+    CHECK(again && again->n_from_file == 159);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);
@@ -566,6 +566,9 @@ TEST(search_and_the_registry_have_their_defaults_and_limits)
         {"\"search\": {\"textWeight\": -0.1}", "a number from 0 to 1"},
         {"\"search\": {\"fusion\": \"sum\"}",
          "search.fusion must be \"weighted\" or \"rrf\", not \"sum\"\n"},
+        {"\"search\": {\"order\": \"plain\"}", NULL},
+        {"\"search\": {\"order\": \"fair\"}",
+         "search.order must be \"spread\" or \"plain\", not \"fair\"\n"},
         {"\"search\": {\"textWeight\": 0,\n\"semanticWeight\": 0.0}",
          "search.semanticWeight and search.textWeight are both 0, so that "
          "nothing would be found; set one of them\n"},
@@ -581,6 +584,7 @@ TEST(search_and_the_registry_have_their_defaults_and_limits)
     CHECK(c->registry.max_agents_per_user == 1000);
     CHECK(c->search.semantic_weight == 0.7 && c->search.text_weight == 0.3);
     CHECK(c->search.fusion == CONFIG_FUSION_WEIGHTED);
+    CHECK(c->search.order == CONFIG_ORDER_SPREAD);
     config_free(c);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[256];

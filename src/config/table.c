@@ -20,6 +20,7 @@ static const char *const format_names[] = {"auto", "text", "json", NULL};
 static const char *const embed_names[] = {"builtin", "table", "transformer",
                                           "minilm",  "http",  NULL};
 static const char *const fusion_names[] = {"weighted", "rrf", NULL};
+static const char *const order_names[] = {"spread", "plain", NULL};
 static const char *const offline_names[] = {"refuse", "hold", NULL};
 static const char *const disconnect_names[] = {"keep", "cancel", NULL};
 static const char *const when_names[] = {"always", "ambiguous", NULL};
@@ -351,6 +352,13 @@ static const struct setting rows[] = {
      .what = "How the two become one score: their weighted sum, or "
              "`rrf`, which goes by the places in the two rankings and leaves "
              "the weights out of it."},
+    {"search.order", AT(search.order), .type = &type_enum,
+     .preset = "\"spread\"", .names = order_names,
+     .what = "The order of the first ten: `spread` puts the third agent of a "
+             "creator from outside the requester's org, and every further one, "
+             "behind those of others that have at least 0.8 of its score; "
+             "`plain` goes by the score alone. Admins get the plain order; a "
+             "search may say which it wants."},
 
     {"outgoing.allow", AT(outgoing.allow), .type = &type_list, .preset = "[]",
      .elements = &range_elements,

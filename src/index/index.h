@@ -204,6 +204,11 @@ struct index_hit {
 MUST_USE enum err index_search_begin(struct index *x,
                                      const struct index_query *q);
 bool index_next(struct index *x, struct index_hit *out);
+
+/* How many more would come with that score or a better one; none comes then.
+ * For a fraction of the time that it would take to have them come. */
+size_t index_count_rest(struct index *x, double least);
+
 void index_search_end(struct index *x);
 
 /* Routing: every agent, and how near a text is to each. */

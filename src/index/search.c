@@ -427,3 +427,36 @@ bool index_next(struct index *x, struct index_hit *out)
     }
     return false;
 }
+
+/* bounds are real scores after fuse(). */
+static bool is_hit(struct index *x, uint32_t doc, double least)
+{
+    struct index_search *s = &x->search;
+    float score = s->bounds[doc];
+
+    if (score <= 0 || (double)score < least || !search_admits(s->q, x, doc))
+        return false;
+    if (s->q->fusion != INDEX_RRF)
+        score = rank_score(x, doc, s->weights, NULL);
+    return score > 0 && (double)score >= least;
+}
+
+size_t index_count_rest(struct index *x, double least)
+{
+    struct index_search *s = &x->search;
+    size_t n = 0;
+
+    assert(s->is_open);
+    for (uint32_t doc = 0; doc < x->n_docs; doc++) {
+        struct index_entry *e;
+
+        if (s->bounds[doc] <= 0)
+            continue;
+        e = x->agents[x->docs[doc].number];
+        if (e->shown_in != s->serial && is_hit(x, doc, least)) {
+            e->shown_in = s->serial;
+            n++;
+        }
+    }
+    return n;
+}

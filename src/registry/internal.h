@@ -468,11 +468,11 @@ void search_stop(struct registry *r);
 
 struct places {
     const struct search *s;
-    struct search_hit *hits; /* room for twice the limit */
+    struct search_hit *hits; /* room for the limit */
     size_t n;
-    struct search_hit *held;
+    struct search_hit *held; /* the same again: they wait for a place */
     size_t n_held;
-    size_t n_left_out; /* and those for whom there never is a place */
+    size_t total; /* that were found */
 };
 
 /* Fill p, which has room for the hits; without a vector by words alone.

@@ -1,17 +1,17 @@
-/* Ranked hits: what somebody sees, what they asked for of it, and the rule of
- * two.
+/* Ranked hits: what somebody sees, what they asked for of it, and the order of
+ * the first ten.
  *
  * The index hands out agents best first and only those that the requester may
- * see, so there is nothing to be thrown away here but what the rule of two
- * holds back:
+ * see, so nothing is thrown away here. From the third agent of one creator on,
+ * each is held until those of others that have nearly its score have places:
  *
- *     hits, best first     a1 a2 a3 b1 a4 c1 ... (a: all of one creator)
- *     places 1 to 10       a1 a2    b1    c1 ...
- *     held back                  a3    a4
- *     places from 11 on                          a3 a4, then further hits
+ *     hits, best first     a1 a2 a3 b1 a4 c1 d1   (a: all of one creator, d1
+ *                                                  has half of a3's score)
+ *     places               a1 a2 b1 c1 a3 a4 d1
  *
- * Whatever was held back has a better score than what comes after the tenth
- * place, so the order is that of the scores on both sides of it.
+ * Whatever is held was handed out before what is not, so its score is better:
+ * once ten places are taken, those that are held come first, and the order is
+ * that of the scores from there on.
  *
  * What somebody sees are the classes of the index, public, their org's, their
  * own, and besides: agents shared with them by a grant, and their own that an
@@ -127,9 +127,16 @@ static bool has_filter(const struct filter *f)
     return f->self || s->tag.n || s->org.n || s->state || s->max_price >= 0;
 }
 
-/* The rule of two. */
+/* The order of the first ten. */
 
-/* Whether as many of its creator have a place as may. */
+static bool is_spread(const struct registry *r, const struct search *s)
+{
+    if (s->has_order)
+        return !s->is_plain;
+    return !s->eyes.sees_all && !r->searches->ranking.is_plain;
+}
+
+/* Whether as many of its creator have a place as may by their score alone. */
 static bool is_crowded(const struct places *p, const struct agent *a)
 {
     const struct eyes *eyes = &p->s->eyes;
@@ -143,25 +150,33 @@ static bool is_crowded(const struct places *p, const struct agent *a)
     return n >= SEARCH_PER_CREATOR;
 }
 
-/* Once the crowd is complete, those that were held back come first. */
-static void release_held(struct places *p)
+static void hold(struct places *p, const struct search_hit *h)
 {
-    for (size_t i = 0; i < p->n_held && p->n < p->s->limit; i++)
-        p->hits[p->n++] = p->held[i];
-    p->n_held = 0;
+    if (p->n_held < p->s->limit) /* else there never is a place for it */
+        p->held[p->n_held++] = *h;
 }
 
-static void take_hit(struct places *p, const struct search_hit *h)
+/* Places for those that are held, as long as `next` is no better than they need
+ * it to be; NULL: nobody comes any more. */
+static void release_held(struct places *p, const struct search_hit *next)
 {
-    if (p->n >= SEARCH_CROWD || !is_crowded(p, h->agent)) {
+    size_t n = 0;
+
+    while (n < p->n_held && p->n < p->s->limit &&
+           (!next || p->n >= SEARCH_CROWD ||
+            next->score < SEARCH_NEARLY * p->held[n].score))
+        p->hits[p->n++] = p->held[n++];
+    p->n_held -= n;
+    memmove(p->held, p->held + n, p->n_held * sizeof(*p->held));
+}
+
+static void take_hit(struct places *p, const struct search_hit *h, bool spread)
+{
+    release_held(p, h);
+    if (spread && p->n < SEARCH_CROWD && is_crowded(p, h->agent))
+        hold(p, h);
+    else if (p->n < p->s->limit)
         p->hits[p->n++] = *h;
-        if (p->n == SEARCH_CROWD)
-            release_held(p);
-    } else if (p->s->limit > SEARCH_CROWD + p->n_held) {
-        p->held[p->n_held++] = *h;
-    } else {
-        p->n_left_out++;
-    }
 }
 
 /* The search itself. */
@@ -183,6 +198,7 @@ static struct index_query query_of(const struct registry *r,
 
 static void gather(struct registry *r, struct places *p)
 {
+    bool spread = is_spread(r, p->s);
     struct index_hit found;
 
     while (p->n < p->s->limit && index_next(r->index, &found) &&
@@ -193,8 +209,11 @@ static void gather(struct registry *r, struct places *p)
 
         memcpy(h.matches, found.matches,
                found.n_matches * sizeof(found.matches[0]));
-        take_hit(p, &h);
+        take_hit(p, &h, spread);
+        p->total++;
     }
+    release_held(p, NULL);
+    p->total += index_count_rest(r->index, p->s->min_score);
 }
 
 /* Room for those that are seen besides; NULL where there can be none. */

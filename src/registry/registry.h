@@ -300,8 +300,9 @@ enum {
     SEARCH_TEXT_MAX = 16 * 1024, /* bytes of a query */
     SEARCH_LIMIT = 10,           /* when none is said */
     SEARCH_LIMIT_MAX = 100,
-    SEARCH_CROWD = 10,      /* in so many first places */
-    SEARCH_PER_CREATOR = 2, /* at most so many of one creator of another org */
+    SEARCH_CROWD = 10,      /* in so many first places, ... */
+    SEARCH_PER_CREATOR = 2, /* ... so many of a creator from outside have theirs
+                             * by their score alone */
     SEARCH_WAITING_MAX = 1000, /* searches that wait for their vector */
 };
 
@@ -309,11 +310,21 @@ enum {
 struct registry_ranking {
     double semantic_weight, text_weight; /* zero both: 0.7 and 0.3 */
     enum index_fusion fusion;
+    bool is_plain; /* search.order */
 };
 void registry_set_ranking(struct registry *r, const struct registry_ranking *k);
 
 /* As it is, the weights filled in: to explain answers by. */
 struct registry_ranking registry_ranking(const struct registry *r);
+
+/* An answer is in the plain order, by score alone, or one creator is kept from
+ * taking the first places by many cards: within the first SEARCH_CROWD, the
+ * third agent of a creator, and every further one, is behind those of others
+ * that have at least SEARCH_NEARLY of its score. Nobody is left out. Not
+ * counted: the requester's own agents, those of their org (who has none, has no
+ * such), and those of the platform, which are the admins' and the
+ * configuration's. */
+#define SEARCH_NEARLY 0.8F
 
 /* Strings may be empty: any. */
 struct search {
@@ -322,6 +333,9 @@ struct search {
     enum index_mode mode;
     bool has_fusion; /* it says which; else as the ranking has it */
     enum index_fusion fusion;
+    bool has_order; /* it says which; else admins get the plain one, and others
+                     * as the ranking has it */
+    bool is_plain;
     struct str tag;         /* skills that have it, whatever the case */
     struct str org;         /* agents of that org */
     enum agent_state state; /* zero: any */
@@ -343,25 +357,16 @@ struct search_result {
     enum err err; /* OK, or ERR_NOMEM, ERR_STOPPING: nothing was searched */
     const struct search_hit *hits;
     size_t n;
+    size_t total;         /* that were found, also those beyond the limit */
     enum index_mode mode; /* as it was done */
     struct why note;      /* what is worth knowing: why by words alone
                            * though it was not asked for; how many of
-                           * their own agents wait for vectors; how many the rule
-                           * of two left out. Else empty */
+                           * their own agents wait for vectors. Else empty */
 };
 
 typedef void search_done(void *ctx, uint64_t id, const struct search_result *r);
 
-/* Nobody takes the first places by many cards: of the agents of one creator
- * that are from outside the requester's org, SEARCH_PER_CREATOR at most are
- * among the first SEARCH_CROWD; the others wait, in their order, for places
- * behind those, and where there are no places behind those they do not come.
- * Not counted: the requester's own, those of their org (who has none, has no
- * such), and those of the platform, which are the admins' and the
- * configuration's. It is the same for admins who search: they see what
- * everybody may have put there.
- *
- * Search, and call done once: before this returns where nothing need be waited
+/* Search, and call done once: before this returns where nothing need be waited
  * for (*id is then zero), else later, from the loop. Never after
  * search_cancel. A query that cannot be made into a vector within the model's
  * time is searched by its quick vector, if the model has such, else by its

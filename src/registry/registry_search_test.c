@@ -1,5 +1,5 @@
 /* A query to a ranked answer: the formula through the real index, filters, who
- * is found by whom, the rule of two, and queries of every kind. */
+ * is found by whom, the order of the first ten, and queries of every kind. */
 #include "test/lib/find_stage.h"
 
 /* A provider whose vectors are chosen: of the first of these words that a text
@@ -14,13 +14,28 @@ static const struct {
     {"tweedle", {0.8F, 0.6F}},
     {"zorp", {1}},
     {"opposite", {-1}},
+    {"beside", {0}},
 };
+
+/* The likeness to zorp of what is "beside". */
+static float beside;
+
+static const float *vector_of(size_t k, float by_likeness[TEST_DIMS])
+{
+    if (strcmp(chosen[k].word, "beside") != 0)
+        return chosen[k].v;
+    memset(by_likeness, 0, TEST_DIMS * sizeof(float));
+    by_likeness[0] = beside;
+    by_likeness[1] = sqrtf(1 - beside * beside);
+    return by_likeness;
+}
 
 static void respond_as_chosen(struct provider_peer *p, struct seat *s)
 {
     struct arena arena;
     struct json *input;
     struct buf out;
+    float by_likeness[TEST_DIMS];
 
     (void)p;
     arena_init(&arena, 1 << 20);
@@ -33,7 +48,8 @@ static void respond_as_chosen(struct provider_peer *p, struct seat *s)
 
         while (!memmem(text.p, text.n, chosen[k].word, strlen(chosen[k].word)))
             CHECK(++k < sizeof(chosen) / sizeof(chosen[0]));
-        add_element(&out, i ? "," : "", i, chosen[k].v, TEST_DIMS);
+        add_element(&out, i ? "," : "", i, vector_of(k, by_likeness),
+                    TEST_DIMS);
     }
     buf_addf(&out, "]}");
     say(s, 200, "", buf_str(&out));
@@ -349,7 +365,7 @@ TEST(a_search_finds_what_its_eyes_see)
         {"cleo", "pub "},
         {"dora.dorp", "pub "},
         {"", "pub "},
-        {"admin", "priv pub "} /* of one creator, two */,
+        {"admin", "priv pub shar "},
     };
 
     PUT(f, "anna.acme", card("pub", "Paints", "public", ""));
@@ -406,7 +422,7 @@ TEST(who_made_an_agent_finds_it_in_whichever_org)
     find_free(f);
 }
 
-/* The rule of two. */
+/* The order of the first ten. */
 
 /* n agents of a user, all alike. */
 static void crowd(struct find *f, const char *user, const char *prefix, int n)
@@ -419,10 +435,11 @@ static void crowd(struct find *f, const char *user, const char *prefix, int n)
     }
 }
 
-TEST(of_a_creator_from_outside_two_are_in_the_first_ten)
+TEST(a_third_of_a_creator_from_outside_is_behind_others_and_none_is_lost)
 {
     struct find *f = find_new(EMBED_TABLE);
     struct search s = find_query("cleo.cine", "paints houses");
+    struct found o;
 
     crowd(f, "anna.acme", "pa", 12);
     crowd(f, "ben.bolt", "pb", 3);
@@ -433,7 +450,7 @@ TEST(of_a_creator_from_outside_two_are_in_the_first_ten)
               "pa00 pa01 pb00 pb01 pd00 pd01 pd02 pd03 pe00 pe01 ");
     s.limit = 5;
     CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pb00 pb01 pd00 ");
-    s.limit = 14; /* the held ones come behind the tenth, in their order */
+    s.limit = 14; /* behind the tenth place they come in the plain order */
     CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pb00 pb01 pd00 pd01 pd02 "
                                          "pd03 pe00 pe01 pa02 pa03 pa04 pa05 ");
     s.limit = 100;
@@ -441,6 +458,27 @@ TEST(of_a_creator_from_outside_two_are_in_the_first_ten)
               "pa00 pa01 pb00 pb01 pd00 pd01 pd02 pd03 pe00 pe01 pa02 pa03 "
               "pa04 pa05 pa06 pa07 "
               "pa08 pa09 pa10 pa11 pb02 pe02 ");
+    for (s.limit = 1; s.limit <= 100; s.limit += 11) {
+        find_search(f, &s, &o);
+        CHECK(o.total == 22 && o.n == (s.limit < 22 ? s.limit : 22));
+        CHECK(!o.note[0]);
+    }
+    find_free(f);
+}
+
+TEST(all_places_are_filled_where_one_creator_has_all_there_is)
+{
+    struct find *f = find_new(EMBED_TABLE);
+    struct search s = find_query("cleo", "paints houses");
+
+    crowd(f, "anna", "pa", 4); /* no org either, which is not the same one */
+    crowd(f, "cleo", "pc", 1);
+    s.mode = INDEX_TEXT;
+    CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pc00 pa02 pa03 ");
+    s.limit = 4;
+    CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pc00 pa02 ");
+    s.eyes = find_eyes("anna");
+    CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pa02 pa03 ");
     find_free(f);
 }
 
@@ -451,37 +489,84 @@ TEST(the_admins_own_are_of_the_platform_and_not_counted)
 
     crowd(f, "admin", "pa", 4);
     crowd(f, "anna", "pb", 4);
+    crowd(f, "dora", "pc", 1);
     s.mode = INDEX_TEXT;
-    CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pa02 pa03 pb00 pb01 ");
+    CHECK_STR(str_of(find_names(f, &s)),
+              "pa00 pa01 pa02 pa03 pb00 pb01 pc00 pb02 pb03 ");
     find_free(f);
 }
 
-TEST(who_has_no_org_has_everybody_else_outside)
+TEST(admins_see_the_plain_ranking_and_everybody_may_ask_for_either)
 {
     struct find *f = find_new(EMBED_TABLE);
+    struct registry_ranking plain = {.is_plain = true};
     struct search s = find_query("cleo", "paints houses");
-    struct found o;
+    static const char in_order[] = "pa00 pa01 pa02 pb00 ",
+                      spread[] = "pa00 pa01 pb00 pa02 ";
 
-    crowd(f, "anna", "pa", 5); /* no org either, which is not the same one */
-    crowd(f, "cleo", "pc", 3);
+    crowd(f, "anna", "pa", 3);
+    crowd(f, "ben", "pb", 1);
     s.mode = INDEX_TEXT;
-    CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pc00 pc01 pc02 ");
+    CHECK_STR(str_of(find_names(f, &s)), spread);
+    s.has_order = s.is_plain = true;
+    CHECK_STR(str_of(find_names(f, &s)), in_order);
     s.eyes = find_eyes("admin");
-    CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pc00 pc01 ");
-    s.eyes = find_eyes("anna");
-    CHECK_STR(str_of(find_names(f, &s)), "pa00 pa01 pa02 pa03 pa04 pc00 pc01 ");
-    find_search(f, &s, &o);
-    CHECK_STR(str_of(o.note), "one agent was left out, since two of its "
-                              "creator are among the first ten; who is in "
-                              "its creator's org sees them all");
-    s.limit = 100; /* there is no eleventh place either */
+    s.has_order = false;
+    CHECK_STR(str_of(find_names(f, &s)), in_order);
+    s.has_order = true;
+    s.is_plain = false;
+    CHECK_STR(str_of(find_names(f, &s)), spread);
+    registry_set_ranking(f->r, &plain);
     s.eyes = find_eyes("cleo");
-    find_search(f, &s, &o);
-    CHECK(o.n == 5 && strstr(o.note, "3 agents were left out"));
-    s.limit = 5; /* all that was asked for is there */
-    find_search(f, &s, &o);
-    CHECK(o.n == 5 && !o.note[0]);
+    CHECK_STR(str_of(find_names(f, &s)), spread);
+    s.has_order = false;
+    CHECK_STR(str_of(find_names(f, &s)), in_order);
     find_free(f);
+}
+
+/* By meaning alone, and so by chosen scores: 1 for anna's, and for the other
+ * one just what is asked for. */
+static const char *names_beside(float score)
+{
+    static char names[64];
+    struct find *f = find_begin(EMBED_HTTP);
+    struct search s = find_query("cleo", "zorp");
+
+    beside = score;
+    f->e->peer->respond = respond_as_chosen;
+    find_open(f);
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+
+        snprintf(name, sizeof(name), "a%d", i);
+        PUT(f, "anna", card(name, "zorp", "public", ""));
+    }
+    PUT(f, "ben", card("b", "beside", "public", ""));
+    AWAIT(f->e, registry_stats(f->r).unembedded == 0);
+    s.mode = INDEX_SEMANTIC;
+    snprintf(names, sizeof(names), "%s", find_names(f, &s));
+    find_free(f);
+    return names;
+}
+
+TEST(who_has_less_than_four_fifths_of_the_third_is_behind_it)
+{
+    CHECK_STR(str_of(names_beside(0.81F)), "a0 a1 b a2 a3 ");
+    CHECK_STR(str_of(names_beside(0.79F)), "a0 a1 a2 a3 b ");
+}
+
+/* From the third of eve's on, nobody honest is behind with 0.8 of its score. */
+static void check_places(const struct found *o)
+{
+    int n_evil = 0;
+
+    for (size_t i = 0; i < o->n; i++) {
+        if (strncmp(o->hits[i].name, "honest", 6) == 0 || ++n_evil <= 2)
+            continue;
+        for (size_t k = i + 1; k < o->n; k++)
+            CHECK(strncmp(o->hits[k].name, "honest", 6) != 0 ||
+                  o->hits[k].score < 0.8F * o->hits[i].score);
+    }
 }
 
 /* One owner with a small card for every topic there is. */
@@ -511,14 +596,12 @@ TEST(nobody_captures_the_first_places_by_many_small_cards)
     }
     for (int i = 0; i < 30; i++) {
         struct search s;
-        int n_evil = 0;
 
         snprintf(text, sizeof(text), "tell me about %s", topics[i]);
         s = find_query("cleo.cine", text);
         find_search(f, &s, &o);
-        for (size_t k = 0; k < o.n; k++)
-            n_evil += strncmp(o.hits[k].name, "honest", 6) != 0;
-        CHECK(n_evil <= SEARCH_PER_CREATOR && o.n >= 8);
+        CHECK_INT(o.n, 10);
+        check_places(&o);
     }
     find_free(f);
 }

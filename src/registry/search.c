@@ -56,14 +56,6 @@ static void note_all(const struct registry *r, const struct places *p,
                                  : "agents of yours wait for their vectors "
                                    "and are found by their words alone",
              vectors_awaited(r, &p->s->eyes));
-    /* All of them were counted, if there is a place that nobody has. */
-    if (p->n < p->s->limit)
-        note(out,
-             "one agent was left out, since two of its creator are among the "
-             "first ten; who is in its creator's org sees them all",
-             "agents were left out, since two of their creators are among the "
-             "first ten; who is in their creator's org sees them all",
-             p->n_left_out + p->n_held);
 }
 
 /* Why no vector would help, to be told from all others. */
@@ -107,6 +99,7 @@ static void answer(struct registry *r, const struct search *s, uint64_t id,
     if (!result.err) {
         result.hits = p.hits;
         result.n = p.n;
+        result.total = p.total;
         r->stats.searches_total++;
         r->stats.searches_by_words_total += because && !vector;
         note_because(because, vector != NULL, &result.note);

@@ -8,7 +8,7 @@
 #include "model/profile.h"
 
 struct said_search {
-    struct str q, query, mode, fusion, tag, org, state;
+    struct str q, query, mode, fusion, order, tag, org, state;
     int64_t limit, max_price;
     double min_score;
     bool explains;
@@ -22,6 +22,7 @@ static const struct field search_fields[] = {
     {"limit", FIELD_INT, 1, SPEAK_HITS_MAX, AT(limit), false},
     {"mode", FIELD_NAME, 1, 16, AT(mode), false},
     {"fusion", FIELD_NAME, 1, 16, AT(fusion), false},
+    {"order", FIELD_NAME, 1, 16, AT(order), false},
     {"explain", FIELD_BOOL, 0, 0, AT(explains), false},
     {"tag", FIELD_NAME, 1, SKILL_TAG_MAX, AT(tag), false},
     {"org", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(org), false},
@@ -43,6 +44,7 @@ static const struct str mode_names[] = {[INDEX_HYBRID] = STR("hybrid"),
                                         [INDEX_TEXT] = STR("text")};
 static const struct str fusion_names[] = {
     [INDEX_WEIGHTED] = STR("weighted"), [INDEX_RRF] = STR("rrf")};
+static const struct str order_names[] = {STR("spread"), STR("plain")};
 
 /* The place of a name in its table, zero for one that was not given; n: it is
  * none. */
@@ -60,6 +62,7 @@ static enum err understand(const struct said_search *said,
 {
     size_t mode = place_of(said->mode, mode_names, 3);
     size_t fusion = place_of(said->fusion, fusion_names, 2);
+    size_t order = place_of(said->order, order_names, 2);
     enum agent_state state = agent_state_of(said->state);
 
     if (said->q.n && said->query.n)
@@ -75,6 +78,9 @@ static enum err understand(const struct said_search *said,
     if (fusion == 2)
         return why_err(why, ERR_BAD_REQUEST,
                        "fusion must be \"weighted\" or \"rrf\"");
+    if (order == 2)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "order must be \"spread\" or \"plain\"");
     if (said->state.n && !state)
         return why_err(why, ERR_BAD_REQUEST,
                        "state must be \"ACTIVE\", \"IDLE\", \"BUSY\", "
@@ -84,6 +90,8 @@ static enum err understand(const struct said_search *said,
                                       .mode = (enum index_mode)mode,
                                       .has_fusion = said->fusion.n > 0,
                                       .fusion = (enum index_fusion)fusion,
+                                      .has_order = said->order.n > 0,
+                                      .is_plain = order == 1,
                                       .explains = said->explains,
                                       .tag = said->tag,
                                       .org = said->org,
@@ -342,7 +350,7 @@ void speak_hits(struct json_out *o, const struct speak_hits *h)
     while (n < h->n && (n == 0 || o->out->n - from <= h->max_bytes))
         put_hit(o, &h->list[n++], h->explains ? &words : NULL);
     json_close(o, ']');
-    json_member_int(o, "total", (int64_t)n);
+    json_member_int(o, "total", (int64_t)h->total);
     json_member_text(o, "mode", mode_names[h->mode]);
     put_note(o, h->note, h->n - n);
     if (h->explains)

@@ -148,6 +148,8 @@ struct speak_search_call {
     enum index_mode mode;
     bool has_fusion; /* it was said */
     enum index_fusion fusion;
+    bool has_order; /* it was said */
+    bool is_plain;
     bool explains;
     struct str tag, org;    /* empty: any */
     enum agent_state state; /* zero: any */
@@ -451,6 +453,7 @@ struct speak_hit {
 struct speak_hits {
     const struct speak_hit *list;
     size_t n;
+    size_t total;         /* that were found, n of them listed */
     enum index_mode mode; /* as it was done */
     struct str note;      /* empty: none */
     size_t max_bytes;     /* no further agent after these; the note tells */

@@ -481,6 +481,7 @@ class Search(Agents):
                 (["--limit", "101"], "from 1 to 100"),
                 (["--mode", "hibrid"], "did you mean hybrid?"),
                 (["--fusion", "x"], "one of: weighted rrf"),
+                (["--order", "fair"], "one of: spread plain"),
                 (["--state", "idel"], "did you mean idle?"),
                 (["--max-price", "-1"], "like 0.05"),
                 (["--max-price", "free"], "like 0.05"),

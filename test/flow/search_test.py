@@ -6,6 +6,7 @@ import struct
 import unittest
 
 from cards import card, error_code, names, register, skill
+from hub_peer import Hub
 from provider import Provider
 from signalbox import Server, eventually
 
@@ -175,6 +176,7 @@ class Shapes(unittest.TestCase):
                 ("q=x&limit=many", "limit must be a whole number"),
                 ("q=x&mode=quick", "mode must be"),
                 ("q=x&fusion=cold", "fusion must be"),
+                ("q=x&order=fair", "order must be"),
                 ("q=x&explain=1", "explain must be true or false"),
                 ("q=x&min_score=2", "min_score must be a number from 0 to 1"),
                 ("q=x&max_price_micros=-1", "max_price_micros must be"),
@@ -272,32 +274,78 @@ class Size(unittest.TestCase):
             r = search(server, "q=bread&mode=text&limit=12")
             self.assertEqual(r.status, 200)
             said = r.json()
-            self.assertEqual((said["total"], len(said["agents"])), (8, 8))
+            self.assertEqual((said["total"], len(said["agents"])), (12, 8))
             self.assertIn("4 more found agents do not fit into this answer",
                           said["note"])
             self.assertLess(len(r.body), 5 * 1024 * 1024)
             said = search(server, "q=bread&mode=text&limit=8").json()
-            self.assertEqual((said["total"], said.get("note")), (8, None))
+            self.assertEqual((said["total"], said.get("note")), (12, None))
 
 
 class Crowding(unittest.TestCase):
+    """Many cards of one creator, all equal, and a few of others that have
+    nearly the same score."""
+
+    ARGUMENTS = "/api/agents/search?mode=text&q=bread"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server().__enter__()
+        cls.greedy = cls.server.user("greedy", org="spam")
+        for i in range(12):
+            register(cls.server, f"a{i:02}", token=cls.greedy,
+                     visibility="public", description="bakes bread")
+        for i in range(3):
+            register(cls.server, f"honest{i}", token=cls.server.user(f"u{i}"),
+                     visibility="public", description="bakes bread")
+        cls.otto = cls.server.user("otto")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+
+    def found(self, arguments="", token=None):
+        return names(self.server, self.ARGUMENTS + arguments,
+                     token=token or self.otto)
+
     def test_many_cards_do_not_take_the_first_places(self):
-        with Server() as server:
-            greedy = server.user("greedy", org="spam")
-            for i in range(12):
-                register(server, f"a{i:02}", token=greedy,
-                         visibility="public", description="bread bread")
+        wanted = ["a00", "a01", "honest0", "honest1", "honest2"]
+        wanted += [f"a{i:02}" for i in range(2, 12)]
+        for limit in (1, 2, 3, 9, 10, 11, 100):
+            r = self.server.call("GET", f"{self.ARGUMENTS}&limit={limit}",
+                                 token=self.otto).json()
+            self.assertEqual([a["name"] for a in r["agents"]],
+                             wanted[:limit])
+            self.assertEqual((r["total"], r.get("note")), (15, None))
+
+    def test_an_agent_on_the_hub_finds_the_same(self):
+        with Hub(self.server, token=self.otto) as hub:
+            r = hub.call("agent.search", query="bread", mode="text", limit=3)
+            self.assertEqual([a["name"] for a in r["agents"]],
+                             ["a00", "a01", "honest0"])
+            self.assertEqual(r["total"], 15)
+
+    def test_admins_and_who_asks_for_it_get_the_plain_order(self):
+        plain = [f"a{i:02}" for i in range(10)]
+        self.assertEqual(self.found(token=self.server.token), plain)
+        self.assertEqual(self.found("&order=plain"), plain)
+        self.assertEqual(self.found(token=self.greedy), plain)
+        self.assertEqual(self.found("&order=spread",
+                                    token=self.server.token), self.found())
+
+    def test_the_setting_is_for_those_who_do_not_ask(self):
+        with Server(config={"search": {"order": "plain"}}) as server:
+            ann = server.user("ann")
             for i in range(3):
-                register(server, f"honest{i}", token=server.user(f"u{i}"),
-                         visibility="public",
-                         description="bakes bread and other things too")
+                register(server, f"a{i}", token=ann,
+                         visibility="public", description="bakes bread")
+            register(server, "b", token=server.user("ben"),
+                     visibility="public", description="bakes bread")
             otto = server.user("otto")
-            found = names(server, "/api/agents/search?mode=text&q=bread",
-                          token=otto)
-            self.assertEqual(
-                sum(n.startswith("a") for n in found[:10]), 2, found)
-            self.assertLessEqual({"honest0", "honest1", "honest2"},
-                                 set(found))
+            self.assertEqual(names(server, self.ARGUMENTS, token=otto),
+                             ["a0", "a1", "a2", "b"])
+            self.assertEqual(names(server, self.ARGUMENTS + "&order=spread",
+                                   token=otto), ["a0", "a1", "b", "a2"])
 
 
 class Waiting(unittest.TestCase):

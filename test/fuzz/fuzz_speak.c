@@ -187,6 +187,7 @@ static void say_hits(const struct speak_search_call *s)
                                  .n_matches = 2}};
     struct speak_hits h = {.list = hits,
                            .n = 2,
+                           .total = 2,
                            .mode = s->mode,
                            .note = STR("x"),
                            .max_bytes = (size_t)s->limit * 100,
@@ -223,14 +224,15 @@ static void read_arguments(struct arena *a, struct str s)
     static const char *const names[] = {
         "query", "limit",   "mode",      "fusion",
         "tag",   "org",     "state",     "max_price_micros",
-        "q",     "explain", "min_score", NULL};
+        "q",     "explain", "min_score", "order",
+        NULL};
     struct speak_search_call call;
     struct str value;
 
     if (speak_percent(a, s, true, &value) != OK)
         return;
     for (size_t i = 0; names[i]; i++) {
-        struct str values[11] = {STR("x")};
+        struct str values[12] = {STR("x")};
         struct why why = {""};
 
         if (!value.p || strcmp(names[i], "q") == 0)

@@ -313,7 +313,7 @@ struct found {
     uint64_t id;
     int n_done;
     enum err err;
-    size_t n;
+    size_t n, total;
     enum index_mode mode;
     char note[512];
     struct {
@@ -332,6 +332,7 @@ static inline void found_done(void *ctx, uint64_t id,
     CHECK(o->n_done++ == 0 && (!id || id == o->id));
     o->err = r->err;
     o->n = r->n;
+    o->total = r->total;
     o->mode = r->mode;
     snprintf(o->note, sizeof(o->note), "%s", r->note.text);
     for (size_t i = 0; i < r->n; i++) {

@@ -281,6 +281,33 @@ static inline size_t search_hits(struct index *x, const struct index_query *q,
     return n;
 }
 
+/* Whether as many are counted as come, from the first on and from the middle
+ * on; with a score like that of the middle one, and with any. hits: all, or the
+ * first n of them. */
+static inline bool count_is_exact(struct index *x, const struct index_query *q,
+                                  const struct index_hit *hits, size_t n)
+{
+    double least = n ? (double)hits[n / 2].score : 0;
+    size_t at_least = 0, counted, counted_rest, rest = 0;
+    struct index_hit h;
+
+    CHECK(index_search_begin(x, q) == OK);
+    while (index_next(x, &h)) {
+        at_least += (double)h.score >= least;
+        rest++;
+    }
+    index_search_end(x);
+    CHECK(index_search_begin(x, q) == OK);
+    counted = index_count_rest(x, least);
+    index_search_end(x);
+    CHECK(index_search_begin(x, q) == OK);
+    for (size_t i = 0; i < n / 2; i++)
+        rest -= index_next(x, &h);
+    counted_rest = index_count_rest(x, 0);
+    index_search_end(x);
+    return counted == at_least && counted_rest == rest;
+}
+
 /* Whether both say the same, down to the last bit. */
 static inline bool search_is_exact(struct index *x, const struct index_query *q,
                                    size_t limit)
@@ -293,7 +320,7 @@ static inline bool search_is_exact(struct index *x, const struct index_query *q,
     CHECK(fast && slow);
     n_fast = search_hits(x, q, fast, limit);
     CHECK(index_search_slow(x, q, slow, limit, &n_slow) == OK);
-    same = n_fast == n_slow;
+    same = n_fast == n_slow && count_is_exact(x, q, slow, n_slow);
     for (size_t i = 0; same && i < n_fast; i++)
         same = hits_are_same(&fast[i], &slow[i]);
     free(fast);
