@@ -72,6 +72,7 @@ static enum err apply(struct server *s, struct config *fresh, struct why *why)
     certs_commit(&s->certs);
     outward_commit(&s->outward, fresh);
     registry_set_limits(s->registry, &limits);
+    registry_set_currency(s->registry, fresh->ledger.currency);
     settings_rank(s, fresh);
     roster_commit(&s->roster, fresh);
     router_set(s->router, &route_settings);

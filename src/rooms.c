@@ -230,6 +230,7 @@ static enum err open_registry(struct server *s, struct why *why)
     if (!s->registry)
         return why_err(why, ERR_NOMEM, "out of memory");
     feed_set_sees(s->feed, sees, s);
+    registry_set_currency(s->registry, s->config->ledger.currency);
     settings_rank(s, s->config);
     e = registry_load(s->registry, why);
     if (e)

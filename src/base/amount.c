@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MICROS = 1000000, DIGITS = 6, LEAST = 2 };
+enum { MICROS = 1000000, DIGITS = 6, LEAST = 2, WHOLE_MAX = 13 };
 
 /* The largest one below zero has no twin above it. */
 struct price_text amount_write(int64_t micros)
@@ -21,4 +21,22 @@ struct price_text amount_write(int64_t micros)
     for (int n = DIGITS; n > LEAST && *last == '0'; n--)
         *last-- = '\0';
     return out;
+}
+
+enum err amount_digits(struct str text, int64_t most, int64_t *micros)
+{
+    struct str rest = text, whole = str_cut(&rest, '.');
+    bool has_point = whole.n < text.n;
+    char digits[32];
+    int64_t v;
+
+    if (!whole.n || whole.n > WHOLE_MAX || whole.p[0] == '-' ||
+        rest.n > DIGITS || (has_point && (!rest.n || rest.p[0] == '-')))
+        return ERR_SYNTAX;
+    snprintf(digits, sizeof(digits), "%.*s%.*s%.*s", STR_ARG(whole),
+             STR_ARG(rest), (int)(DIGITS - rest.n), "000000");
+    if (str_to_i64(str_of(digits), &v) || v > most)
+        return ERR_SYNTAX;
+    *micros = v;
+    return OK;
 }

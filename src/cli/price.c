@@ -1,35 +1,15 @@
-/* By digits and not by way of a real: 0.1 is 100000 and not one less. */
+/* What may be typed is what base/amount.h reads; the words are here. */
 #include "cli/price.h"
-
-#include <stdio.h>
 
 #include "model/agent.h"
 
-enum { DIGITS = 6, WHOLE_MAX = 13 };
+enum { DIGITS = 6 };
 
 #define MICROS INT64_C(1000000)
 
-static enum err read_digits(struct str text, int64_t most, int64_t *micros)
-{
-    struct str rest = text, whole = str_cut(&rest, '.');
-    bool has_point = whole.n < text.n;
-    char digits[32];
-    int64_t v;
-
-    if (!whole.n || whole.n > WHOLE_MAX || whole.p[0] == '-' ||
-        rest.n > DIGITS || (has_point && (!rest.n || rest.p[0] == '-')))
-        return ERR_SYNTAX;
-    snprintf(digits, sizeof(digits), "%.*s%.*s%.*s", STR_ARG(whole),
-             STR_ARG(rest), (int)(DIGITS - rest.n), "000000");
-    if (str_to_i64(str_of(digits), &v) || v > most)
-        return ERR_SYNTAX;
-    *micros = v;
-    return OK;
-}
-
 enum err price_read(struct str text, int64_t *micros)
 {
-    return read_digits(text, AGENT_PRICE_MAX, micros);
+    return amount_digits(text, AGENT_PRICE_MAX, micros);
 }
 
 /* What most likely went wrong, of what cannot be read. */
@@ -52,7 +32,7 @@ enum err amount_read(struct str text, int64_t *micros, struct why *why)
     int64_t v = 0;
     const char *wrong = NULL;
 
-    if (read_digits(text, AMOUNT_MAX_UNITS * MICROS, &v))
+    if (amount_digits(text, AMOUNT_MAX_UNITS * MICROS, &v))
         wrong = whats_wrong(text);
     else if (v == 0)
         wrong = "it must be more than nothing";

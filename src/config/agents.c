@@ -111,7 +111,8 @@ static const struct json *check_defaults(struct load *l)
     const struct card_opts opts = {.dialect = CARD_CONFIG,
                                    .rights = CARD_MAY_ALL,
                                    .is_part = true,
-                                   .name = NOBODY};
+                                   .name = NOBODY,
+                                   .currency = l->c->ledger.currency};
     struct card_problems problems;
     struct agent ignored;
     struct arena scratch;
@@ -145,7 +146,8 @@ static enum err read_merged(struct shelf *s, struct arena *scratch,
                             struct card_problems *problems)
 {
     const struct card_opts opts = {.dialect = CARD_CONFIG,
-                                   .rights = CARD_MAY_ALL};
+                                   .rights = CARD_MAY_ALL,
+                                   .currency = s->l->c->ledger.currency};
     const struct json *card = card_merge(scratch, s->defaults, v);
 
     problems->n = problems->n_all = 0;
@@ -157,7 +159,8 @@ static void read_entry(struct shelf *s, size_t i, const struct json *v)
 {
     const struct card_opts opts = {.dialect = CARD_CONFIG,
                                    .rights = CARD_MAY_ALL,
-                                   .is_part = s->defaults != NULL};
+                                   .is_part = s->defaults != NULL,
+                                   .currency = s->l->c->ledger.currency};
     struct place at = s->at;
     struct card_problems problems;
     struct arena scratch;

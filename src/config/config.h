@@ -251,6 +251,7 @@ struct config {
     struct {
         int64_t fee_ppm;
         int64_t per_day, per_conversation, per_root; /* micro-units */
+        struct str currency; /* AGENT_CURRENCY_MAX bytes at most */
     } ledger;
 
     struct {

@@ -641,6 +641,11 @@ static const struct setting rows[] = {
      .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
      .what = "What a message may cost together with all that agents delegate "
              "because of it, at any depth. 0: no limit."},
+    {"ledger.currency", AT(ledger.currency), .type = &type_text,
+     .preset = "\"USD\"", .min = 1, .max = AGENT_CURRENCY_MAX,
+     .what = "What the unit of account is called. A card's price may be given "
+             "as an amount of it; an amount of any other currency is refused. "
+             "What is there already is not converted."},
 
     {"retention.days", AT(retention.days), .type = &type_int, .preset = "30",
      .min = 1, .max = 36500, .unit = "days",

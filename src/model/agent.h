@@ -43,6 +43,7 @@ enum {
     SKILL_EXAMPLE_MAX = 1024, /* bytes of one */
 };
 #define AGENT_PRICE_MAX INT64_C(1000000000000) /* micro-units: a million */
+enum { AGENT_CURRENCY_MAX = 16 };              /* bytes of its name */
 
 /* The numbers of both are kept in the store. */
 enum visibility {

@@ -69,6 +69,8 @@ struct card_opts {
      * updated_ms, revision, state, embedded, paused and grants are what we say
      * of it and are always passed over. */
     const struct agent *before;
+    struct str currency; /* what prices may be in: the ledger's; empty: it is
+                          * not known here, and any will do */
 };
 
 /* Fill *out, everything copied into the arena. A card without url gets

@@ -99,7 +99,7 @@ static void say(struct words *out, const struct card_field *f)
         say_list(out, f);
     else if (t == &card_skills)
         add(out, "a list of up to %zu objects", f->most);
-    else if (t == &card_group)
+    else if (t == &card_group || t == &card_pricing)
         add(out, "an object");
 }
 

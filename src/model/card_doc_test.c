@@ -58,7 +58,8 @@ static void expect(struct str text, const struct card_fields *t,
                  f->type == &card_skills ? "[]" : "");
         if (f->is_config_only)
             continue; /* docs/config.md is made from the table itself */
-        if (f->type == &card_group || f->type == &card_skills)
+        if (f->type == &card_group || f->type == &card_pricing ||
+            f->type == &card_skills)
             expect(text, f->inner, inner);
         else if (!stage_has(text, str_of(name)))
             T_FAIL("%s is not in docs/protocol.md", name);

@@ -75,10 +75,25 @@ static const struct card_fields authentication = {
 
 /* Skills. */
 
+#define AMOUNT(at)                                                          \
+    {"amount", .type = &card_amount, at,                                    \
+     .allowed = "a number or text from 0 to 1000000 with up to six digits " \
+                "behind the point",                                         \
+     .about = "The same in whole units, with `currency` beside it."},       \
+    {                                                                       \
+        "currency",                                                         \
+            .type = &card_currency, at,                                     \
+            .allowed = "the ledger's (`ledger.currency`)",                  \
+            .about =                                                        \
+                "What `amount` is of; other currencies are not converted, " \
+                "but refused."                                              \
+    }
+
 static const struct card_field skill_pricing_rows[] = {
     {"amount_micros", .type = &card_micros, OF_SKILL(price),
      .max = AGENT_PRICE_MAX,
      .about = "In millionths; without it, the agent's."},
+    AMOUNT(OF_SKILL(price)),
 };
 static const struct card_fields skill_pricing = {"pricing",
                                                  FIELDS(skill_pricing_rows)};
@@ -99,7 +114,7 @@ static const struct card_field skill_rows[] = {
     {"examples", .type = &card_strs, OF_SKILL(examples),
      .most = SKILL_EXAMPLES_MAX, .inner = &examples,
      .about = "What somebody might ask for who needs it."},
-    {"pricing", .type = &card_group, .inner = &skill_pricing,
+    {"pricing", .type = &card_pricing, .inner = &skill_pricing,
      .about = "What it costs."},
 };
 const struct card_fields card_skill_fields = {
@@ -110,6 +125,7 @@ const struct card_fields card_skill_fields = {
 static const struct card_field pricing_rows[] = {
     {"amount_micros", .type = &card_micros, OF_AGENT(price),
      .max = AGENT_PRICE_MAX, .about = "In millionths of the unit of account."},
+    AMOUNT(OF_AGENT(price)),
 };
 static const struct card_fields pricing = {"pricing", FIELDS(pricing_rows)};
 
@@ -233,7 +249,7 @@ static const struct card_field rows[] = {
     {"skills", .type = &card_skills, .inner = &card_skill_fields,
      .most = AGENT_SKILLS_MAX,
      .about = "What it can do; search finds an agent by its best skill."},
-    {"pricing", .type = &card_group, .inner = &pricing,
+    {"pricing", .type = &card_pricing, .inner = &pricing,
      .about = "What a skill costs that has no price of its own."},
     {"routing", .type = &card_group, .inner = &routing,
      .about = "What helps to choose it."},

@@ -78,18 +78,22 @@ extern const struct card_type card_line, /* one line of text */
     card_web,                            /* http or https */
     card_int,                            /* min to max */
     card_micros,                         /* a struct price */
+    card_amount,                         /* the same in units, as a number or
+                                          * text; read only */
+    card_currency,                       /* what these are of; read only */
     card_unless,                         /* a bool that is kept the other way
                                           * round */
     card_visibility, card_kind,          /* their names */
-    card_object, /* kept as it is; `inner`: what is known of
-                  * it */
-    card_strs,   /* a list; `inner`: of what, one field */
-    card_allow,  /* the same, and empty is not the same as not
-                  * given */
-    card_group,  /* fields of the same struct */
-    card_skills, /* a list of objects of their own */
-    card_stamp,  /* a number that is written and not read */
-    card_passed; /* neither: others write it */
+    card_object,  /* kept as it is; `inner`: what is known of
+                   * it */
+    card_strs,    /* a list; `inner`: of what, one field */
+    card_allow,   /* the same, and empty is not the same as not
+                   * given */
+    card_group,   /* fields of the same struct */
+    card_pricing, /* the same: micros, or an amount and its currency */
+    card_skills,  /* a list of objects of their own */
+    card_stamp,   /* a number that is written and not read */
+    card_passed;  /* neither: others write it */
 
 struct card_field {
     const char *name; /* on the wire; in the configuration in camelCase, or: */

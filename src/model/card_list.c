@@ -178,6 +178,42 @@ static void group_write(struct json_out *o, const struct card_field *f,
 const struct card_type card_group = {group_read, group_is_given, group_is_same,
                                      group_write};
 
+/* A price is said once: in micros, or as an amount of its currency. */
+
+static bool has_member(const struct json *v, struct str key)
+{
+    const struct json *one = json_get(v, key);
+
+    return one && one->type != JSON_NULL;
+}
+
+static void pricing_read(struct card_reader *r, const struct card_field *f,
+                         const struct json *v, const struct card_spot *s,
+                         void *field)
+{
+    bool is_wire = r->opts->dialect == CARD_WIRE;
+    const char *micros = is_wire ? "amount_micros" : "amountMicros";
+    bool has_amount = has_member(v, STR("amount"));
+    bool has_currency = has_member(v, STR("currency"));
+    size_t n_before = r->problems->n_all;
+
+    group_read(r, f, v, s, field);
+    if (r->problems->n_all > n_before)
+        return;
+    if (has_amount && has_member(v, str_of(micros)))
+        card_problem(r, s,
+                     "has %s and amount: give one of them (null takes away "
+                     "one that is there already)",
+                     micros);
+    else if (has_amount && !has_currency && !r->opts->is_part)
+        card_problem(r, s, "has an amount and does not say of which currency");
+    else if (has_currency && !has_amount && !r->opts->is_part)
+        card_problem(r, s, "has a currency and no amount of it");
+}
+
+const struct card_type card_pricing = {pricing_read, group_is_given,
+                                       group_is_same, group_write};
+
 /* Skills. */
 
 /* Whatever their case; but a card that is kept already may have been taken

@@ -1,4 +1,7 @@
 #include "test/lib/card_stage.h"
+#include "test/lib/control.h"
+
+#include <inttypes.h>
 
 #include <stdio.h>
 
@@ -138,7 +141,7 @@ static const struct {
     {"\"Title\":\"x\"", "/Title", "did you mean \"title\"?"},
     {"\"wake\":{\"url\":\"http://h\",\"timeoutMs\":5}", "/wake/timeoutMs",
      "is called \"timeout_ms\" on a card"},
-    {"\"pricing\":{\"amount\":5}", "/pricing/amount", "there are amount_mic"},
+    {"\"pricing\":{\"amounts\":5}", "/pricing/amounts", "mean \"amount\"?"},
     {"\"delegation\":{\"allow_agents\":[]}", "/delegation/allow_agents",
      "did you mean \"allowAgents\"?"},
 
@@ -559,6 +562,170 @@ TEST(the_configuration_writes_camel_case_and_calls_the_name_id)
     CHECK(a->wake.timeout_ms == 7 && a->limits.in_flight == 3);
     CHECK(a->skills[0].price.micros == 5 && a->price.micros == 6);
     CHECK(a->delegation.allow.n == 2 && a->delegation.max_depth == 1);
+    stage_fini(&s);
+}
+
+/* -1: refused. */
+static int64_t micros_of(enum card_dialect dialect, const char *pricing,
+                         const char *pointer, const char *words)
+{
+    struct stage s;
+    char text[256];
+    int64_t micros = -1;
+
+    stage_init(&s);
+    s.opts.dialect = dialect;
+    s.opts.currency = STR("USD");
+    snprintf(text, sizeof(text),
+             "{\"%s\":\"a\",\"description\":\"d\",\"pricing\":{%s}}",
+             dialect == CARD_WIRE ? "name" : "id", pricing);
+    stage_read(&s, str_of(text));
+    if (s.e == OK) {
+        micros = s.agent.price.micros;
+    } else {
+        CHECK_INT(s.problems.n_all, 1);
+        CHECK_STR(s.problems.list[0].pointer, pointer);
+        if (!strstr(s.problems.list[0].message.p, words))
+            T_FAIL("%s: %s", pricing, s.problems.list[0].message.p);
+    }
+    stage_fini(&s);
+    return micros;
+}
+
+static void amounts_are_taken_to_the_last_digit(void)
+{
+    static const struct {
+        const char *amount;
+        int64_t micros;
+    } good[] = {
+        {"0", 0},
+        {"0.0", 0},
+        {"1", 1000000},
+        {"0.1", 100000},
+        {"0.000001", 1},
+        {"1e-05", 10}, /* as Python writes it */
+        {"1E-6", 1},
+        {"0.29", 290000},
+        {"1.005", 1005000},
+        {"4.35", 4350000},
+        {"999999.999999", 999999999999},
+        {"1000000", 1000000000000},
+        {"1e6", 1000000000000},
+        {"\"0.05\"", 50000},
+        {"\"1000000.000000\"", 1000000000000},
+    };
+    static const char *const bad[] = {
+        "-1",
+        "-0.01",
+        "0.0000001",
+        "1e-7",
+        "0.1234567",
+        "0.30000000000000004",
+        "1000001",
+        "1000000.000001",
+        "1e300",
+        "9223372036854775807",
+        "\"\"",
+        "\"1e-5\"",
+        "\"1.\"",
+        "\".5\"",
+        "\"0.0000001\"",
+        "\"1000000.000001\"",
+        "\"-1\"",
+        "\"5 USD\"",
+        "true",
+        "[1]",
+    };
+    char text[96];
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        snprintf(text, sizeof(text), "\"amount\":%s,\"currency\":\"USD\"",
+                 good[i].amount);
+        CHECK_INT(micros_of(CARD_WIRE, text, "", ""), good[i].micros);
+        CHECK_INT(micros_of(CARD_CONFIG, text, "", ""), good[i].micros);
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        snprintf(text, sizeof(text), "\"amount\":%s,\"currency\":\"USD\"",
+                 bad[i]);
+        CHECK_INT(micros_of(CARD_WIRE, text, "/pricing/amount",
+                            "up to six digits behind the point, like 0.05"),
+                  -1);
+    }
+    /* All there are with six digits, one of each thousand thousand. */
+    for (int64_t v = 0; v <= AGENT_PRICE_MAX; v += 1000003 * INT64_C(997)) {
+        snprintf(text, sizeof(text),
+                 "\"amount\":%" PRId64 ".%06" PRId64 ",\"currency\":\"USD\"",
+                 v / 1000000, v % 1000000);
+        CHECK_INT(micros_of(CARD_WIRE, text, "", ""), v);
+    }
+}
+
+TEST(a_price_is_taken_as_an_amount_to_the_last_digit)
+{
+    amounts_are_taken_to_the_last_digit();
+}
+
+TEST(the_control_that_rounds_an_amount_is_caught)
+{
+    check_control("card.round_amount", amounts_are_taken_to_the_last_digit);
+}
+
+static void other_currencies_are_refused(void)
+{
+    static const struct {
+        const char *pricing, *pointer, *words;
+    } bad[] = {
+        {"\"amount\":1,\"currency\":\"EUR\"", "/pricing/currency",
+         "must be \"USD\", which the ledger is kept in, not \"EUR\": prices "
+         "are not converted"},
+        {"\"amount\":1,\"currency\":\"USDC\"", "/pricing/currency", "\"USD\""},
+        {"\"amount\":1,\"currency\":\"\"", "/pricing/currency", "the name of"},
+        {"\"amount\":1,\"currency\":\"seventeen-letters\"", "/pricing/currency",
+         "up to 16 bytes"},
+        {"\"amount\":1,\"currency\":840", "/pricing/currency", "not 840"},
+        {"\"amount\":1", "/pricing", "does not say of which currency"},
+        {"\"amount\":1,\"currency\":null", "/pricing", "of which currency"},
+        {"\"currency\":\"USD\"", "/pricing", "no amount of it"},
+        {"\"currency\":\"USD\",\"amount_micros\":1", "/pricing", "no amount"},
+        {"\"amount\":1,\"currency\":\"USD\",\"amount_micros\":1000000",
+         "/pricing", "has amount_micros and amount: give one of them"},
+    };
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        CHECK_INT(
+            micros_of(CARD_WIRE, bad[i].pricing, bad[i].pointer, bad[i].words),
+            -1);
+    CHECK_INT(micros_of(CARD_WIRE, "\"amount\":1,\"currency\":\"usd\"", "", ""),
+              1000000);
+    CHECK_INT(micros_of(CARD_WIRE,
+                        "\"amount\":1,\"currency\":\"USD\","
+                        "\"amount_micros\":null",
+                        "", ""),
+              1000000);
+}
+
+TEST(an_amount_is_of_the_ledgers_currency_or_refused)
+{
+    other_currencies_are_refused();
+}
+
+TEST(the_control_that_takes_any_currency_is_caught)
+{
+    check_control("card.any_currency", other_currencies_are_refused);
+}
+
+TEST(the_price_of_a_skill_may_be_an_amount_too)
+{
+    struct stage s;
+
+    stage_init(&s);
+    s.opts.currency = STR("EUR");
+    stage_read(&s, STR("{\"name\":\"a\",\"description\":\"d\",\"skills\":[{"
+                       "\"id\":\"s\",\"name\":\"S\",\"pricing\":{"
+                       "\"amount\":\"0.02\",\"currency\":\"EUR\"}}]}"));
+    CHECK_INT(s.e, OK);
+    CHECK(s.agent.skills[0].price.is_given);
+    CHECK_INT(s.agent.skills[0].price.micros, 20000);
     stage_fini(&s);
 }
 

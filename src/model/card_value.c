@@ -3,7 +3,13 @@
  * found. */
 #include "model/card_internal.h"
 
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/amount.h"
+#include "base/fault.h"
 
 /* Strings. */
 
@@ -303,6 +309,79 @@ static void micros_write(struct json_out *o, const struct card_field *f,
 
 const struct card_type card_micros = {micros_read, micros_is_given,
                                       micros_is_same, micros_write};
+
+/* In units. A number of the sender's that has six digits behind the point, or
+ * fewer, is the only one of these that reads as it does: so the digits are what
+ * they wrote. */
+static enum err read_units(const struct json *v, int64_t *micros)
+{
+    char digits[32];
+
+    switch ((int)v->type) {
+    case JSON_STR: return amount_digits(v->s, AGENT_PRICE_MAX, micros);
+    case JSON_INT: snprintf(digits, sizeof(digits), "%" PRId64, v->i); break;
+    case JSON_REAL:
+        if (!(v->d >= 0 && v->d <= (double)AGENT_PRICE_MAX))
+            return ERR_SYNTAX;
+        snprintf(digits, sizeof(digits), "%.6f", v->d);
+        if (strtod(digits, NULL) != v->d && !PLANTED("card.round_amount"))
+            return ERR_SYNTAX;
+        break;
+    default: return ERR_SYNTAX;
+    }
+    return amount_digits(str_of(digits), AGENT_PRICE_MAX, micros);
+}
+
+static void amount_read(struct card_reader *r, const struct card_field *f,
+                        const struct json *v, const struct card_spot *s,
+                        void *field)
+{
+    int64_t micros;
+
+    if (read_units(v, &micros))
+        card_problem(r, s, "must be %s, like 0.05, not %s", f->allowed,
+                     card_show(v).text);
+    else
+        *(struct price *)field = (struct price){true, micros};
+}
+
+static void currency_read(struct card_reader *r, const struct card_field *f,
+                          const struct json *v, const struct card_spot *s,
+                          void *field)
+{
+    struct str own = r->opts->currency;
+
+    (void)f, (void)field;
+    if (v->type != JSON_STR || !v->s.n || v->s.n > AGENT_CURRENCY_MAX)
+        card_problem(r, s,
+                     "must be the name of a currency, up to %d bytes, not %s",
+                     AGENT_CURRENCY_MAX, card_show(v).text);
+    else if (own.n && !str_eq_nocase(v->s, own) &&
+             !PLANTED("card.any_currency"))
+        card_problem(r, s,
+                     "must be \"%.*s\", which the ledger is kept in, not %s: "
+                     "prices are not converted",
+                     STR_ARG(own), card_show(v).text);
+}
+
+static bool never_given(const struct card_field *f, const void *field,
+                        enum card_view v)
+{
+    (void)f, (void)field, (void)v;
+    return false;
+}
+
+static bool always_same(const struct card_field *f, const void *a,
+                        const void *b)
+{
+    (void)f, (void)a, (void)b;
+    return true;
+}
+
+const struct card_type card_amount = {amount_read, never_given, always_same,
+                                      micros_write};
+const struct card_type card_currency = {currency_read, never_given, always_same,
+                                        micros_write};
 
 /* What we say ourselves. */
 

@@ -291,7 +291,8 @@ static enum err put_card(struct registry *r, struct registry_change *c,
         .dialect = CARD_WIRE,
         .rights = by->caller ? card_rights_of(by->caller) & self : CARD_MAY_ALL,
         .name = name,
-        .before = before ? &before->agent : NULL};
+        .before = before ? &before->agent : NULL,
+        .currency = str_of(r->currency)};
     struct arena scratch;
     struct agent a;
     enum err e;

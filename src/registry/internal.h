@@ -565,8 +565,9 @@ struct registry {
     bool is_loaded;
     struct registry_stats stats; /* the counters of it */
     bool is_stopped;
-    struct vectors *vectors;      /* vectors.c's own, and */
-    struct searches *searches;    /* search.c's */
+    struct vectors *vectors;   /* vectors.c's own, and */
+    struct searches *searches; /* search.c's */
+    char currency[AGENT_CURRENCY_MAX + 1];
     struct registry_near *near;   /* near.c's answer */
     struct near_mark *near_marks; /* by number */
     size_t near_cap, marks_cap;

@@ -103,6 +103,11 @@ void registry_set_limits(struct registry *r, const struct registry_limits *l)
     r->opts.limits = limits_fill(l);
 }
 
+void registry_set_currency(struct registry *r, struct str currency)
+{
+    snprintf(r->currency, sizeof(r->currency), "%.*s", STR_ARG(currency));
+}
+
 /* The mirror. */
 
 struct entry *entry_find(const struct registry *r, struct str name)

@@ -153,6 +153,10 @@ void registry_stop(struct registry *r);
 
 void registry_set_limits(struct registry *r, const struct registry_limits *l);
 
+/* What the prices of cards may be in, at most AGENT_CURRENCY_MAX bytes:
+ * ledger.currency. Before it is set, or empty: anything. */
+void registry_set_currency(struct registry *r, struct str currency);
+
 /* A user has another org from now on: what they share goes with them. */
 void registry_user_moved(struct registry *r, struct str user);
 

@@ -5,14 +5,15 @@ import csv
 import io
 import json
 import os
+import signal
 import sqlite3
 import threading
 import unittest
 
-from cards import error_code, register
+from cards import card, error_code, register
 from client import FAILED, NOT_ALLOWED, OK, REFUSED, USAGE, Client
 from hub_peer import Hub, Refused
-from signalbox import Server
+from signalbox import Server, eventually
 
 PRICE = 1_500_000
 MAX = 10 ** 18
@@ -557,6 +558,52 @@ class Ledger(unittest.TestCase):
                            + r.headers["next-cursor"], token=nora)
         head = rest.body.index(b"\r\n") + 2
         self.assertEqual(r.body + rest.body[head:], by_accept.body)
+
+
+class Currency(unittest.TestCase):
+    def reload(self, server, config):
+        def n_reloads():
+            text = server.get("/metrics").body.decode()
+            return int(text.split("\nsignalbox_config_reloads_total ")[1]
+                       .split("\n")[0])
+        before = n_reloads()
+        server.write_config(config=config)
+        server.process.send_signal(signal.SIGHUP)
+        eventually(lambda: n_reloads() > before, "a reload")
+
+    def put(self, server, **pricing):
+        return server.call("PUT", "/api/agents/dear",
+                           card("dear", pricing=pricing))
+
+    def test_a_price_in_the_ledgers_currency_is_charged(self):
+        with Server(agents=[{"id": "set", "url": "echo:", "pricing": {
+                "amount": "0.000007", "currency": "USD"}}]) as server:
+            anna = server.user("anna")
+            topup(server, "anna", 1_000_000)
+            r = self.put(server, amount=0.29, currency="usd")
+            self.assertEqual((r.status, r.json()["pricing"]),
+                             (201, {"amount_micros": 290_000}))
+            for agent, left in (("dear", 710_000), ("set", 709_993)):
+                r = server.send("hi", to=agent, token=anna, wait_ms=60000)
+                self.assertEqual(r.status, 200, r)
+                self.assertEqual(
+                    balance(server, "anna")["balance_micros"], left)
+
+    def test_another_currency_is_refused(self):
+        with Server(config={"ledger": {"currency": "USD"}}) as server:
+            r = self.put(server, amount=1, currency="EUR")
+            self.assertEqual(error_code(r), (400, "bad_request"))
+            self.assertIn('/pricing/currency must be "USD", which the ledger '
+                          'is kept in, not "EUR"',
+                          r.json()["error"]["message"])
+            self.reload(server, {"ledger": {"currency": "EUR"}})
+            self.assertEqual(self.put(server, amount=1,
+                                      currency="EUR").status, 201)
+            r = self.put(server, amount=1, currency="USD")
+            self.assertEqual(error_code(r), (400, "bad_request"))
+            with Hub(server) as hub, self.assertRaisesRegex(
+                    Refused, 'must be .*EUR'):
+                hub.register("new", pricing={"amount": 1, "currency": "USD"})
 
 
 class Budgets(unittest.TestCase):
