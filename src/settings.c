@@ -175,6 +175,7 @@ struct route_settings settings_route(const struct config *c)
                    .alpha = choose_defaults().alpha,
                    .unsure = (enum unsure_policy)c->routing.unsure,
                    .is_seed = has_seed_preset(c),
+                   .trusts_all = c->routing.trust == CONFIG_TRUST_ALL,
                    .text_blend = text_blend_of(c),
                    .recency_ms = c->routing.recency_ms,
                    .explore = c->routing.explore,

@@ -55,6 +55,7 @@ static struct choose_settings own_settings(const struct decision *d)
         .alpha = r->alpha,
         .unsure = r->unsure,
         .is_seed = r->is_seed,
+        .trusts_all = r->trusts_all,
         .text_blend = r->text_blend,
         .explore = r->explore,
         .close_margin = r->close_margin,

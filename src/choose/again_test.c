@@ -83,7 +83,7 @@ TEST(a_record_decides_itself_again)
 TEST(what_is_made_by_chance_has_all_that_there_is)
 {
     int n_off = 0, n_taken_off = 0, n_wordy = 0, n_beyond = 0, n_dead = 0;
-    int n_by_agent = 0, n_by_tier[N_TIERS] = {0}, n_unheard = 0;
+    int n_by_agent = 0, n_by_tier[N_TIERS] = {0}, n_unheard = 0, n_half = 0;
     struct decision d;
 
     for (uint64_t i = 0; i < 2000; i++) {
@@ -98,12 +98,14 @@ TEST(what_is_made_by_chance_has_all_that_there_is)
             const struct signals *s = &d.candidates[k].signals;
 
             n_taken_off += s->discount > 0;
+            n_half += s->keyword > 0 && d.candidates[k].is_half;
             n_wordy += s->cosine < 0;
             n_beyond += s->learned < 0 || s->learned > 1;
         }
         stage_close();
     }
     CHECK(n_off >= 20 && n_dead >= 20 && n_by_agent >= 100);
+    CHECK(n_half >= 100);
     CHECK(n_taken_off >= 100 && n_wordy >= 100 && n_beyond >= 100);
     CHECK(n_unheard >= 20 && n_by_tier[TIER_TABLE] - n_unheard >= 20);
     CHECK(n_by_tier[TIER_TRANSFORMER] >= 20 && n_by_tier[TIER_NONE] >= 50);
@@ -404,6 +406,9 @@ TEST(what_decides_alike_has_one_version)
     CHECK(!is_same_version(&a, &b));
     b = a;
     b.second_margin = .5;
+    CHECK(!is_same_version(&a, &b));
+    b = a;
+    b.trusts_all = true;
     CHECK(!is_same_version(&a, &b));
     b = a;
     b.explore = -0.0;

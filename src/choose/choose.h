@@ -44,6 +44,7 @@ struct choose_settings {
                        * scope become confident choices, at most */
     enum unsure_policy unsure; /* routing.unsure */
     bool is_seed;         /* routing.preset "seed": no discounts, no trust */
+    bool trusts_all;      /* routing.trust "all": nobody is a stranger */
     double text_blend;    /* routing.textBlend: of text in `semantic` */
     int64_t recency_ms;   /* routing.recencyMs: until recency is zero */
     double explore;       /* routing.explore: how often a close runner-up gets
@@ -115,6 +116,9 @@ struct choose_settings choose_by_words(const struct choose_settings *s);
  * says how they are blended (semantic.c). */
 float choose_semantic(const struct choose_settings *settings,
                       const struct signals *s, const struct card_level *level);
+
+/* What a keyword that occurs is worth. */
+float choose_keyword(bool is_half);
 
 /* The discount on `semantic` for a stranger: how much of its cosine and
  * text is over, and what else. */

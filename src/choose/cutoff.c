@@ -100,6 +100,13 @@ static float cut_at(const struct decision_rules *r, const struct card_level *l,
     return (float)((1 - r->text_blend) * cut);
 }
 
+/* A routing keyword is the operator's own word for whose a text is. A
+ * stranger's, which counts half, adds to a score and makes nothing sure. */
+static bool has_own_keyword(const struct candidate *c)
+{
+    return c->signals.keyword > 0 && !c->is_half;
+}
+
 /* Small talk is for an agent whose card is very near to it by meaning, or that
  * has a keyword in it. A word in common ("ok") is not enough: the cutoff is
  * higher by as much as words add to the score. */
@@ -112,7 +119,7 @@ static void only_if_very_near(const struct decision_rules *r,
             ? WORDS_FLOOR
             : cut_at(r, &c->level, SMALL_TALK_REACH) + (float)words;
 
-    if (c->signals.keyword > 0)
+    if (has_own_keyword(c))
         return;
     if (c->floor < very_near)
         c->floor = very_near;
@@ -155,7 +162,7 @@ void choose_cutoffs(const struct decision_rules *r, struct candidate *list,
 
 static bool says_nothing(const struct candidate *c)
 {
-    return !(c->signals.semantic > 0) && !(c->signals.keyword > 0) &&
+    return !(c->signals.semantic > 0) && !has_own_keyword(c) &&
            c->level.high >= 0;
 }
 
@@ -166,8 +173,7 @@ static float unit_on_scale(const struct decision_rules *r,
     return (float)((1 - r->text_blend) * unit_of(r, &c->level));
 }
 
-/* Confident, and above its cutoff by so many units of its card. A routing
- * keyword is the operator's own word for whose a text is. */
+/* Confident, and above its cutoff by so many units of its card. */
 static bool is_confident(const struct decision_rules *r,
                          const struct candidate *c, double units)
 {
@@ -186,7 +192,7 @@ static bool is_confident(const struct decision_rules *r,
     else if (lead > most || lead < -most)
         lead = lead > 0 ? most : -most;
     return s + lead >= c->floor + spare ||
-           (c->signals.keyword > 0 && s >= c->low + spare);
+           (has_own_keyword(c) && s >= c->low + spare);
 }
 
 enum band choose_band(const struct decision_rules *r, const struct candidate *c)

@@ -190,6 +190,23 @@ TEST(a_correction_and_a_keyword_make_sure)
     CHECK(choose_band(&r, &c[0]) == BAND_CONFIDENT);
 }
 
+TEST(a_keyword_that_counts_half_makes_nothing_sure)
+{
+    struct decision_rules r = rules(20);
+    struct candidate c[] = {card(.1F), card(.1F)};
+
+    c[0].signals.keyword = .5F;
+    c[0].is_half = true;
+    choose_cutoffs(&r, c, 2);
+    CHECK(choose_band(&r, &c[0]) == BAND_UNSURE);
+    c[0].signals.semantic = 0;
+    CHECK(choose_band(&r, &c[0]) == BAND_OUT_OF_SCOPE);
+    c[0].signals.semantic = .1F;
+    r.is_small_talk = true;
+    choose_cutoffs(&r, c, 2);
+    CHECK(choose_band(&r, &c[0]) == BAND_OUT_OF_SCOPE);
+}
+
 /* Cosines that all lie between 0.7 and 0.9, or around 0.1, are decided alike.
  */
 TEST(the_scale_of_a_model_makes_no_difference)

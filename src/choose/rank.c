@@ -55,10 +55,15 @@ bool choose_is_better(const struct candidate *a, const struct candidate *b)
     return str_cmp_nocase(a->agent, b->agent) < 0;
 }
 
+float choose_keyword(bool is_half)
+{
+    return is_half ? 0.5F : 1;
+}
+
 static void score(const struct choose_view *v, struct candidate *c)
 {
     if (c->keyword.n)
-        c->signals.keyword = 1;
+        c->signals.keyword = choose_keyword(c->is_half);
     if (!(v->settings->weights.keyword > 0))
         c->signals.keyword = 0; /* left out, of the cutoffs too */
     c->signals.semantic = choose_semantic(v->settings, &c->signals, &c->level);
@@ -181,6 +186,11 @@ static void put_behind(const struct choose_view *v, const struct msg *m,
 
         if (c.signals.discount < least)
             c.signals.discount = least;
+        if (m->known.is_share_spent) {
+            c.keyword = STR("");
+            c.signals.keyword = 0;
+            c.is_half = false;
+        }
         score(v, &c);
         put_in_order(strangers, i, &c);
     }

@@ -383,6 +383,36 @@ TEST(strangers_that_had_their_share_come_behind_and_are_sure_of_nothing)
     }
 }
 
+static double score_with_keyword(bool is_half, bool is_spent)
+{
+    struct candidate *c;
+    double score;
+
+    score_stage_init(&s);
+    score_stage_near(&s, "own", "cleo", .50F)->is_trusted = true;
+    c = score_stage_near(&s, "strange", "eve", .40F);
+    c->keyword = STR("laravel");
+    c->is_half = is_half;
+    s.m->known.is_share_spent = is_spent;
+    ask();
+    c = (struct candidate *)place_of("strange");
+    CHECK((c->keyword.n > 0) == !is_spent);
+    CHECK(is_near((double)c->signals.keyword, is_spent ? 0 : is_half ? .5 : 1));
+    score =
+        c->score - s.settings.weights.semantic * (double)c->signals.semantic;
+    score_stage_fini(&s);
+    return score;
+}
+
+TEST(the_keyword_of_a_stranger_counts_half_and_not_at_all_behind_its_share)
+{
+    double none = score_with_keyword(false, true);
+
+    CHECK(is_near(score_with_keyword(true, true), none));
+    CHECK(is_near(score_with_keyword(true, false), none + .075));
+    CHECK(is_near(score_with_keyword(false, false), none + .15));
+}
+
 TEST(a_crowd_of_strangers_leaves_the_trusted_their_places)
 {
     static char names[SCORE_STAGE_MAX][8];

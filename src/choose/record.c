@@ -165,7 +165,8 @@ static void put_rules(struct buf *out, const struct decision *d)
     put_real(out, r->intent_threshold);
     put_u32(out, (uint32_t)r->is_auto | (uint32_t)r->is_seed << 1 |
                      (uint32_t)r->is_centred << 2 |
-                     (uint32_t)r->is_small_talk << 3);
+                     (uint32_t)r->is_small_talk << 3 |
+                     (uint32_t)r->trusts_all << 4);
     put_u32(out, r->unsure);
     put_real(out, r->alpha);
     put_u64(out, (uint64_t)r->n);
@@ -200,7 +201,8 @@ static void put_candidate(struct buf *out, const struct candidate *c)
     put_real(out, c->score);
     put_float(out, c->level.mid);
     put_float(out, c->level.high);
-    put_u32(out, (uint32_t)c->is_trusted | (uint32_t)c->is_taught << 1);
+    put_u32(out, (uint32_t)c->is_trusted | (uint32_t)c->is_taught << 1 |
+                     (uint32_t)c->is_half << 2);
 }
 
 static void put_body(struct buf *out, const struct decision *d)
@@ -398,6 +400,7 @@ static void get_rules(struct reader *r, struct decision *d)
     rules->is_seed = flags >> 1 & 1;
     rules->is_centred = flags >> 2 & 1;
     rules->is_small_talk = flags >> 3 & 1;
+    rules->trusts_all = flags >> 4 & 1;
     policy = get_u32(r);
     r->is_bad |= policy > UNSURE_REFUSE;
     rules->unsure = r->is_bad ? UNSURE_AUTO : (enum unsure_policy)policy;
@@ -458,6 +461,7 @@ static void get_candidate(struct reader *r, struct candidate *c)
     flags = get_u32(r);
     c->is_trusted = flags & 1;
     c->is_taught = flags >> 1 & 1;
+    c->is_half = flags >> 2 & 1;
 }
 
 static enum err get_candidates(struct reader *r, struct arena *a,

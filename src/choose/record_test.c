@@ -51,6 +51,7 @@ static struct decision sample(void)
         .is_explored = true,
         .weights = {.6, .2, .15, .05},
         .rules = {.layers_off = 6,
+                  .trusts_all = true,
                   .default_agent = STR("main"),
                   .text_blend = .25,
                   .close_margin = .05,
@@ -100,6 +101,7 @@ static void check_same(const struct decision *a, const struct decision *b)
     CHECK(a->rules.layers_off == b->rules.layers_off);
     CHECK(str_eq(a->rules.default_agent, b->rules.default_agent));
     CHECK(a->rules.chance == b->rules.chance);
+    CHECK(a->rules.trusts_all == b->rules.trusts_all);
     CHECK(a->rules.has_intent && a->rules.intent_is_over_bindings);
     CHECK(!a->rules.intent_is_ambiguous);
     CHECK(a->intent.is_asked && !a->intent.is_good);
@@ -118,6 +120,8 @@ static void check_same(const struct decision *a, const struct decision *b)
         CHECK(str_eq(x->agent, y->agent) && str_eq(x->keyword, y->keyword));
         CHECK(memcmp(&x->signals, &y->signals, sizeof(x->signals)) == 0);
         CHECK(x->score == y->score);
+        CHECK(x->is_trusted == y->is_trusted && x->is_taught == y->is_taught &&
+              x->is_half == y->is_half);
     }
 }
 

@@ -85,6 +85,7 @@ void choose_version(const struct choose_settings *s, char out[17])
     add_real(&h, s->is_auto ? 0 : s->threshold);
     add_int(&h, s->unsure);
     add_int(&h, s->is_seed);
+    add_int(&h, s->trusts_all);
     add_real(&h, s->text_blend);
     add_int(&h, (uint64_t)s->recency_ms);
     add_real(&h, s->explore);

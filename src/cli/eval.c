@@ -43,9 +43,8 @@ const struct arg_option cli_eval_options[] = {
     {"folds", "K", "learn from the other parts of the test, in K parts", false},
     {"capture", "HOW",
      "routing: what hostile cards win: one that is stuffed, a crowd of them, "
-     "or "
-     "cards made of questions that users ask (of --train, else of half of the "
-     "test)",
+     "those with keywords, or cards made of questions that users ask (of "
+     "--train, else of half of the test)",
      false},
     {"relation", "HOW",
      "routing: the agents are the platform's, so if not given, the requester's "
@@ -204,9 +203,10 @@ static enum exit_status read_learning(struct cli *c, struct wish *w)
     w->plan.folds = has_folds ? (size_t)folds : 0;
     w->plan.order = (uint64_t)w->seed;
     if (capture.n)
-        w->plan.capture = str_eq(capture, STR("crowd"))     ? EVAL_CROWD
-                          : str_eq(capture, STR("stuffed")) ? EVAL_STUFFED
-                                                            : EVAL_QUESTIONS;
+        w->plan.capture = str_eq(capture, STR("crowd"))      ? EVAL_CROWD
+                          : str_eq(capture, STR("stuffed"))  ? EVAL_STUFFED
+                          : str_eq(capture, STR("keywords")) ? EVAL_KEYWORDS
+                                                             : EVAL_QUESTIONS;
     while (relation.n &&
            !str_eq(relation, str_of(eval_relation_name(w->plan.relation))))
         w->plan.relation++;

@@ -5,6 +5,8 @@
  *             whose routing keywords are words that people use most
  *   crowd     30 cards that cover every topic: the texts of neighbours, those
  *             of any, and word for word copies of 30 cards
+ *   keywords  cards whose routing keywords are their own words: one of 800
+ *             words by chance, and 30 with the texts of neighbours
  *
  * How many first places they win is the share of the queries in scope. */
 #include "cli/eval_route.h"
@@ -135,20 +137,45 @@ static enum err bring(struct raid *r, size_t nth, struct strs keywords)
     return eval_fleet_bring(r->route->fleet, &card, r->route->why);
 }
 
+/* Different words of the text, as many as a card may have for keywords. */
+static struct strs words_of_text(struct raid *r, struct str out[])
+{
+    struct str rest = buf_str(&r->text);
+    size_t n = 0;
+
+    while (rest.n && n < AGENT_KEYWORDS_MAX) {
+        struct str word = str_cut(&rest, ' ');
+        size_t i = 0;
+
+        while (i < n && !str_eq_nocase(out[i], word))
+            i++;
+        if (i == n && word.n > 2 && word.n <= AGENT_KEYWORD_MAX)
+            out[n++] = word;
+    }
+    return (struct strs){out, n};
+}
+
+/* So many words of all cards, into the text. */
+static void stuff(struct raid *r, size_t n_words)
+{
+    struct rand rand = rand_seeded(&r->chance);
+
+    buf_clear(&r->text);
+    for (size_t k = 0; k < n_words && r->n_words; k++) {
+        buf_add_str(&r->text, r->words[rand_u64(rand) % r->n_words]);
+        buf_add_char(&r->text, ' ');
+    }
+}
+
 static enum err stuffed(struct raid *r)
 {
     static const char *const how[] = {"100 words", "300 words", "800 words"};
     static const size_t n_words[] = {100, 300, 800};
-    struct rand rand = rand_seeded(&r->chance);
     const struct strs keywords = {common, sizeof(common) / sizeof(common[0])};
     enum err e = gather_words(r);
 
     for (size_t i = 0; i < 3 && !e; i++) {
-        buf_clear(&r->text);
-        for (size_t k = 0; k < n_words[i] && r->n_words; k++) {
-            buf_add_str(&r->text, r->words[rand_u64(rand) % r->n_words]);
-            buf_add_char(&r->text, ' ');
-        }
+        stuff(r, n_words[i]);
         e = bring(r, 0, (struct strs){NULL, 0});
         if (!e)
             e = measure(r, how[i], 1);
@@ -202,9 +229,10 @@ static void add_neighbours(struct raid *r, const struct eval_vectors *v,
 }
 
 static enum err bring_near(struct raid *r, const struct eval_vectors *v,
-                           size_t each)
+                           size_t each, bool has_keywords)
 {
     size_t n_agents = r->route->plan->set->n_agents, n = 0;
+    struct str words[AGENT_KEYWORDS_MAX];
     enum err e = OK;
 
     /* Where there are not enough for all of the crowd, once more. */
@@ -217,9 +245,15 @@ static enum err bring_near(struct raid *r, const struct eval_vectors *v,
             continue;
         buf_clear(&r->text);
         add_neighbours(r, v, i, each);
-        e = bring(r, n++, (struct strs){NULL, 0});
+        e = bring(r, n++,
+                  has_keywords ? words_of_text(r, words)
+                               : (struct strs){NULL, 0});
     }
-    return e ? e : measure(r, "texts of neighbours", n);
+    return e ? e
+             : measure(r,
+                       has_keywords ? "texts of neighbours, and keywords"
+                                    : "texts of neighbours",
+                       n);
 }
 
 static enum err bring_any(struct raid *r, size_t each)
@@ -280,7 +314,7 @@ static void take_vector(void *ctx, size_t i, const float *vector, uint32_t dims)
         t->v.has[i] = vec_pack(vector, dims, t->v.rows + i * t->v.each);
 }
 
-static enum err crowd(struct raid *r)
+static enum err crowd(struct raid *r, bool has_keywords)
 {
     const struct eval_set *s = r->route->plan->set;
     size_t n = s->n_agents, each = (n + CROWD - 1) / CROWD;
@@ -297,15 +331,38 @@ static enum err crowd(struct raid *r)
         e = eval_model_embed(&r->route->model, own, n, EMBED_DOCUMENT,
                              take_vector, &t, r->route->why);
     if (!e)
-        e = bring_near(r, &t.v, each);
-    if (!e)
+        e = bring_near(r, &t.v, each, has_keywords);
+    if (!e && !has_keywords)
         e = bring_any(r, each);
-    if (!e)
+    if (!e && !has_keywords)
         e = bring_copies(r);
     free(t.v.rows);
     free(t.v.has);
     free(own);
     return e;
+}
+
+static enum err own_words(struct raid *r)
+{
+    struct str words[AGENT_KEYWORDS_MAX];
+    enum err e = gather_words(r);
+
+    if (!e) {
+        stuff(r, 800);
+        e = bring(r, 0, words_of_text(r, words));
+    }
+    if (!e)
+        e = measure(r, "800 words, 128 of them keywords", 1);
+    return e ? e : crowd(r, true);
+}
+
+static enum err raid_by(struct raid *r, enum eval_capture how)
+{
+    switch ((int)how) {
+    case EVAL_STUFFED: return stuffed(r);
+    case EVAL_CROWD: return crowd(r, false);
+    default: return own_words(r);
+    }
 }
 
 enum err eval_capture(struct eval_route *route)
@@ -322,7 +379,7 @@ enum err eval_capture(struct eval_route *route)
         e = no_memory(&r);
     } else {
         eval_shuffle(r.order, n, CHANCE);
-        e = route->plan->capture == EVAL_STUFFED ? stuffed(&r) : crowd(&r);
+        e = raid_by(&r, route->plan->capture);
     }
     arena_fini(&r.arena);
     buf_fini(&r.text);

@@ -44,6 +44,8 @@ static bool is_trusted(const struct eval_fleet *f, const struct eyes *eyes,
 {
     uint32_t n;
 
+    if (f->settings.trusts_all)
+        return true;
     if (f->opts.relation != EVAL_RATED)
         return !agent_is_outsider(a, eyes);
     n = number_of(f, a->name);
@@ -72,9 +74,10 @@ static enum err gather(struct eval_fleet *f, const struct eyes *eyes,
                             near[i].text_over, near[i].discount),
                         .learned = hint.learned,
                         .performance = hint.performance,
-                        .keyword = near[i].keyword.n ? 1 : 0,
                         .recency = hint.recency},
             .is_trusted = is_trusted(f, eyes, a),
+            .is_half = near[i].keyword.n && near[i].has_discount &&
+                       !is_trusted(f, eyes, a),
         };
     }
     return e;
@@ -183,7 +186,8 @@ static enum err ask_once(struct eval_fleet *f, struct msg *m, struct str words)
     struct registry_near_query q = {.eyes = eyes,
                                     .text = m->call.text,
                                     .words = words,
-                                    .vector = m->known.vector};
+                                    .vector = m->known.vector,
+                                    .trusts_all = f->settings.trusts_all};
     struct learn_query lq = {.scope = SCOPE,
                              .vector = m->known.vector,
                              .now_ms = m->in.at_ms,

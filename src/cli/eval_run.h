@@ -24,7 +24,13 @@ enum eval_mode {
 const char *eval_mode_name(enum eval_mode mode);
 
 /* Cards of a stranger's that are to win what is not theirs. */
-enum eval_capture { EVAL_NO_CAPTURE, EVAL_STUFFED, EVAL_CROWD, EVAL_QUESTIONS };
+enum eval_capture {
+    EVAL_NO_CAPTURE,
+    EVAL_STUFFED,
+    EVAL_CROWD,
+    EVAL_KEYWORDS,
+    EVAL_QUESTIONS,
+};
 
 /* The relation of the requester to the agents of the set. */
 enum eval_relation {

@@ -44,30 +44,6 @@ void lint_name(struct lint_finding *f, struct str agent)
         f->agents[f->n_agents++] = agent;
 }
 
-/* What people say to every agent, in order. */
-static const char *const everyday[] = {
-    "ask",       "answer",  "can",      "could", "day",     "do",
-    "get",       "give",    "go",       "good",  "hello",   "help",
-    "here",      "hey",     "hi",       "how",   "info",    "information",
-    "know",      "like",    "make",     "me",    "message", "my",
-    "need",      "new",     "now",      "ok",    "one",     "people",
-    "please",    "problem", "question", "see",   "show",    "some",
-    "something", "stuff",   "take",     "tell",  "thank",   "thanks",
-    "thing",     "things",  "today",    "try",   "use",     "user",
-    "want",      "way",     "what",     "when",  "where",   "who",
-    "why",       "work",    "yes",      "you",
-};
-
-enum { N_EVERYDAY = sizeof(everyday) / sizeof(everyday[0]) };
-
-static bool is_everyday(struct str word)
-{
-    for (size_t i = 0; i < N_EVERYDAY; i++)
-        if (str_eq(word, str_of(everyday[i])))
-            return true;
-    return false;
-}
-
 /* One keyword of one agent. */
 struct word {
     uint32_t agent;
@@ -189,7 +165,7 @@ static bool list_texts(struct looking *l)
 static bool is_generic(struct str plain)
 {
     while (plain.n)
-        if (!is_everyday(str_cut(&plain, ' ')))
+        if (!keyword_is_everyday(str_cut(&plain, ' ')))
             return false;
     return true;
 }

@@ -35,7 +35,7 @@ static const struct row rows[] = {
     {"eval", "mode", "routing vectors semantic text hybrid"},
     {"eval", "embedder", EMBEDDERS},
     {"eval", "match", "mean best"},
-    {"eval", "capture", "stuffed crowd questions"},
+    {"eval", "capture", "stuffed crowd keywords questions"},
     {"eval", "relation", "platform own org rated strangers"},
     {"eval", "by", "agent"},
     {"eval", "TEST", CLI_FILES},

@@ -78,6 +78,9 @@ enum config_unsure {
 };
 enum config_preset { CONFIG_PRESET_NONE, CONFIG_PRESET_SEED };
 
+/* routing.trust. */
+enum config_trust { CONFIG_TRUST_RATED, CONFIG_TRUST_ALL };
+
 /* routing.intentClassifier.when and .overrides. */
 enum config_when { CONFIG_WHEN_ALWAYS, CONFIG_WHEN_AMBIGUOUS };
 enum config_overrides { CONFIG_OVERRIDES_DEFAULT, CONFIG_OVERRIDES_BINDINGS };
@@ -283,6 +286,7 @@ struct config {
                                                    * which a preset replaces */
         double explore, close_margin;
         int64_t unsure, preset; /* enum config_unsure, config_preset */
+        int64_t trust;          /* enum config_trust */
         int64_t recency_ms, vector_timeout_ms;
         struct {
             bool is_on;   /* routing.intentClassifier.enabled */

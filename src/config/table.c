@@ -28,6 +28,7 @@ static const char *const overrides_names[] = {"default", "bindings", NULL};
 static const char *const unsure_names[] = {"auto", "default", "best",
                                            "ask",  "refuse",  NULL};
 static const char *const preset_names[] = {"none", "seed", NULL};
+static const char *const trust_names[] = {"rated", "all", NULL};
 
 #define BUDGET_MAX INT64_C(1000000000000000000) /* LEDGER_AMOUNT_MAX */
 

@@ -102,6 +102,8 @@ struct candidate {
     bool is_trusted; /* the requester's own, their org's, the platform's, or
                       * rated well in their org */
     bool is_taught;  /* a correction says that this very text is for it */
+    bool is_half;    /* its keyword counts half: it is an outsider's, whom
+                      * nobody of the requester's org has rated well */
     double score;
 };
 
@@ -131,7 +133,8 @@ struct decision_rules {
     int64_t n;          /* candidates that the floors were made for */
     bool is_small_talk; /* the message is, so that floors are higher */
     enum unsure_policy unsure;
-    bool is_seed; /* routing.preset is "seed" */
+    bool is_seed;    /* routing.preset is "seed" */
+    bool trusts_all; /* routing.trust is "all" */
     double text_blend, close_margin, explore;
     double second_margin; /* embed.secondMargin: units of the card above the
                            * cutoff, from which on the table decides alone */

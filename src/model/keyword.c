@@ -54,3 +54,27 @@ struct str keyword_find(struct strs keywords, struct str text)
             return keywords.list[i];
     return (struct str){NULL, 0};
 }
+
+/* What people say to every agent, in order. */
+static const char *const everyday[] = {
+    "ask",       "answer",  "can",      "could", "day",     "do",
+    "get",       "give",    "go",       "good",  "hello",   "help",
+    "here",      "hey",     "hi",       "how",   "info",    "information",
+    "know",      "like",    "make",     "me",    "message", "my",
+    "need",      "new",     "now",      "ok",    "one",     "people",
+    "please",    "problem", "question", "see",   "show",    "some",
+    "something", "stuff",   "take",     "tell",  "thank",   "thanks",
+    "thing",     "things",  "today",    "try",   "use",     "user",
+    "want",      "way",     "what",     "when",  "where",   "who",
+    "why",       "work",    "yes",      "you",
+};
+
+enum { N_EVERYDAY = sizeof(everyday) / sizeof(everyday[0]) };
+
+bool keyword_is_everyday(struct str word)
+{
+    for (size_t i = 0; i < N_EVERYDAY; i++)
+        if (str_eq(word, str_of(everyday[i])))
+            return true;
+    return false;
+}

@@ -22,4 +22,7 @@ bool keyword_plain(struct buf *out, struct str text);
  * empty: none does. */
 struct str keyword_find(struct strs keywords, struct str text);
 
+/* Whether a word, in small letters, is one that people say to every agent. */
+bool keyword_is_everyday(struct str word);
+
 #endif

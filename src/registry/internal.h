@@ -506,11 +506,12 @@ struct keyword_node {
 
 /* One keyword of one agent. */
 struct keyword {
-    struct keyword_node nodes[2];
+    struct keyword_node nodes[3];
     struct entry *entry;
     uint64_t word;    /* the first, hashed */
     struct str plain; /* keyword.h */
     uint32_t place;   /* in agent.routing.keywords */
+    bool is_telling;  /* more than words that are in messages of all kinds */
 };
 
 struct keywords {
@@ -518,6 +519,8 @@ struct keywords {
     size_t n_buckets, n;  /* n: nodes that stand in one */
     struct buf plain;     /* of a keyword or a text */
     uint64_t serial;      /* of texts */
+    uint64_t *common;     /* words of messages of all kinds, hashed, sorted */
+    size_t n_common;
 };
 
 /* Part of registry_new and registry_free. */
@@ -528,15 +531,16 @@ void keywords_close(struct registry *r);
 MUST_USE enum err keywords_make(struct registry *r, struct entry *e);
 
 /* From here on they are found by who they count for, or not: so around every
- * change of an agent's kind, creator or org. */
+ * change of an agent's kind, creator, org or visibility. */
 void keywords_put(struct registry *r, struct entry *e);
 void keywords_take(struct registry *r, struct entry *e);
 
-/* Look through a text for keywords of those who are no outsiders: from then on
- * keyword_said is about it. ERR_NOMEM. */
-MUST_USE enum err keywords_look(struct registry *r, const struct eyes *eyes,
-                                struct str text);
-/* After it: the keywords of outsiders too. */
+/* Look through a text for keywords of those who are no outsiders, and of
+ * outsiders who are public: from then on keyword_said is about it. Of these
+ * only those that are telling, unless q trusts all. ERR_NOMEM. */
+MUST_USE enum err keywords_look(struct registry *r,
+                                const struct registry_near_query *q);
+/* After it: all keywords of all outsiders that are seen. */
 void keywords_look_at_all(struct registry *r, const struct eyes *eyes);
 struct str keyword_said(const struct registry *r, const struct entry *e);
 

@@ -8,8 +8,12 @@
  * Keywords are found by whose they are and their first word: each word of a
  * text is looked up once for each class that counts for who asks, whatever the
  * number of agents. What keyword.h says decides; this gives the same, of those
- * who are no outsiders (agent_is_outsider): keywords of others do not count,
- * and so nothing that others register can cost the asker anything.
+ * who are no outsiders (agent_is_outsider).
+ *
+ * Public agents are in one class more, which is everybody's. There an
+ * outsider's keyword is found if it is telling: if one of its words is not of
+ * those that messages of all kinds have. Such are stop words, what people say
+ * to every agent, numbers, and what is in one of a hundred reference texts.
  *
  * The nodes lie in the entries, made with them, so that putting an agent in and
  * taking it out cannot fail. In a bucket stands the first of each class and
@@ -31,7 +35,8 @@ enum {
     FIRST_BUCKETS = 64,
     PLAIN_BYTES = 256 * 1024,  /* of a text of SEARCH_TEXT_MAX, at the worst */
     COMPARES_MAX = 100 * 1000, /* of one class, for one text */
-    CLASSES = 3,               /* that one text is looked up for, at most */
+    CLASSES = 4,               /* that one text is looked up for, at most */
+    COMMON_SHARE = 100,        /* one of so many reference texts */
     SCANNED_MAX = 64 << 20,    /* bytes of text, for everybody's keywords */
 };
 
@@ -45,6 +50,111 @@ static struct list *buckets_new(size_t n)
     return all;
 }
 
+static struct str first_word(struct str plain)
+{
+    return str_sub(plain, 0, str_find(plain, ' ', 0));
+}
+
+/* Words that tell nothing. */
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Sorted, each once; returns how many there are. */
+static size_t sort_words(uint64_t *words, size_t n)
+{
+    size_t kept = 0;
+
+    qsort(words, n, sizeof(*words), by_number);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || words[kept - 1] != words[i])
+            words[kept++] = words[i];
+    return kept;
+}
+
+/* The words of one text behind the n that are there, each once. */
+static size_t add_words(struct registry *r, struct str text, uint64_t *words,
+                        size_t n, size_t room)
+{
+    struct buf *plain = &r->keywords.plain;
+    struct str rest;
+    size_t end = n;
+
+    buf_clear(plain);
+    (void)keyword_plain(plain, text);
+    for (rest = buf_str(plain); rest.n && end < room;)
+        words[end++] = hash_bytes(str_cut(&rest, ' '), r->opts.seed);
+    return n + sort_words(words + n, end - n);
+}
+
+/* Those that are in one of COMMON_SHARE reference texts, or more. */
+static enum err find_common(struct registry *r)
+{
+    const struct strs *texts = &r->opts.reference;
+    struct keywords *k = &r->keywords;
+    size_t room = 1, n = 0;
+
+    for (size_t i = 0; i < texts->n; i++)
+        room += texts->list[i].n + 1; /* a word has a byte, at least */
+    k->common =
+        FAULT("registry.common") ? NULL : calloc(room, sizeof(*k->common));
+    if (!k->common)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < texts->n; i++)
+        n = add_words(r, texts->list[i], k->common, n, room);
+    qsort(k->common, n, sizeof(*k->common), by_number);
+    for (size_t i = 0, same; i < n; i += same) {
+        for (same = 1; i + same < n && k->common[i + same] == k->common[i];)
+            same++;
+        if (same * COMMON_SHARE >= texts->n)
+            k->common[k->n_common++] = k->common[i];
+    }
+    return OK;
+}
+
+static void note_term(void *ctx, struct str word, struct str stem)
+{
+    (void)word, (void)stem;
+    *(bool *)ctx = true;
+}
+
+static bool is_stop_word(struct str word)
+{
+    bool is_term = false;
+
+    return index_terms(word, note_term, &is_term) && !is_term;
+}
+
+static bool has_letter(struct str word)
+{
+    for (size_t i = 0; i < word.n; i++)
+        if ((word.p[i] >= 'a' && word.p[i] <= 'z') || word.p[i] & 0x80)
+            return true;
+    return false;
+}
+
+static bool is_telling(const struct registry *r, struct str plain)
+{
+    const struct keywords *k = &r->keywords;
+
+    while (plain.n) {
+        struct str word = str_cut(&plain, ' ');
+        uint64_t hash = hash_bytes(word, r->opts.seed);
+
+        if (has_letter(word) && !keyword_is_everyday(word) &&
+            !is_stop_word(word) &&
+            !bsearch(&hash, k->common, k->n_common, sizeof(hash), by_number))
+            return true;
+    }
+    return false;
+}
+
+/* Life and death. */
+
 enum err keywords_open(struct registry *r)
 {
     struct keywords *k = &r->keywords;
@@ -53,19 +163,16 @@ enum err keywords_open(struct registry *r)
     k->serial = 1; /* entries begin with zero */
     k->buckets = buckets_new(FIRST_BUCKETS);
     k->n_buckets = FIRST_BUCKETS;
-    return k->buckets ? OK : ERR_NOMEM;
+    return k->buckets ? find_common(r) : ERR_NOMEM;
 }
 
 void keywords_close(struct registry *r)
 {
     buf_fini(&r->keywords.plain);
     free(r->keywords.buckets);
+    free(r->keywords.common);
     r->keywords.buckets = NULL;
-}
-
-static struct str first_word(struct str plain)
-{
-    return str_sub(plain, 0, str_find(plain, ' ', 0));
+    r->keywords.common = NULL;
 }
 
 static struct list *bucket_of(const struct keywords *k, uint64_t hash)
@@ -88,26 +195,31 @@ static uint64_t class_hash(const struct registry *r, char kind, struct str name)
 }
 
 /* The classes of an agent, how many: as agent_is_outsider has it, whoever is
- * of one of them is at home with it. */
+ * of one of the first three is at home with it. */
 static size_t classes_of(const struct registry *r, const struct agent *a,
-                         uint64_t out[2])
+                         uint64_t out[3])
 {
+    size_t n = 0;
+
     if (a->kind == AGENT_PLATFORM || !a->creator.n) {
         out[0] = class_hash(r, 'p', STR(""));
         return 1;
     }
-    out[0] = class_hash(r, 'u', a->creator);
+    out[n++] = class_hash(r, 'u', a->creator);
     if (a->org.n)
-        out[1] = class_hash(r, 'o', a->org);
-    return a->org.n ? 2 : 1;
+        out[n++] = class_hash(r, 'o', a->org);
+    if (a->visibility == VISIBILITY_PUBLIC)
+        out[n++] = class_hash(r, 'a', STR(""));
+    return n;
 }
 
-/* And those that somebody is of. */
+/* And those that somebody is of; first that of everybody. */
 static size_t classes_seen(const struct registry *r, const struct eyes *eyes,
                            uint64_t out[CLASSES])
 {
     size_t n = 0;
 
+    out[n++] = class_hash(r, 'a', STR(""));
     out[n++] = class_hash(r, 'p', STR(""));
     if (eyes->user.n)
         out[n++] = class_hash(r, 'u', eyes->user);
@@ -132,6 +244,7 @@ static enum err make(struct registry *r, struct entry *e, uint32_t place)
         return ERR_NOMEM;
     one->entry = e;
     one->word = hash_bytes(first_word(one->plain), r->opts.seed);
+    one->is_telling = is_telling(r, one->plain);
     one->place = place;
     e->n_keywords++;
     return OK;
@@ -214,7 +327,7 @@ static void take_node(struct keywords *k, struct keyword_node *node)
 
 void keywords_put(struct registry *r, struct entry *e)
 {
-    uint64_t classes[2];
+    uint64_t classes[3];
     size_t n = classes_of(r, &e->agent, classes);
 
     for (size_t i = 0; i < e->n_keywords; i++)
@@ -231,7 +344,7 @@ void keywords_put(struct registry *r, struct entry *e)
 void keywords_take(struct registry *r, struct entry *e)
 {
     for (size_t i = 0; i < e->n_keywords; i++)
-        for (size_t k = 0; k < 2; k++)
+        for (size_t k = 0; k < 3; k++)
             if (list_has(&e->keywords[i].nodes[k].ring))
                 take_node(&r->keywords, &e->keywords[i].nodes[k]);
 }
@@ -249,8 +362,18 @@ static void note(struct registry *r, const struct keyword *one)
     e->said_in = k->serial;
 }
 
-/* Those of one class that begin with the first word of `rest`. */
-static void compare(struct registry *r, struct str rest, uint64_t hash,
+/* Of those at home all count, by their own classes. */
+static bool counts_for(const struct keyword *k,
+                       const struct registry_near_query *q)
+{
+    return agent_is_outsider(&k->entry->agent, &q->eyes) &&
+           (q->trusts_all || k->is_telling || PLANTED("keywords.any_word"));
+}
+
+/* Those of one class that begin with the first word of `rest`. everybodys: it
+ * is not one that is at home with who asks. */
+static void compare(struct registry *r, const struct registry_near_query *q,
+                    struct str rest, uint64_t hash, bool everybodys,
                     size_t *left)
 {
     const struct keyword_node *first = first_of(&r->keywords, hash),
@@ -258,7 +381,8 @@ static void compare(struct registry *r, struct str rest, uint64_t hash,
 
     while (one && *left) {
         --*left;
-        if (str_starts(rest, one->keyword->plain))
+        if (str_starts(rest, one->keyword->plain) &&
+            (!everybodys || counts_for(one->keyword, q)))
             note(r, one->keyword);
         one = LIST_OF(one->ring.next, struct keyword_node, ring);
         if (one == first)
@@ -266,20 +390,20 @@ static void compare(struct registry *r, struct str rest, uint64_t hash,
     }
 }
 
-enum err keywords_look(struct registry *r, const struct eyes *eyes,
-                       struct str text)
+enum err keywords_look(struct registry *r, const struct registry_near_query *q)
 {
     struct keywords *k = &r->keywords;
     uint64_t classes[CLASSES];
-    size_t left[CLASSES] = {COMPARES_MAX, COMPARES_MAX, COMPARES_MAX};
-    size_t n_classes = classes_seen(r, eyes, classes);
+    size_t left[CLASSES] = {COMPARES_MAX, COMPARES_MAX, COMPARES_MAX,
+                            COMPARES_MAX};
+    size_t n_classes = classes_seen(r, &q->eyes, classes);
     struct str rest;
 
     k->serial++;
     if (!k->n)
         return OK;
     buf_clear(&k->plain);
-    keyword_plain(&k->plain, str_head(text, SEARCH_TEXT_MAX));
+    keyword_plain(&k->plain, str_head(q->text, SEARCH_TEXT_MAX));
     if (k->plain.over)
         return ERR_NOMEM;
     rest = buf_str(&k->plain);
@@ -288,7 +412,7 @@ enum err keywords_look(struct registry *r, const struct eyes *eyes,
         uint64_t hash = hash_bytes(word, r->opts.seed);
 
         for (size_t i = 0; i < n_classes; i++)
-            compare(r, rest, hash ^ classes[i], &left[i]);
+            compare(r, q, rest, hash ^ classes[i], i == 0, &left[i]);
         rest = str_sub(rest, word.n + 1, rest.n);
     }
     return OK;
@@ -307,9 +431,9 @@ static bool occurs(struct str text, struct str plain)
     return false;
 }
 
-/* Outsiders' keywords are in no class of the asker's. Only the preset "seed"
- * looks at them: at every keyword once, and closer at those whose first word
- * may be in the text. A bit for each word of it says so. */
+/* Only the preset "seed" looks at all outsiders' keywords: at every one once,
+ * and closer at those whose first word may be in the text. A bit for each word
+ * of it says so. */
 void keywords_look_at_all(struct registry *r, const struct eyes *eyes)
 {
     struct str text = buf_str(&r->keywords.plain), rest = text;

@@ -109,7 +109,14 @@ static void make_marks(struct registry *r)
  *
  * A card that scores high for messages of all kinds, by its level over the
  * reference texts, has that much less: by as much as its level is above those
- * of a third of the public agents. */
+ * of a third of the public agents.
+ *
+ * A stranger's keywords could be "the", "what" and "please": of such only those
+ * are found that tell something (keywords.c). They could also be the words of
+ * every trade there is, in every language. So a keyword adds to what the card
+ * means and does not replace it: it counts where the text is nearer to the card
+ * than nineteen in twenty of the reference texts are, and nowhere before that
+ * is known. */
 
 enum { FREE_SKILLS = 4 };
 
@@ -120,6 +127,12 @@ static double cards_off(uint32_t n_cards)
     double off = CARDS_STEP * log2((double)n_cards);
 
     return off < CARDS_MOST ? off : CARDS_MOST;
+}
+
+static bool is_near_enough(const struct index_near *x)
+{
+    return PLANTED("near.any_keyword") ||
+           (x->cosine >= 0 && x->level.high >= 0 && x->cosine >= x->level.high);
 }
 
 static void discount_stranger(struct registry_near *near,
@@ -136,8 +149,8 @@ static void discount_stranger(struct registry_near *near,
         near->cosine_over = (float)(over * (double)(x->cosine - fine->profile) +
                                     LEVEL_PART * (double)fine->over);
     near->text_over = (float)(over * (double)(x->text - fine->own_text));
-    /* A stranger's keywords could be "the", "what" and "please". */
-    near->keyword = STR("");
+    if (!is_near_enough(x))
+        near->keyword = STR("");
 }
 
 static struct registry_near fine_near(struct registry *r,
@@ -159,7 +172,7 @@ static struct registry_near fine_near(struct registry *r,
         .keyword = keyword_said(r, e),
     };
 
-    if (!q->is_seed && agent_is_outsider(a, &q->eyes))
+    if (!q->is_seed && !q->trusts_all && agent_is_outsider(a, &q->eyes))
         discount_stranger(&out, x, fine);
     return out;
 }
@@ -364,7 +377,7 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
         return e;
     vectors_learn(r); /* a message may be the first to hear of other vectors */
     make_marks(r);
-    e = keywords_look(r, &q->eyes, q->text);
+    e = keywords_look(r, q);
     if (!e && q->is_seed)
         keywords_look_at_all(r, &q->eyes);
     if (!e)
@@ -417,6 +430,20 @@ const struct agent *registry_at(const struct registry *r, uint32_t number)
     const struct entry *e = number < r->n_numbers ? r->by_number[number] : NULL;
 
     return e ? &e->agent : NULL;
+}
+
+bool registry_any_of(const struct registry *r, struct str creator,
+                     bool (*is)(void *ctx, uint32_t number), void *ctx)
+{
+    const struct owner *o = owner_find(r, creator);
+
+    if (!o)
+        return false;
+    for (struct list_node *n = list_first(&o->entries); n;
+         n = list_next(&o->entries, n))
+        if (is(ctx, LIST_OF(n, struct entry, owned)->number))
+            return true;
+    return false;
 }
 
 size_t registry_numbers(const struct registry *r)

@@ -400,8 +400,9 @@ struct registry_near {
     struct card_level level;      /* of its cosines with the reference texts:
                                    * that for quick queries, if this is one or
                                    * the agent has only quick vectors yet */
-    struct str keyword; /* the first of its routing keywords that occurs; of
-                         * somebody else's none counts */
+    struct str keyword; /* the first of its routing keywords that occurs and
+                         * counts; of an outsider (has_discount) for less,
+                         * unless its creator is trusted */
 };
 
 struct registry_near_query {
@@ -422,8 +423,9 @@ struct registry_near_query {
     double (*score)(void *ctx, const struct registry_near *near);
     void *ctx;
 
-    bool is_seed; /* routing.preset "seed": the largest cosine counts, every
-                   * agent's keywords do, and there are no discounts */
+    bool is_seed;    /* routing.preset "seed": the largest cosine counts, every
+                      * agent's keywords do, and there are no discounts */
+    bool trusts_all; /* routing.trust "all": nobody is an outsider */
 };
 
 /* Those that these eyes see and that are routable, in the order of their names;
@@ -458,6 +460,10 @@ MUST_USE enum err registry_says(struct registry *r, const struct eyes *eyes,
  * registry_moves is, and below registry_numbers. */
 bool registry_number(const struct registry *r, struct str name, uint32_t *out);
 const struct agent *registry_at(const struct registry *r, uint32_t number);
+
+/* Whether it is so of any agent of that creator, by its number. */
+bool registry_any_of(const struct registry *r, struct str creator,
+                     bool (*is)(void *ctx, uint32_t number), void *ctx);
 uint64_t registry_moves(const struct registry *r);
 size_t registry_numbers(const struct registry *r);
 

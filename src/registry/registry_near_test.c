@@ -64,6 +64,8 @@ TEST(who_cannot_be_sent_anything_is_not_there)
     find_free(f);
 }
 
+static bool trusts_all; /* routing.trust */
+
 /* What is said of one agent. */
 static struct registry_near near_one_by(bool is_seed, struct find *f,
                                         const char *user, const char *text,
@@ -72,8 +74,10 @@ static struct registry_near near_one_by(bool is_seed, struct find *f,
     float v[EMBED_DIMS_MAX];
     uint8_t packed[8 + 2 * EMBED_DIMS_MAX];
     uint32_t dims = embed_stamp(f->e->embed).dims;
-    struct registry_near_query q = {
-        .eyes = find_eyes(user), .text = str_of(text), .is_seed = is_seed};
+    struct registry_near_query q = {.eyes = find_eyes(user),
+                                    .text = str_of(text),
+                                    .is_seed = is_seed,
+                                    .trusts_all = trusts_all};
     const struct registry_near *list;
     size_t n, n_left;
 
@@ -298,6 +302,142 @@ TEST(keywords_of_strangers_do_not_count)
     CHECK_STR(str_of(with_keywords(f, "ann2.acme", "paint the house")),
               "hers ours ");
     CHECK_STR(str_of(with_keywords(f, "ben.bolt", "paint the house")), "ours ");
+    find_free(f);
+}
+
+/* With reference texts, and so with levels: "write" is in four of 200. */
+static struct find *with_references(void)
+{
+    static const char *const some[] = {"write a poem about the moon",
+                                       "why is the sky blue",
+                                       "fix the login page",
+                                       "pay the invoice now",
+                                       "water the plants",
+                                       "what rhymes with spoon"};
+    static struct str texts[200];
+    struct find *f = find_begin(EMBED_TABLE);
+
+    for (size_t i = 0; i < 200; i++)
+        texts[i] = str_of(some[i % 50 ? 1 + i % 5 : 0]);
+    f->opts.reference = (struct strs){texts, 200};
+    find_open(f);
+    return f;
+}
+
+static const char *keyword_card(const char *description, const char *keywords)
+{
+    static char out[2048];
+
+    snprintf(out, sizeof(out),
+             "{\"name\":\"hers\",\"description\":\"%s\",\"url\":\"echo:\","
+             "\"visibility\":\"public\",\"routing\":{\"keywords\":[%s]}}",
+             description, keywords);
+    return out;
+}
+
+static bool has_keyword(struct find *f, const char *user, const char *text)
+{
+    return near_one(f, user, text, "hers").keyword.n > 0;
+}
+
+static void keywords_that_tell_nothing_do_not_count(void)
+{
+    static const struct {
+        const char *keyword, *text;
+        bool counts;
+    } cases[] = {
+        {"laravel", "my laravel routes are slow", true},
+        {"Laravel Eloquent", "a LARAVEL eloquent scope", true},
+        {"the laravel", "the laravel routes", true},
+        {"c++", "port this laravel code to c++", true},
+        {"the", "the laravel routes", false},
+        {"what", "what are laravel routes", false},
+        {"please", "laravel routes please", false},
+        {"help me", "help me with laravel", false},
+        {"write", "write laravel code", false}, /* one of a hundred texts */
+        {"write a", "write a laravel route", false},
+        {"2024", "laravel in 2024", false},
+        {"the 1", "the 1 laravel route", false},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct find *f = with_references();
+        char quoted[64];
+
+        snprintf(quoted, sizeof(quoted), "\"%s\"", cases[i].keyword);
+        PUT(f, "anna.acme",
+            keyword_card("Writes Laravel code, routes and Eloquent scopes in "
+                         "C++",
+                         quoted));
+        if (has_keyword(f, "ben.bolt", cases[i].text) != cases[i].counts)
+            T_FAIL("\"%s\" in \"%s\"", cases[i].keyword, cases[i].text);
+        CHECK(has_keyword(f, "anna.acme", cases[i].text));
+        find_free(f);
+    }
+}
+
+TEST(a_strangers_keyword_counts_if_it_tells_something)
+{
+    keywords_that_tell_nothing_do_not_count();
+}
+
+TEST(the_control_that_takes_any_word_is_caught)
+{
+    find_control("keywords.any_word", keywords_that_tell_nothing_do_not_count);
+}
+
+static void keywords_count_where_the_card_is_near(void)
+{
+    struct find *f = with_references();
+
+    PUT(f, "anna.acme",
+        keyword_card("Bakes bread and cakes", "\"the\",\"invoice\",\"bread\""));
+    CHECK(has_keyword(f, "ben.bolt", "how to bake bread"));
+    CHECK_STR(near_one(f, "ben.bolt", "bake the bread", "hers").keyword,
+              "bread"); /* the first that counts */
+    CHECK(!has_keyword(f, "ben.bolt", "pay the invoice now"));
+    CHECK(has_keyword(f, "anna.acme", "pay the invoice now"));
+    /* By words alone there is nothing to be near to. */
+    CHECK_STR(str_of(with_keywords(f, "ben.bolt", "how to bake bread")), "");
+    find_free(f);
+}
+
+TEST(a_strangers_keyword_counts_where_its_card_is_near)
+{
+    keywords_count_where_the_card_is_near();
+}
+
+TEST(the_control_that_takes_a_keyword_anywhere_is_caught)
+{
+    find_control("near.any_keyword", keywords_count_where_the_card_is_near);
+}
+
+TEST(keywords_that_are_not_public_are_nobody_elses)
+{
+    struct find *f = with_references();
+
+    PUT(f, "anna.acme",
+        "{\"name\":\"hers\",\"description\":\"Bakes bread\",\"url\":"
+        "\"echo:\",\"visibility\":\"shared\",\"routing\":{\"keywords\":"
+        "[\"bread\"]}}");
+    CHECK(find_grant(f, "anna.acme", "hers", "ben.bolt", "", 0) == OK);
+    CHECK(!has_keyword(f, "ben.bolt", "how to bake bread"));
+    CHECK(has_keyword(f, "ann2.acme", "how to bake bread"));
+    PUT(f, "anna.acme", keyword_card("Bakes bread", "\"bread\""));
+    CHECK(has_keyword(f, "ben.bolt", "how to bake bread"));
+    find_free(f);
+}
+
+TEST(where_all_are_trusted_every_public_keyword_counts)
+{
+    struct find *f = with_references();
+
+    PUT(f, "anna.acme", keyword_card("Bakes bread", "\"the\""));
+    CHECK(!has_keyword(f, "ben.bolt", "pay the invoice"));
+    CHECK(near_one(f, "ben.bolt", "pay the invoice", "hers").has_discount);
+    trusts_all = true;
+    CHECK(has_keyword(f, "ben.bolt", "pay the invoice"));
+    CHECK(!near_one(f, "ben.bolt", "pay the invoice", "hers").has_discount);
     find_free(f);
 }
 

@@ -571,12 +571,13 @@ static enum err make_told(struct router *r)
     return OK;
 }
 
-static bool is_outsider(const struct registry *registry,
-                        const struct learn_note *note, const struct eyes *eyes)
+static bool is_outsider(const struct router *r, uint32_t number,
+                        const struct eyes *eyes)
 {
-    const struct agent *a = registry_at(registry, note->number);
+    const struct agent *a = registry_at(r->opts.registry, number);
 
-    return a && agent_is_outsider(a, eyes);
+    return a && !r->opts.settings.choose.trusts_all &&
+           agent_is_outsider(a, eyes);
 }
 
 /* Of thousands of agents few are known: so these are looked for among all, and
@@ -597,7 +598,7 @@ static enum err hear_told(struct router *r, struct learn *learn,
             if (!registry_number(registry, told.agent, &note->number))
                 note->number = UINT32_MAX;
         }
-        if (told.hint.has_inside && is_outsider(registry, note, eyes))
+        if (told.hint.has_inside && is_outsider(r, note->number, eyes))
             learn_outside(&told.hint);
         if (note->number < r->told_n)
             r->told[note->number] =
@@ -632,17 +633,31 @@ static struct signals signals_of(const struct router *r,
         .recency = hint->recency};
 }
 
+static bool is_rated(void *ctx, uint32_t number)
+{
+    return hint_of(ctx, number).is_rated;
+}
+
+/* An outsider's, and nobody of the requester's org has rated an agent of its
+ * creator well. Of a guess it is not known whose it is. */
+static bool is_half_keyword(struct router *r, const struct registry_near *near)
+{
+    return near->keyword.n && near->has_discount &&
+           !registry_any_of(r->opts.registry, near->agent->creator, is_rated,
+                            r);
+}
+
 /* As choose has it: whom this leaves out would not be among the best. */
 static double score_of(void *ctx, const struct registry_near *near)
 {
-    const struct router *r = ctx;
+    struct router *r = ctx;
     const struct choose_settings *settings = r->counts;
     struct learn_hint hint = hint_of(r, near->number);
     struct signals s = signals_of(r, near, &hint);
 
     if (hint.is_taught)
         return (double)INFINITY;
-    s.keyword = near->keyword.n ? 1 : 0;
+    s.keyword = near->keyword.n ? choose_keyword(is_half_keyword(r, near)) : 0;
     s.semantic = choose_semantic(settings, &s, &near->level);
     return choose_score(&settings->weights, &s);
 }
@@ -668,8 +683,9 @@ static enum err gather(struct routing *g, const struct eyes *eyes,
             .signals = signals_of(r, &near[i], &hint),
             .level = near[i].level,
             .is_trusted =
-                !agent_is_outsider(near[i].agent, eyes) || hint.is_rated,
+                !is_outsider(r, near[i].number, eyes) || hint.is_rated,
             .is_taught = hint.is_taught,
+            .is_half = is_half_keyword(r, &near[i]),
         };
     }
     m->known.candidates = r->room;
@@ -711,7 +727,8 @@ static enum err fetch_candidates(struct routing *g)
                               .best = DECISION_CANDIDATES_MAX,
                               .score = score_of,
                               .ctx = r,
-                              .is_seed = r->opts.settings.choose.is_seed},
+                              .is_seed = r->opts.settings.choose.is_seed,
+                              .trusts_all = r->opts.settings.choose.trusts_all},
                           &near, &n, &n_left);
     return e ? e : gather(g, &eyes, near, n, n_left);
 }

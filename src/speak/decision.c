@@ -66,6 +66,7 @@ static void put_candidate(struct json_out *o, const struct candidate *c,
         put_float(o, "level_high", c->level.high);
         json_member_bool(o, "trusted", c->is_trusted);
         json_member_bool(o, "taught", c->is_taught);
+        json_member_bool(o, "half_keyword", c->is_half);
     }
     json_close(o, '}');
 }
@@ -200,6 +201,7 @@ static void put_rules(struct json_out *o, const struct decision *d)
     json_member_bool(o, "small_talk", r->is_small_talk);
     json_member_text(o, "unsure", unsure_policy_name(r->unsure));
     json_member_bool(o, "seed", r->is_seed);
+    json_member_bool(o, "trust_all", r->trusts_all);
     json_member_real(o, "text_blend", r->text_blend);
     json_member_real(o, "close_margin", r->close_margin);
     json_member_real(o, "explore", r->explore);

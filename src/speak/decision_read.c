@@ -50,6 +50,7 @@ static struct candidate candidate_in(const struct json *v)
                   (float)json_real_or(json_get(v, STR("level_high")), -1)},
         .is_trusted = bool_in(v, STR("trusted")),
         .is_taught = bool_in(v, STR("taught")),
+        .is_half = bool_in(v, STR("half_keyword")),
         .score = real_in(v, STR("score")),
     };
 }
@@ -130,6 +131,7 @@ static void read_rules(const struct json *v, struct decision *out)
         .is_small_talk = bool_in(r, STR("small_talk")),
         .unsure = policy_in(r),
         .is_seed = bool_in(r, STR("seed")),
+        .trusts_all = bool_in(r, STR("trust_all")),
         .text_blend = real_in(r, STR("text_blend")),
         .close_margin = real_in(r, STR("close_margin")),
         .explore = real_in(r, STR("explore")),

@@ -2,12 +2,13 @@
 moves the same text at once and similar texts by degrees; and what an admin
 voids is as if it had never been said."""
 import json
+import subprocess
 import unittest
 
 from classifier import Classifier, sure
 from client import USAGE, Client
 from provider import Provider
-from signalbox import Server
+from signalbox import BINARY, Server, clean_environment
 
 AGENTS = [
     {"id": "engineer", "url": "echo:", "visibility": "public",
@@ -342,6 +343,69 @@ class Verdicts(unittest.TestCase):
         self.assertTrue(trusted(self.bob)[1])
         self.assertFalse(trusted(self.dan)[1])
         self.assertTrue(trusted(eve)[1])  # it is eve's own
+
+
+    def put_strangers(self):
+        """Two agents of somebody from outside, one of them with keywords."""
+        eve = self.server.user("eve", org="evil")
+        for name, description, keywords in (
+                ("cobbler", "Mends shoes and leather", ["the", "leather"]),
+                ("tanner", "Tans hides and dyes them", [])):
+            self.good(self.server.call("POST", "/api/agents", {
+                "name": name, "url": "echo:", "visibility": "public",
+                "description": description,
+                "routing": {"keywords": keywords}}, token=eve), 201)
+        self.server.ready()
+
+    def cobbler(self, token, text="mend the leather of my shoes"):
+        """What its keyword was worth, and what the record has of it."""
+        said = self.ask(text, token)
+        whole = self.good(self.server.call(
+            "GET", "/api/decisions/" + said["decision"]["id"]))
+        return next((c["keyword"], c["matched_keyword"], c["half_keyword"],
+                     c["trusted"]) for c in whole["candidates"]
+                    if c["agent"] == "cobbler")
+
+    def check_replayed(self):
+        done = subprocess.run(
+            [BINARY, "replay", "--json"], text=True, capture_output=True,
+            timeout=60, check=False, env={
+                **clean_environment(), "SIGNALBOX_URL": self.server.url,
+                "SIGNALBOX_TOKEN": self.server.token})
+        self.assertEqual(done.returncode, 0, done)
+        sums = json.loads(done.stdout.splitlines()[-1])
+        self.assertGreater(sums["replayed"], 0)
+        self.assertEqual(sums["same"], sums["replayed"], sums)
+
+    def test_the_keyword_of_a_stranger_counts_by_who_knows_its_creator(self):
+        self.begin(routing={"threshold": 0})
+        self.put_strangers()
+        self.assertEqual(self.cobbler(self.dan),
+                         (0.5, "leather", True, False))
+        # Another agent of the same creator does well for the org.
+        said = self.ask("dye a hide", executor={"name": "tanner"})
+        self.good(self.server.call(
+            "POST", f"/api/decisions/{said['decision']['id']}/feedback",
+            {"verdict": "right"}, token=self.anna))
+        self.assertEqual(self.cobbler(self.bob),
+                         (1, "leather", False, False))
+        # Strangers have had their share of the org's messages.
+        for token in self.bob, self.dan:
+            self.assertEqual(self.cobbler(token), (0, None, False, False))
+        # Its other keyword tells nothing.
+        for i, text in enumerate(("mend the shoes", "plant the trees")):
+            self.assertEqual(
+                self.cobbler(self.server.user(f"u{i}"), text),
+                (0, None, False, False), text)
+        self.check_replayed()
+
+    def test_where_all_are_trusted_keywords_count_whole(self):
+        self.begin(routing={"threshold": 0, "trust": "all"})
+        self.put_strangers()
+        self.assertEqual(self.cobbler(self.dan), (1, "the", False, True))
+        self.assertEqual(self.cobbler(self.dan, "plant the trees"),
+                         (1, "the", False, True))
+        self.check_replayed()
 
 
 class Commands(Client):

@@ -239,6 +239,11 @@ class Hostile(Routing):
             for raid in raids:
                 self.assertEqual(raid["cards"], 1 if how == "stuffed" else 30)
                 self.assertLessEqual(raid["captured"], most, raid)
+        raids = self.result(*OWN, "--capture", "keywords")[
+            "routing"]["capture"]
+        self.assertEqual([r["cards"] for r in raids], [1, 30])
+        for raid in raids:
+            self.assertLessEqual(raid["captured"], .05, raid)
         self.assertIn("HOSTILE CARDS", self.run_it(
             *OWN, "--capture", "stuffed", "--limit", "20").stdout)
 
@@ -262,6 +267,9 @@ class Hostile(Routing):
         raids = self.questions("platform", *TABLE, "--set",
                                "routing.preset=seed")
         self.assertGreater(max(r["captured"] for r in raids), .3)
+        raids = self.result(*FAST, "--capture", "keywords", "--set",
+                            "routing.trust=all")["routing"]["capture"]
+        self.assertGreater(min(r["captured"] for r in raids), .3)
 
 
 class Tiers(Routing):

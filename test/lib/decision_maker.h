@@ -134,6 +134,7 @@ static inline void some_signals(void)
         }
         c->skill = once_in(2) ? STR("debug") : STR("");
         c->keyword = once_in(4) ? STR("code") : STR("");
+        c->is_half = c->keyword.n && !c->is_trusted && once_in(2);
         c->signals = (struct signals){
             .cosine = has_vector && !once_in(8) ? (float)some_part() : -1,
             .text = (float)some_part(),
