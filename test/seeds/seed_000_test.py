@@ -134,6 +134,18 @@ class Registry(Cards):
         card = self.call("GET", "/api/agents/research-agent")
         self.assertEqual(card["skills"], RESEARCH["skills"])
 
+    def priced(self, status=201, **pricing):
+        return self.call("POST", "/api/agents", {
+            "name": "dear", "description": "Costs money", "url": "echo:",
+            "pricing": pricing}, status=status)
+
+    def test_000_54_a_price_is_an_amount_and_a_currency(self):
+        made = self.priced(amount=0.05, currency="USD")
+        self.assertEqual(made["pricing"], {"amount_micros": 50000})
+        self.call("DELETE", "/api/agents/dear", status=204)
+        said = self.priced(status=400, amount=0.05, currency="EUR")
+        self.assertIn("USD", said["error"]["message"])
+
     def test_000_09_words_are_matched_by_their_stems(self):
         said = self.found("mowing the lawn", mode="text", explain=True)
         self.assertEqual([(a["name"], a["words"]) for a in said["agents"]],
@@ -297,6 +309,43 @@ class Visible(Case):
         self.call("DELETE", "/api/grants/" + grant["id"], token=self.anna,
                   status=204)
         self.assertNotIn("shared", self.seen(eva))
+
+
+class Order(Case):
+    """Zoe has four cards that fit, otto one that fits less."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        user = cls.server.user
+        cls.anna, zoe, otto = user("anna"), user("zoe"), user("otto")
+        for i in range(4):
+            register(cls.server, f"zoe-{i}", token=zoe, visibility="public",
+                     description="repairs quartz clocks and watches")
+        register(cls.server, "otto-0", token=otto, visibility="public",
+                 description="repairs quartz clocks")
+        cls.server.ready()
+
+    def ranked(self, token=OWN, **more):
+        said = self.found("repairs quartz clocks and watches", token=token,
+                          **more)
+        return [a["name"] for a in said["agents"]], said["total"]
+
+    def test_000_39_nobody_is_left_out_and_the_third_stands_back(self):
+        names, total = self.ranked(self.anna)
+        self.assertEqual(sorted(names), ["otto-0", "zoe-0", "zoe-1", "zoe-2",
+                                         "zoe-3"])
+        self.assertEqual((names.index("otto-0"), total), (2, 5))
+
+    def test_000_40_plain_for_admins_and_who_asks_for_it(self):
+        for plain in self.ranked(), self.ranked(self.anna, order="plain"):
+            self.assertEqual(plain[0][-1], "otto-0")
+        self.assertNotEqual(self.ranked(self.anna)[0][-1], "otto-0")
+        self.assertEqual(self.setting("search.order")["default"], "spread")
+
+    def test_000_55_the_total_does_not_end_with_the_limit(self):
+        names, total = self.ranked(self.anna, limit=1)
+        self.assertEqual((len(names), total), (1, 5))
 
 
 class OnTheHub(Case):

@@ -373,6 +373,31 @@ class Decisions(Case):
         self.assertTrue(os.path.exists(os.path.join(folder, "analytics.js")))
 
 
+class Strangers(unittest.TestCase):
+    """A keyword of somebody else's public agent."""
+
+    TEXT = "restore my old harpsichord"
+
+    def keyword(self, **routing):
+        with Server(config={"agents": {"list": AGENTS}, "routing": routing}) \
+                as server:
+            zoe, anna = server.user("zoe"), server.user("anna")
+            made = server.call("POST", "/api/agents", {
+                "name": "tuner", "description": "Restores old instruments",
+                "url": "echo:", "visibility": "public",
+                "routing": {"keywords": ["harpsichord"]}}, token=zoe)
+            self.assertEqual(made.status, 201, made)
+            server.ready()
+            said = server.call("POST", "/api/route", {"text": self.TEXT},
+                               token=anna).json()
+            return next(c["keyword"] for c in said["candidates"]
+                        if c["agent"] == "tuner")
+
+    def test_001_62_a_stranger_s_keyword_counts_half_or_whole(self):
+        self.assertEqual(self.keyword(), 0.5)
+        self.assertEqual(self.keyword(trust="all"), 1.0)
+
+
 class Preset(Case):
     """routing.preset "seed": the plain formula."""
 
