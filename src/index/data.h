@@ -98,6 +98,12 @@ void index_vecs_add(const struct index_vecs *v, uint32_t doc, double *sum);
 void index_vecs_bound_64(const struct index_vecs *v, const struct vec_query *q,
                          uint32_t first, float *out);
 
+/* Whether a likeness with that bound is above zero for certain; false: it may
+ * be. */
+bool index_vecs_is_above_zero(const struct index_vecs *v,
+                              const struct vec_query *q, uint32_t doc,
+                              float bound);
+
 /* ---- levels, for each kind of query ---- */
 
 enum query_kind {
@@ -285,6 +291,8 @@ struct index_search {
     size_t n_touched;
     uint64_t *seen; /* of classes */
     size_t seen_cap;
+    uint64_t *counted; /* of agents */
+    size_t counted_cap;
 
     struct spot *heap;
     size_t n_heap;

@@ -49,6 +49,7 @@ static void search_fini(struct index_search *s)
     free(s->texts);
     free(s->touched);
     free(s->seen);
+    free(s->counted);
     free(s->heap);
     free(s->near);
     free(s->near_profile);
@@ -485,7 +486,8 @@ static size_t own_bytes(const struct index *x)
                             sizeof(*s->near_profile));
     return bytes + s->cap / 64 * (sizeof(uint64_t) + sizeof(float)) +
            s->cap * (2 * sizeof(float) + sizeof(uint32_t) + sizeof(*s->heap)) +
-           s->seen_cap * sizeof(*s->seen);
+           s->seen_cap * sizeof(*s->seen) +
+           s->counted_cap * sizeof(*s->counted);
 }
 
 struct index_stats index_stats(const struct index *x)

@@ -205,9 +205,10 @@ MUST_USE enum err index_search_begin(struct index *x,
                                      const struct index_query *q);
 bool index_next(struct index *x, struct index_hit *out);
 
-/* How many more would come with that score or a better one; none comes then.
- * For a fraction of the time that it would take to have them come. */
-size_t index_count_rest(struct index *x, double least);
+/* How many come in all with that score or a better one, however many of them
+ * have come; for a fraction of the time that it would take to have them come.
+ */
+size_t index_count(struct index *x, double least);
 
 void index_search_end(struct index *x);
 

@@ -52,6 +52,11 @@ static enum err room(struct index *x)
             return ERR_NOMEM;
         s->seen_cap = x->classes_cap / 64 + 1;
     }
+    if (s->counted_cap < x->agents_end / 64 + 1) {
+        if (!GROW(s->counted, x->agents_end / 64 + 1))
+            return ERR_NOMEM;
+        s->counted_cap = x->agents_end / 64 + 1;
+    }
     if (n <= s->cap)
         return OK;
     n = (n + n / 4 + 63) / 64 * 64;
@@ -428,6 +433,18 @@ bool index_next(struct index *x, struct index_hit *out)
     return false;
 }
 
+/* Nearly all are, so that few have to be computed finely. */
+static bool is_above_zero(const struct index *x, uint32_t doc)
+{
+    const struct index_search *s = &x->search;
+
+    if (s->by_words && s->texts[doc] > 0)
+        return true;
+    return s->by_meaning &&
+           index_vecs_is_above_zero(&x->vectors, &s->vector, doc,
+                                    s->bounds[doc] / s->weights.semantic);
+}
+
 /* bounds are real scores after fuse(). */
 static bool is_hit(struct index *x, uint32_t doc, double least)
 {
@@ -436,25 +453,31 @@ static bool is_hit(struct index *x, uint32_t doc, double least)
 
     if (score <= 0 || (double)score < least || !search_admits(s->q, x, doc))
         return false;
-    if (s->q->fusion != INDEX_RRF)
-        score = rank_score(x, doc, s->weights, NULL);
+    if (s->q->fusion == INDEX_RRF || (!(least > 0) && is_above_zero(x, doc)))
+        return true;
+    score = rank_score(x, doc, s->weights, NULL);
     return score > 0 && (double)score >= least;
 }
 
-size_t index_count_rest(struct index *x, double least)
+/* A bit for each agent: to look at their entries would take longer than all of
+ * the rest. */
+size_t index_count(struct index *x, double least)
 {
     struct index_search *s = &x->search;
     size_t n = 0;
 
     assert(s->is_open);
+    memset(s->counted, 0, s->counted_cap * sizeof(*s->counted));
     for (uint32_t doc = 0; doc < x->n_docs; doc++) {
-        struct index_entry *e;
+        uint32_t number;
+        uint64_t bit;
 
         if (s->bounds[doc] <= 0)
             continue;
-        e = x->agents[x->docs[doc].number];
-        if (e->shown_in != s->serial && is_hit(x, doc, least)) {
-            e->shown_in = s->serial;
+        number = x->docs[doc].number;
+        bit = UINT64_C(1) << number % 64;
+        if (!(s->counted[number / 64] & bit) && is_hit(x, doc, least)) {
+            s->counted[number / 64] |= bit;
             n++;
         }
     }

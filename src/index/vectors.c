@@ -401,3 +401,20 @@ void index_vecs_bound_64(const struct index_vecs *v, const struct vec_query *q,
     dot_rows(v, b->high, at, q->v.high, has_tails(v, q), products);
     bounds_of(v, b, at, q, products, out);
 }
+
+/* The guess is off by half of this to either side. Doubts count as doubts. */
+bool index_vecs_is_above_zero(const struct index_vecs *v,
+                              const struct vec_query *q, uint32_t doc,
+                              float bound)
+{
+    const struct vec_block *b = find_block(v, doc);
+    float gain = v->quick ? (float)vec_gain(true, false) : 1;
+    float slack;
+
+    if (!b)
+        return false;
+    slack = (q->is_quick ? b->quick_slack : b->slack)[doc - b->first];
+    return bound > 2.1F * gain *
+                       (slack * (VEC_PACKED_LENGTH + q->v.slack) +
+                        VEC_PACKED_LENGTH * q->v.slack + ROUNDING);
+}

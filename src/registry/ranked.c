@@ -210,10 +210,9 @@ static void gather(struct registry *r, struct places *p)
         memcpy(h.matches, found.matches,
                found.n_matches * sizeof(found.matches[0]));
         take_hit(p, &h, spread);
-        p->total++;
     }
     release_held(p, NULL);
-    p->total += index_count_rest(r->index, p->s->min_score);
+    p->total = index_count(r->index, p->s->min_score);
 }
 
 /* Room for those that are seen besides; NULL where there can be none. */

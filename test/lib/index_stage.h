@@ -281,31 +281,29 @@ static inline size_t search_hits(struct index *x, const struct index_query *q,
     return n;
 }
 
-/* Whether as many are counted as come, from the first on and from the middle
- * on; with a score like that of the middle one, and with any. hits: all, or the
- * first n of them. */
+/* Whether as many are counted as come: of all, before any has come and behind
+ * half of `hits`; and of those with the score of the middle one, or better. */
 static inline bool count_is_exact(struct index *x, const struct index_query *q,
                                   const struct index_hit *hits, size_t n)
 {
     double least = n ? (double)hits[n / 2].score : 0;
-    size_t at_least = 0, counted, counted_rest, rest = 0;
+    size_t at_least = 0, all = 0, counted, counted_later, counted_least;
     struct index_hit h;
 
     CHECK(index_search_begin(x, q) == OK);
+    counted = index_count(x, 0);
+    for (size_t i = 0; i < n / 2; i++)
+        CHECK(index_next(x, &h));
+    counted_later = index_count(x, 0);
+    counted_least = index_count(x, least);
+    index_search_end(x);
+    CHECK(index_search_begin(x, q) == OK);
     while (index_next(x, &h)) {
         at_least += (double)h.score >= least;
-        rest++;
+        all++;
     }
     index_search_end(x);
-    CHECK(index_search_begin(x, q) == OK);
-    counted = index_count_rest(x, least);
-    index_search_end(x);
-    CHECK(index_search_begin(x, q) == OK);
-    for (size_t i = 0; i < n / 2; i++)
-        rest -= index_next(x, &h);
-    counted_rest = index_count_rest(x, 0);
-    index_search_end(x);
-    return counted == at_least && counted_rest == rest;
+    return counted == all && counted_later == all && counted_least == at_least;
 }
 
 /* Whether both say the same, down to the last bit. */
