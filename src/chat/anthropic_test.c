@@ -78,10 +78,10 @@ TEST(the_least_that_is_written_says_how_long_an_answer_may_be)
 TEST(everything_that_can_be_written)
 {
     static const struct task_said before[] = {
-        {false, STR("one")},
-        {true, STR(" \n\t")}, /* they refuse such */
-        {false, STR("two")},
-        {true, STR("three")}};
+        {false, STR("one"), 1, 1},
+        {true, STR(" \n\t"), 1, 1}, /* they refuse such */
+        {false, STR("two"), 1, 2},
+        {true, STR("three"), 1, 2}};
 
     /* What only OpenAI's know is not said. */
     CHECK_STR(written((struct chat_request){.model = STR("m"),
