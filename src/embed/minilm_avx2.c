@@ -80,11 +80,6 @@ FN lanes lanes_mul(lanes x, lanes y)
     return BOTH(_mm256_mul_ps);
 }
 
-FN lanes lanes_div(lanes x, lanes y)
-{
-    return BOTH(_mm256_div_ps);
-}
-
 FN lanes lanes_min(lanes x, lanes y)
 {
     return BOTH(_mm256_min_ps);

@@ -60,11 +60,6 @@ FN lanes lanes_mul(lanes a, lanes b)
     return _mm512_mul_ps(a, b);
 }
 
-FN lanes lanes_div(lanes a, lanes b)
-{
-    return _mm512_div_ps(a, b);
-}
-
 FN lanes lanes_fma(lanes a, lanes b, lanes c)
 {
     return _mm512_fmadd_ps(a, b, c);

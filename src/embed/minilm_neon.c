@@ -92,11 +92,6 @@ FN lanes lanes_mul(lanes x, lanes y)
     return OF_TWO(vmulq_f32);
 }
 
-FN lanes lanes_div(lanes x, lanes y)
-{
-    return OF_TWO(vdivq_f32);
-}
-
 FN lanes lanes_fma(lanes x, lanes y, lanes z)
 {
     return (lanes){vfmaq_f32(z.a, x.a, y.a), vfmaq_f32(z.b, x.b, y.b),

@@ -65,12 +65,6 @@ FN lanes lanes_mul(lanes a, lanes b)
     return a;
 }
 
-FN lanes lanes_div(lanes a, lanes b)
-{
-    EACH_LANE a.v[i] /= b.v[i];
-    return a;
-}
-
 /* a * b + c, rounded once, as the instruction does. */
 FN lanes lanes_fma(lanes a, lanes b, lanes c)
 {
