@@ -82,6 +82,30 @@ def write_sets(out, bands, public, fleets):
     return rows
 
 
+def write_worse(out, bands, names):
+    """Where the default and its table are behind the old table."""
+    parts = []
+    for model in ("builtin", "table"):
+        for words, keys in (("first place", ("top_1",)),
+                            ("confident and right", ("confident_right",)),
+                            ("right agent gets it",
+                             ("confident_right", "unsure_right"))):
+            lower = []
+            for name in names:
+                now, old = (bands_of(bands, m, name)
+                            for m in (model, "old table"))
+                if now and old:
+                    a, b = (sum(x[k] for k in keys) / x["n"]
+                            for x in (now, old))
+                    if percent(a) != percent(b) and a < b:
+                        lower.append(f"{name} {percent(a)} (was {percent(b)})")
+            if lower:
+                parts.append(f"`{model}`, {words}: {', '.join(lower)}")
+    out.append("\nWhat the models were trained on is in "
+               "[data/models.md](../data/models.md). What got worse since the "
+               "old table: " + ("; ".join(parts) or "nothing here") + ".\n")
+
+
 def learnt(routing, model, name):
     """Top-1 and the right agent's share at the end of the stream."""
     result = routing.get(("learning", model), {}).get(name)
@@ -169,5 +193,8 @@ def write(out, bands, routing, found, public):
         "The old table is `builtin` of the version before.\n")
     out.append(table(["", *quality_bands.MODELS], write_sets(
         out, bands, public, quality_bands.FLEETS)))
+    if any(bands_of(bands, "old table", n) for n in public):
+        write_worse(out, bands, (*public, *quality_bands.FLEETS, "newcomer",
+                                 "own"))
     write_learning(out, routing, list(routing["sets"].files))
     write_route(out, found)
