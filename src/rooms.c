@@ -325,8 +325,11 @@ static void on_rules(void *ctx)
 
 static enum err open_rules(struct server *s, struct why *why)
 {
-    s->rulebook = (struct rulebook){
-        .loop = &s->loop, .log = &s->log, .on_change = on_rules, .ctx = s};
+    s->rulebook = (struct rulebook){.loop = &s->loop,
+                                    .log = &s->log,
+                                    .data = s->folder.path,
+                                    .on_change = on_rules,
+                                    .ctx = s};
     return rulebook_open(&s->rulebook, s->config, why);
 }
 

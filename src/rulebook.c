@@ -54,6 +54,96 @@ struct str rulebook_place(const struct config *c, char to[RULEBOOK_PATH_BYTES],
     return *where ? str_of(to) : STR("");
 }
 
+/* What was found is remembered in the data folder, in a file with its path: a
+ * start that finds it no more must not go on as if there had been none. */
+
+#define MARK_NAME "rules.found"
+
+static bool mark_path(struct str data, const char *ending,
+                      char to[RULEBOOK_PATH_BYTES])
+{
+    int n = snprintf(to, RULEBOOK_PATH_BYTES, "%.*s/" MARK_NAME "%s",
+                     STR_ARG(data), ending);
+
+    return data.n && n > 0 && n < RULEBOOK_PATH_BYTES;
+}
+
+bool rulebook_was_found(struct str data, char path[RULEBOOK_PATH_BYTES])
+{
+    char mark[RULEBOOK_PATH_BYTES];
+    ssize_t n = -1;
+    int fd;
+
+    if (!mark_path(data, "", mark) || !is_there(mark))
+        return false;
+    fd = open(mark, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0) {
+        n = read(fd, path, RULEBOOK_PATH_BYTES - 1);
+        close(fd);
+    }
+    path[n > 0 ? n : 0] = '\0';
+    if (n <= 0) /* it was, whatever has become of the words */
+        snprintf(path, RULEBOOK_PATH_BYTES, "%s", USUAL_NAME);
+    return true;
+}
+
+static bool write_mark(const char *mark, struct str path)
+{
+    int fd = FAULT("rulebook.mark")
+                 ? -1
+                 : open(mark, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool is_whole;
+
+    if (fd < 0)
+        return false;
+    is_whole = write(fd, path.p, path.n) == (ssize_t)path.n &&
+               !FAULT("rulebook.mark_sync") && fsync(fd) == 0;
+    return close(fd) == 0 && is_whole;
+}
+
+static bool sync_folder(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_synced = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_synced;
+}
+
+/* On the disk before the rules count. */
+static enum err remember(const struct rulebook *b, struct str path,
+                         struct why *why)
+{
+    char mark[RULEBOOK_PATH_BYTES], next[RULEBOOK_PATH_BYTES];
+    char before[RULEBOOK_PATH_BYTES];
+
+    if (!b->data)
+        return OK;
+    if (rulebook_was_found(str_of(b->data), before) &&
+        str_eq(str_of(before), path))
+        return OK;
+    if (mark_path(str_of(b->data), "", mark) &&
+        mark_path(str_of(b->data), ".new", next) && write_mark(next, path) &&
+        rename(next, mark) == 0 && sync_folder(b->data))
+        return OK;
+    return why_err(why, ERR_IO,
+                   "rules: that they were found cannot be written to the data "
+                   "folder %s: make room there, or name the file with rules",
+                   b->data);
+}
+
+static void forget_found(const struct rulebook *b)
+{
+    char mark[RULEBOOK_PATH_BYTES];
+
+    if (!b->data || !mark_path(str_of(b->data), "", mark))
+        return;
+    if (unlink(mark) != 0 && errno != ENOENT)
+        log_warn(b->log, "rules.not_forgotten", LOG_C("file", mark),
+                 LOG_C("because", strerror(errno)));
+}
+
 /* The end of a path that may be long, on one line whatever is in it. */
 enum { SHOWN_MAX = 120 };
 
@@ -241,8 +331,11 @@ static void note_gone(struct rulebook *b)
         return;
     b->seen = b->last = (struct stat){.st_ino = 0};
     say_one(&b->problems, b->path,
-            "it is not there any more; the rules before stay, and a start "
-            "would fail");
+            b->is_found ? "it is not there any more; the rules before stay, "
+                          "and a start would fail until it is back, or the "
+                          "setting rules names another file, or \"\" for none"
+                        : "it is not there any more; the rules before stay, "
+                          "and a start would fail");
     log_problems(b, &b->problems);
 }
 
@@ -289,6 +382,18 @@ static struct str find(struct rulebook *b, const struct config *c,
     return path;
 }
 
+void rulebook_say_missed(const char *path, char words[RULEBOOK_WORDS])
+{
+    char shown[SHOWN_MAX + 4];
+
+    show_path(path, shown);
+    snprintf(words, RULEBOOK_WORDS,
+             "%s counted before and is not there any more: put it back, or "
+             "name another file with the setting rules, or set that to \"\" "
+             "for none",
+             shown);
+}
+
 enum err rulebook_prepare(struct rulebook *b, const struct config *c,
                           struct why *why)
 {
@@ -301,6 +406,13 @@ enum err rulebook_prepare(struct rulebook *b, const struct config *c,
 
     rulebook_forget(b);
     path = find(b, c, found);
+    if (!path.n && c->rules.n && b->data &&
+        rulebook_was_found(str_of(b->data), found)) {
+        char words[RULEBOOK_WORDS];
+
+        rulebook_say_missed(found, words);
+        return why_err(why, ERR_NOT_FOUND, "rules: %s", words);
+    }
     b->next_path =
         path.n ? FAULT("rulebook.path") ? NULL : strndup(path.p, path.n) : NULL;
     if (path.n && !b->next_path)
@@ -317,13 +429,15 @@ enum err rulebook_prepare(struct rulebook *b, const struct config *c,
         rulebook_forget(b); /* there is nothing to be taken over */
         return OK;
     }
+    if (!e && b->is_next_found)
+        e = remember(b, path, why);
     if (!e)
         return OK;
     log_problems(b, &problems);
     rulebook_forget(b);
     if (b->path)
         note_seen(b, b->path);
-    return say_first(&problems, e, why);
+    return problems.n ? say_first(&problems, e, why) : e;
 }
 
 void rulebook_commit(struct rulebook *b)
@@ -340,6 +454,8 @@ void rulebook_commit(struct rulebook *b)
     b->next_path = NULL;
     b->next = NULL;
     b->is_prepared = false;
+    if (!b->is_found)
+        forget_found(b);
     if (is_other)
         take(b, fresh);
     loop_timer_cancel(b->loop, &b->look);
@@ -362,9 +478,14 @@ enum err rulebook_open(struct rulebook *b, const struct config *c,
 
     b->look.fire = on_look;
     e = rulebook_prepare(b, c, why);
-    if (!e)
-        rulebook_commit(b);
-    return e;
+    if (e)
+        return e;
+    rulebook_commit(b);
+    if (!b->path)
+        log_info(b->log, "rules.none",
+                 LOG_C("because", c->rules.n ? "no file was found"
+                                             : "the configuration says so"));
+    return OK;
 }
 
 void rulebook_stop(struct rulebook *b)

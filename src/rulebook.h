@@ -6,7 +6,9 @@
  *
  * Where it names none they are looked for, at the start and at each reload:
  * routing_rules.json beside the configuration, else in the data folder. One
- * that was found and is gone is like one that was named: the rules stay.
+ * that was found and is gone is like one that was named: the rules stay, and a
+ * start without it fails. The data folder remembers that there was one, until
+ * the configuration names another or says that there are none.
  *
  * The file is looked at twice a second rather than watched: it may be a link
  * into a folder of links, or lie where nothing tells of changes. It is read
@@ -22,11 +24,16 @@
 #include "config/config.h"
 #include "gate/gate.h"
 
-enum { RULEBOOK_LOOK_MS = 500, RULEBOOK_PATH_BYTES = 8 * 1024 };
+enum {
+    RULEBOOK_LOOK_MS = 500,
+    RULEBOOK_PATH_BYTES = 8 * 1024,
+    RULEBOOK_WORDS = 320,
+};
 
 struct rulebook {
     struct loop *loop;
     struct log *log;
+    const char *data; /* the data folder; NULL: nothing is remembered */
     /* There are other rules: the ones before go when it returns. */
     void (*on_change)(void *ctx);
     void *ctx;
@@ -52,6 +59,11 @@ struct rulebook {
  * in words; NULL: it was named. */
 struct str rulebook_place(const struct config *c, char to[RULEBOOK_PATH_BYTES],
                           const char **where);
+
+/* Whether the data folder remembers one that was found: its path. And what to
+ * say where it is there no more. */
+bool rulebook_was_found(struct str data, char path[RULEBOOK_PATH_BYTES]);
+void rulebook_say_missed(const char *path, char words[RULEBOOK_WORDS]);
 
 /* Read a file: "PATH:12:7: …" line by line into problems, however it fails. */
 MUST_USE enum err rulebook_read(const char *path, struct gate_rules **out,

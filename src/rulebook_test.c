@@ -289,6 +289,7 @@ static const struct config *looked_for(void)
     snprintf(usual.within, sizeof(usual.within), "%s/routing_rules.json",
              usual.data);
     usual.c = (struct config){.rules = STR(CONFIG_RULES_AUTO),
+                              .has_file = true,
                               .path = str_of(usual.config),
                               .data = str_of(usual.data)};
     return &usual.c;
@@ -338,6 +339,76 @@ TEST(one_that_was_found_and_is_gone_keeps_its_rules)
     CHECK(rulebook_prepare(&sc.book, named(STR("")), &why) == OK);
     rulebook_commit(&sc.book); /* there are to be none */
     CHECK(rulebook_rules(&sc.book) == gate_rules_none());
+    scene_fini();
+}
+
+/* What a start with the same data folder makes of it. */
+static enum err start_again(const struct config *c, struct why *why)
+{
+    rulebook_close(&sc.book);
+    sc.book = (struct rulebook){.loop = &sc.loop,
+                                .log = &sc.log,
+                                .data = usual.data,
+                                .on_change = on_change,
+                                .ctx = &sc};
+    return rulebook_open(&sc.book, c, why);
+}
+
+TEST(one_that_was_found_and_is_gone_keeps_the_server_from_starting)
+{
+    const struct config *c;
+    struct why why;
+
+    scene_init();
+    c = looked_for();
+    CHECK(mkdir(usual.data, 0700) == 0);
+    CHECK(start_again(c, &why) == OK);
+    CHECK_INT(said("rules.none"), 1);
+    put(usual.within, TWO);
+    CHECK(start_again(c, &why) == OK);
+    CHECK_INT(said("rules.none"), 1);
+    CHECK_INT(count(), 2);
+    CHECK(unlink(usual.within) == 0);
+    look(3);
+    CHECK_INT(said("a start would fail until it is back"), 1);
+    CHECK(start_again(c, &why) == ERR_NOT_FOUND);
+    CHECK(strstr(why.text, usual.within));
+    CHECK(strstr(why.text, "put it back"));
+    CHECK(start_again(c, &why) == ERR_NOT_FOUND);
+    put(usual.beside, ONE); /* there is one again */
+    CHECK(start_again(c, &why) == OK);
+    CHECK(unlink(usual.beside) == 0);
+    CHECK(start_again(c, &why) == ERR_NOT_FOUND);
+    CHECK(strstr(why.text, usual.beside));
+    CHECK(start_again(named(STR("")), &why) == OK); /* there are to be none */
+    CHECK_INT(said("rules.none"), 2);
+    CHECK(start_again(c, &why) == OK);
+    CHECK_INT(said("rules.none"), 3);
+    put(usual.beside, ONE);
+    CHECK(start_again(c, &why) == OK);
+    CHECK(unlink(usual.beside) == 0);
+    CHECK(start_again(named(str_of(sc.path)), &why) == OK); /* or another */
+    CHECK(start_again(c, &why) == OK);
+    scene_fini();
+}
+
+TEST(what_cannot_be_remembered_does_not_count)
+{
+    struct why why;
+    enum err e;
+    long nth = 0;
+
+    scene_init();
+    looked_for();
+    CHECK(mkdir(usual.data, 0700) == 0);
+    put(usual.beside, ONE);
+    do {
+        CHECK(start_again(named(STR("")), &why) == OK);
+        fault_arm(++nth);
+        e = start_again(&usual.c, &why);
+        CHECK(e || !fault_fired() || !strcmp(fault_name(), "buf.grow"));
+        CHECK_INT(count(), e ? 0 : 1);
+    } while (fault_fired());
     scene_fini();
 }
 

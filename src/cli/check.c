@@ -183,6 +183,13 @@ static void look_at_rules(struct looking *l)
     struct gate_rules *rules;
     struct str rest;
 
+    if (!path.n && l->config->rules.n &&
+        rulebook_was_found(l->config->data, found)) {
+        char words[RULEBOOK_WORDS];
+
+        rulebook_say_missed(found, words);
+        add_error(l, "rules", words);
+    }
     if (!path.n)
         return;
     if (rulebook_read(path.p, &rules, &problems) == OK) {

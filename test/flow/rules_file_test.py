@@ -304,6 +304,33 @@ class Found(Folder):
             self.assertEqual(server.send("hi", wait_ms=0).json()["status"],
                              "escalated")
 
+    def refused(self):
+        status, said = refuses_to_start("serve", "--config", self.config,
+                                        "--data", self.data, "--listen",
+                                        "127.0.0.1:0")
+        self.assertNotEqual(status, 0)
+        return said
+
+    def test_one_that_counted_and_is_gone_keeps_it_from_starting(self):
+        self.write(self.ONE)
+        with Server("--config", self.config, data=self.data) as server:
+            self.assertEqual(len(self.found(server)), 1)
+            os.unlink(self.rules)
+            eventually(lambda: "a start would fail until it is back" in
+                       server.said(), "it is missed, in words for one found")
+        self.assertIn(f"{self.rules} counted before and is not there any more: "
+                      "put it back", self.refused())
+        self.configure(data=self.data)
+        status, said = self.check()
+        self.assertEqual(status, USAGE, said)
+        self.assertIn("put it back", said)
+        self.configure(rules="")
+        with Server("--config", self.config, data=self.data) as server:
+            self.assertIn('"event":"rules.none"', server.said())
+        self.configure()
+        with Server("--config", self.config, data=self.data) as server:
+            self.assertIn("no file was found", server.said())
+
     def test_a_bad_one_keeps_it_from_starting(self):
         self.write(TWO_MISTAKES)
         status, said = refuses_to_start("serve", "--config", self.config,
