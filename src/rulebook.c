@@ -23,13 +23,13 @@ static struct str folder_of(struct str path)
     return str_sub(path, 0, n);
 }
 
-/* One that cannot be looked at is there, and keeps the server from starting:
- * rules are never left out silently. */
+/* One that cannot be looked at is there, and so is a link that leads nowhere.
+ * Both keep the server from starting: rules are never left out silently. */
 static bool is_there(const char *path)
 {
     struct stat is;
 
-    return stat(path, &is) == 0 || (errno != ENOENT && errno != ENOTDIR);
+    return lstat(path, &is) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 static bool is_in(struct str folder, char to[RULEBOOK_PATH_BYTES])
@@ -230,11 +230,15 @@ enum err rulebook_read(const char *path, struct gate_rules **out,
     if (e == ERR_NOMEM) {
         say_one(problems, path, "out of memory while it was read");
     } else if (e) {
+        bool is_missing = errno == ENOENT;
         char words[160];
 
         snprintf(words, sizeof(words), "it cannot be read: %s",
                  strerror(errno ? errno : EIO));
-        say_one(problems, path, words);
+        say_one(problems, path,
+                is_missing && is_there(path)
+                    ? "it cannot be read: it is a link that leads nowhere"
+                    : words);
     } else {
         e = gate_rules_read(buf_str(&text), out, problems);
         name_file(problems, path);

@@ -412,6 +412,31 @@ TEST(what_cannot_be_remembered_does_not_count)
     scene_fini();
 }
 
+TEST(a_link_that_leads_nowhere_is_there)
+{
+    const struct config *c;
+    struct why why;
+
+    scene_init();
+    c = looked_for();
+    CHECK(mkdir(usual.data, 0700) == 0);
+    CHECK(symlink("/nonexistent/rules", usual.beside) == 0);
+    CHECK(rulebook_open(&sc.book, c, &why) == ERR_IO);
+    CHECK(strstr(why.text, "a link that leads nowhere"));
+    CHECK(unlink(usual.beside) == 0);
+    put(usual.within, TWO);
+    put(usual.beside, ONE);
+    CHECK(rulebook_open(&sc.book, c, &why) == OK);
+    CHECK_INT(count(), 1);
+    CHECK(unlink(usual.beside) == 0);
+    CHECK(symlink("/nonexistent/rules", usual.beside) == 0);
+    CHECK(rulebook_prepare(&sc.book, c, &why) == OK);
+    rulebook_commit(&sc.book); /* the other place does not step in */
+    CHECK_INT(count(), 1);
+    CHECK_INT(said("rules.not_loaded"), 1);
+    scene_fini();
+}
+
 TEST(a_bad_one_that_is_found_keeps_the_server_from_starting)
 {
     struct why why;

@@ -331,6 +331,10 @@ class Found(Folder):
         with Server("--config", self.config, data=self.data) as server:
             self.assertIn("no file was found", server.said())
 
+    def test_a_link_that_leads_nowhere_keeps_it_from_starting(self):
+        os.symlink(os.path.join(self.folder.name, "gone"), self.rules)
+        self.assertIn("a link that leads nowhere", self.refused())
+
     def test_a_bad_one_keeps_it_from_starting(self):
         self.write(TWO_MISTAKES)
         status, said = refuses_to_start("serve", "--config", self.config,
