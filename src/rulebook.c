@@ -47,7 +47,7 @@ struct str rulebook_place(const struct config *c, char to[RULEBOOK_PATH_BYTES],
     *where = NULL;
     if (!str_eq(c->rules, STR(CONFIG_RULES_AUTO)))
         return c->rules;
-    if (is_in(folder_of(c->path), to))
+    if (c->has_file && is_in(folder_of(c->path), to))
         *where = "it lies beside the configuration";
     else if (is_in(c->data, to))
         *where = "it lies in the data folder";

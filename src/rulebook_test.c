@@ -437,6 +437,20 @@ TEST(a_link_that_leads_nowhere_is_there)
     scene_fini();
 }
 
+TEST(beside_no_configuration_nothing_is_looked_for)
+{
+    struct why why;
+
+    scene_init();
+    looked_for();
+    usual.c.has_file = false;
+    put(usual.beside, TWO);
+    CHECK(rulebook_open(&sc.book, &usual.c, &why) == OK);
+    CHECK(rulebook_rules(&sc.book) == gate_rules_none());
+    CHECK_INT(said("rules.found"), 0);
+    scene_fini();
+}
+
 TEST(a_bad_one_that_is_found_keeps_the_server_from_starting)
 {
     struct why why;

@@ -335,6 +335,12 @@ class Found(Folder):
         os.symlink(os.path.join(self.folder.name, "gone"), self.rules)
         self.assertIn("a link that leads nowhere", self.refused())
 
+    def test_none_is_taken_from_the_current_folder(self):
+        self.write(self.ONE)
+        os.unlink(self.config)
+        with Server(before=("env", "-C", self.folder.name)) as server:
+            self.assertEqual(self.found(server), [])
+
     def test_a_bad_one_keeps_it_from_starting(self):
         self.write(TWO_MISTAKES)
         status, said = refuses_to_start("serve", "--config", self.config,
