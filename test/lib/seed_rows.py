@@ -6,6 +6,9 @@ that is run.
                         is a check of row 003-17
     wrong(...)          what does not fit, a line each
 
+Rows stand in the order of their ids, and each seed says before them what they
+need.
+
 A row points to a test elsewhere by its file and its name, `search_test.test_x`,
 or `text_test.x` for one in C. Where it does, it needs no check.
 """
@@ -92,6 +95,22 @@ class Tests:
                    if os.path.exists(os.path.join(lib, m + ".py")))
 
 
+def order(page):
+    """What is not in its place."""
+    before, is_said = "", True
+    for line in page.splitlines():
+        if line.startswith("## Seed "):
+            is_said = False
+        elif line.startswith("**Before you begin**"):
+            is_said = True
+        elif row := ROW.match(line):
+            if not is_said:
+                yield f"{row[1]}: nothing says what is needed before"
+            if row[1] < before:
+                yield f"{row[1]}: stands behind {before}"
+            before, is_said = row[1], True
+
+
 def read(path):
     with open(path, encoding="utf-8") as f:
         return f.read()
@@ -99,7 +118,7 @@ def read(path):
 
 def wrong(page, sources, has_test):
     """What does not fit; has_test(file, name) says whether one is run."""
-    said = []
+    said = list(order(page))
     of_page, of_tests = rows(page), checks(sources)
     for line in page.splitlines():
         if re.match(r"^\| \W*\d", line) and not ROW.match(line):

@@ -68,6 +68,17 @@ class Controls(unittest.TestCase):
             self.wrong(GOOD.replace("| a | b | a call |", "| a | a call |")),
             ["000-02: must have a claim, a place and a way to see it"])
 
+    def test_rows_that_are_out_of_order(self):
+        head, first, second = GOOD.rsplit("\n", 3)[:3]
+        self.assertEqual(self.wrong("\n".join((head, second, first))),
+                         ["000-01: stands behind 000-02"])
+
+    def test_a_seed_that_does_not_say_what_it_needs(self):
+        self.assertEqual(self.wrong("## Seed 000: x\n\n" + GOOD),
+                         ["000-01: nothing says what is needed before"])
+        self.assertEqual(self.wrong("## Seed 000: x\n\n**Before you begin**: "
+                                    "y\n\n" + GOOD), [])
+
     def test_a_cell_that_is_too_long(self):
         long = "x" * (seed_rows.CELL_MAX + 1)
         self.assertEqual(self.wrong(GOOD.replace("a call", long)),
