@@ -20,6 +20,12 @@ static struct span_words in_words(int64_t ms)
     return s;
 }
 
+/* Words are rounded down: what is beyond a limit may sound like it. */
+static const char *more_than(struct span_words is, struct span_words may_be)
+{
+    return strcmp(is.text, may_be.text) == 0 ? "more than " : "";
+}
+
 /* Below zero: it is yet to come. */
 static int64_t age_of(int64_t at_ms, int64_t now_ms)
 {
@@ -34,17 +40,20 @@ enum err gate_check_time(const struct gate_limits *l, int64_t at_ms,
                          int64_t now_ms, struct why *why)
 {
     int64_t age_ms = age_of(at_ms, now_ms);
+    struct span_words is = in_words(age_ms < 0 ? -age_ms : age_ms);
+    struct span_words future = in_words(l->future_ms);
+    struct span_words age = in_words(l->age_ms);
 
     if (-age_ms > l->future_ms)
         return why_err(why, ERR_BAD_REQUEST,
-                       "timestamp is %s ahead of the clock here, and may be "
+                       "timestamp is %s%s ahead of the clock here, and may be "
                        "%s: is a clock wrong, or the time zone missing?",
-                       in_words(-age_ms).text, in_words(l->future_ms).text);
+                       more_than(is, future), is.text, future.text);
     if (l->age_ms && age_ms > l->age_ms)
         return why_err(why, ERR_BAD_REQUEST,
-                       "timestamp is %s ago, and may be %s: leave it out, or "
+                       "timestamp is %s%s ago, and may be %s: leave it out, or "
                        "send what is still meant with one of now",
-                       in_words(age_ms).text, in_words(l->age_ms).text);
+                       more_than(is, age), is.text, age.text);
     return OK;
 }
 

@@ -45,7 +45,8 @@ BAD = [
     ({"priority": "urgent"}, "bad_request", "URGENT"),
     ({"priority": 1}, "bad_request", "priority"),
     ({"timestamp": moment(14 * 3600 + 300)}, "bad_request",
-     "timestamp is 14 hours ahead of the clock here, and may be 14 hours"),
+     "timestamp is more than 14 hours ahead of the clock here, and may be 14 "
+     "hours"),
     # Without a zone it is UTC.
     ({"timestamp": moment(15 * 3600 + 300)[:-1]}, "bad_request", "15 hours ahead"),
     ({"timestamp": "9999-12-31T23:59:59Z"}, "bad_request", "ahead"),
