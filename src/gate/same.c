@@ -216,7 +216,9 @@ static bool id_key(const struct envelope *e, struct gate_key *out)
     return true;
 }
 
-/* For as long as the same envelope would be taken again, and not for ever. */
+/* For as long as the rules take the envelope, by its timestamp. Where they name
+ * no age it would be for ever, so it is a week: after that the same envelope is
+ * taken anew. The server's own limit, gate.maxAgeMs, is not known here. */
 static int64_t id_keep_ms(const struct gate_rules *r)
 {
     const struct gate_limits *l = &r->about.limits;
