@@ -52,7 +52,8 @@ def route_message(envelope, system_state=None, rules=None, now=None,
     """The decision on an envelope, as a dict: `message_id`,
     `original_from`, `original_to`, `routing_decision`, `target`, `reason`,
     `timestamp`, `sla`, `logged`, `posted_to_channel`, `rule`,
-    `held_until` and what else docs/gate.md says; with trace also every rule that was asked.
+    `held_until` and what else docs/gate.md says; with trace also every rule
+    that was asked.
 
     envelope, system_state  dicts, or their JSON as text; times in them without
             a zone are UTC, so that east of it datetime.now().isoformat() lies
@@ -157,8 +158,8 @@ def _load():
                 continue
     raise RouterError(
         "no_library", "libsignalbox-gate.so is not found: install the wheel "
-        "that Signalbox's `make install` leaves, or say where it is with SIGNALBOX_GATE_LIB, or name a "
-        "server with SIGNALBOX_URL")
+        "that Signalbox's `make install` leaves, or say where it is with "
+        "SIGNALBOX_GATE_LIB, or name a server with SIGNALBOX_URL")
 
 
 def _typed(lib):
