@@ -62,6 +62,20 @@ class Files(Gate):
                         *self.files({**ENVELOPE,
                                      "timestamp": "2025-02-16T00:00:15"}))
 
+    def test_for_how_long_an_id_makes_a_repeat(self):
+        """As docs/gate.md says: a week, or as long as the rules take it."""
+        sent = {**ENVELOPE, "message_id": "J-17"}
+        short = {**RULES, "timestamps": {"age": "1d", "future": "1h"}}
+        for rules, before, after in (
+                (RULES, "2025-02-08T09:00:16Z", "2025-02-08T09:00:15Z"),
+                (short, "2025-02-14T08:00:16Z", "2025-02-14T08:00:15Z")):
+            for at, decision in ((before, "DROP_SILENTLY"),
+                                 (after, "ROUTE_IMMEDIATELY")):
+                state = {**STATE, "history": [{**sent, "timestamp": at}]}
+                out = self.good("gate", "--now", "2025-02-15T09:00:15Z",
+                                *self.files(sent, state, rules))
+                self.assertRegex(out, rf"^{decision}\n")
+
     def test_one_that_waits(self):
         files = self.files({**ENVELOPE, "to": "Rick", "type": "SUBMISSION"})
         out = self.good("gate", *files)
