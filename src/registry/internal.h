@@ -34,6 +34,8 @@ struct owner {
     size_t bytes;        /* of their cards as they are stored, likewise */
     size_t n_awaited;    /* that wait for vectors */
     struct list entries; /* those in the mirror */
+    uint64_t asked;      /* registry_any_of: what was last asked of it, and */
+    bool is_so;          /* what was found */
     size_t name_bytes;
     char name[]; /* in lower case */
 };

@@ -433,17 +433,19 @@ const struct agent *registry_at(const struct registry *r, uint32_t number)
 }
 
 bool registry_any_of(const struct registry *r, struct str creator,
-                     bool (*is)(void *ctx, uint32_t number), void *ctx)
+                     uint64_t question, bool (*is)(void *ctx, uint32_t number),
+                     void *ctx)
 {
-    const struct owner *o = owner_find(r, creator);
+    struct owner *o = owner_find(r, creator);
 
-    if (!o)
-        return false;
-    for (struct list_node *n = list_first(&o->entries); n;
+    if (!o || o->asked == question)
+        return o && o->is_so;
+    o->asked = question;
+    o->is_so = false;
+    for (struct list_node *n = list_first(&o->entries); n && !o->is_so;
          n = list_next(&o->entries, n))
-        if (is(ctx, LIST_OF(n, struct entry, owned)->number))
-            return true;
-    return false;
+        o->is_so = is(ctx, LIST_OF(n, struct entry, owned)->number);
+    return o->is_so;
 }
 
 size_t registry_numbers(const struct registry *r)

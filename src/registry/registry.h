@@ -461,9 +461,12 @@ MUST_USE enum err registry_says(struct registry *r, const struct eyes *eyes,
 bool registry_number(const struct registry *r, struct str name, uint32_t *out);
 const struct agent *registry_at(const struct registry *r, uint32_t number);
 
-/* Whether it is so of any agent of that creator, by its number. */
+/* Whether it is so of any agent of that creator, by its number. It is looked
+ * for once for each question, which has a number that no other has, nor zero:
+ * somebody may have thousands of agents, and it is asked of each of them. */
 bool registry_any_of(const struct registry *r, struct str creator,
-                     bool (*is)(void *ctx, uint32_t number), void *ctx);
+                     uint64_t question, bool (*is)(void *ctx, uint32_t number),
+                     void *ctx);
 uint64_t registry_moves(const struct registry *r);
 size_t registry_numbers(const struct registry *r);
 

@@ -542,6 +542,45 @@ TEST(by_the_seed_preset_looking_for_keywords_has_an_end)
     find_free(f);
 }
 
+struct looks {
+    int n;
+    uint32_t so; /* the number of whom it is so of */
+};
+
+static bool count_look(void *ctx, uint32_t number)
+{
+    struct looks *looks = ctx;
+
+    looks->n++;
+    return number == looks->so;
+}
+
+/* As routing asks it, of each of them that has a keyword in the text. */
+TEST(what_is_so_of_a_creator_is_looked_for_once_for_each_question)
+{
+    enum { AGENTS = 50 };
+    struct find *f = find_new(EMBED_TABLE);
+    struct looks looks = {0, UINT32_MAX};
+    char name[16];
+
+    for (int i = 0; i < AGENTS; i++) {
+        snprintf(name, sizeof(name), "eve-%02d", i);
+        PUT(f, "eve.evil", the_card(name, "public", 1));
+    }
+    for (int i = 0; i < AGENTS; i++)
+        CHECK(!registry_any_of(f->r, STR("eve.evil"), 1, count_look, &looks));
+    CHECK_INT(looks.n, AGENTS);
+    CHECK(registry_number(f->r, STR("eve-07"), &looks.so));
+    CHECK(!registry_any_of(f->r, STR("Eve.evil"), 1, count_look, &looks));
+    for (int i = 0; i < AGENTS; i++)
+        CHECK(registry_any_of(f->r, STR("eve.evil"), 2, count_look, &looks));
+    CHECK(looks.n > AGENTS && looks.n <= 2 * AGENTS);
+    looks.so = UINT32_MAX;
+    CHECK(!registry_any_of(f->r, STR("eve.evil"), 3, count_look, &looks));
+    CHECK(!registry_any_of(f->r, STR("zoe"), 3, count_look, &looks));
+    find_free(f);
+}
+
 /* Who they count for changes with the org, and no node is left behind. */
 TEST(keywords_follow_their_agent)
 {

@@ -564,10 +564,7 @@ static enum err make_told(struct router *r)
         r->told = more;
         r->told_n = n;
     }
-    if (++r->told_serial == 0) { /* after four thousand million messages */
-        memset(r->told, 0, r->told_n * sizeof(*more));
-        r->told_serial = 1;
-    }
+    r->told_serial++;
     return OK;
 }
 
@@ -643,8 +640,8 @@ static bool is_rated(void *ctx, uint32_t number)
 static bool is_half_keyword(struct router *r, const struct registry_near *near)
 {
     return near->keyword.n && near->has_discount &&
-           !registry_any_of(r->opts.registry, near->agent->creator, is_rated,
-                            r);
+           !registry_any_of(r->opts.registry, near->agent->creator,
+                            r->told_serial, is_rated, r);
 }
 
 /* As choose has it: whom this leaves out would not be among the best. */

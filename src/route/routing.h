@@ -56,7 +56,7 @@ struct routing {
 
 /* What was learnt of an agent, for the message of that serial. */
 struct routing_told {
-    uint32_t serial;
+    uint64_t serial;
     struct learn_hint hint;
 };
 
@@ -81,8 +81,8 @@ struct router {
     size_t room_n;
     struct routing_told *told; /* by the registry's numbers */
     size_t told_n;
-    uint32_t told_serial;
-    struct list waiting; /* struct routing */
+    uint64_t told_serial; /* of messages, the first is one */
+    struct list waiting;  /* struct routing */
     size_t n_waiting, waiting_bytes;
     struct choose_shares *strangers; /* their share of each org's messages */
     struct map shares;               /* user -> struct routing_share */
