@@ -500,9 +500,10 @@ struct near_mark {
 
 /* Where a keyword is found, by one class of who it counts for. */
 struct keyword_node {
-    struct list_node bucket; /* of the first of its class and word */
+    struct list_node bucket; /* of the first of its class and words */
     struct list_node ring;   /* of all of them; it has no head */
     uint64_t hash;           /* of both */
+    uint64_t looked_in;      /* of the first: the text that has them */
     const struct keyword *keyword;
 };
 
@@ -511,17 +512,22 @@ struct keyword {
     struct keyword_node nodes[3];
     struct entry *entry;
     uint64_t word;    /* the first, hashed */
-    struct str plain; /* keyword.h */
+    uint64_t words;   /* the first KEYWORD_WORDS, hashed, */
+    uint32_t n_words; /* how many these are */
     uint32_t place;   /* in agent.routing.keywords */
+    struct str plain; /* keyword.h */
     bool is_telling;  /* more than words that are in messages of all kinds */
 };
 
+enum { KEYWORD_WORDS = 16 }; /* that one is found by */
+
 struct keywords {
-    struct list *buckets; /* by hash; a power of two of them */
-    size_t n_buckets, n;  /* n: nodes that stand in one */
-    struct buf plain;     /* of a keyword or a text */
-    uint64_t serial;      /* of texts */
-    uint64_t *common;     /* words of messages of all kinds, hashed, sorted */
+    struct list *buckets;           /* by hash; a power of two of them */
+    size_t n_buckets, n;            /* n: nodes that stand in one */
+    size_t n_of[KEYWORD_WORDS + 1]; /* keywords of so many words */
+    struct buf plain;               /* of a keyword or a text */
+    uint64_t serial;                /* of texts */
+    uint64_t *common; /* words of messages of all kinds, hashed, sorted */
     size_t n_common;
 };
 

@@ -1,14 +1,16 @@
 /* Which routing keywords occur in a text, of all agents at once.
  *
- *     "blog" of the platform   -> "blog post " of writer, "blog " of press
- *     "blog" of org acme       -> "blog " of theirs
- *     text, plain              "draft a blog post about tea "
- *                                       ^ each of these is compared here
+ *     "blog" of the platform       -> of press, of daily
+ *     "blog post" of the platform  -> of writer
+ *     "blog" of org acme           -> of theirs
+ *     text, plain                  "draft a blog post about tea "
+ *                                           ^ each of these is found here
  *
- * Keywords are found by whose they are and their first word: each word of a
- * text is looked up once for each class that counts for who asks, whatever the
- * number of agents. What keyword.h says decides; this gives the same, of those
- * who are no outsiders (agent_is_outsider).
+ * Keywords are found by whose they are and all their words: from each word of a
+ * text on, as many as there are keywords of are looked up, for each class that
+ * counts for who asks, whatever the number of agents. What keyword.h says
+ * decides; this gives the same, of those who are no outsiders
+ * (agent_is_outsider).
  *
  * Public agents are in one class more, which is everybody's. There an
  * outsider's keyword is found if it is telling: if one of its words is not of
@@ -17,13 +19,15 @@
  *
  * The nodes lie in the entries, made with them, so that putting an agent in and
  * taking it out cannot fail. In a bucket stands the first of each class and
- * word, the others are in a ring with it: nobody walks over another class's.
+ * words, the others are in a ring with it: nobody walks over another class's.
  * Buckets grow as they fill, and where there is no memory for that the chains
  * grow instead.
  *
- * Somebody may have thousands of keywords that begin alike, and somebody else a
- * text that is nothing but that word: so there is an end to comparing, for each
- * class apart. */
+ * There is an end to looking, for each class apart. In a class that is
+ * everybody's nobody may bring it about for the others, with however many
+ * keywords that begin as messages do: so only those that are in the text are
+ * walked over, and these once. Of more than KEYWORD_WORDS words all that begin
+ * alike are; whoever means them must know as much of a text beforehand. */
 #include "registry/internal.h"
 
 #include <stdlib.h>
@@ -33,11 +37,11 @@
 
 enum {
     FIRST_BUCKETS = 64,
-    PLAIN_BYTES = 256 * 1024,  /* of a text of SEARCH_TEXT_MAX, at the worst */
-    COMPARES_MAX = 100 * 1000, /* of one class, for one text */
-    CLASSES = 4,               /* that one text is looked up for, at most */
-    COMMON_SHARE = 100,        /* one of so many reference texts */
-    SCANNED_MAX = 64 << 20,    /* bytes of text, for everybody's keywords */
+    PLAIN_BYTES = 256 * 1024, /* of a text of SEARCH_TEXT_MAX, at the worst */
+    STEPS_MAX = 100 * 1000,   /* of one class, for one text */
+    CLASSES = 4,              /* that one text is looked up for, at most */
+    COMMON_SHARE = 100,       /* one of so many reference texts */
+    SCANNED_MAX = 64 << 20,   /* bytes of text, for everybody's keywords */
 };
 
 static struct list *buckets_new(size_t n)
@@ -230,11 +234,19 @@ static size_t classes_seen(const struct registry *r, const struct eyes *eyes,
 
 /* What is there. */
 
+static uint64_t one_more(const struct registry *r, uint64_t words,
+                         struct str word)
+{
+    return (words ^ hash_bytes(word, r->opts.seed)) *
+           UINT64_C(0x9e3779b97f4a7c15);
+}
+
 /* Whether it is one that can occur. */
 static enum err make(struct registry *r, struct entry *e, uint32_t place)
 {
     struct keywords *k = &r->keywords;
     struct keyword *one = &e->keywords[e->n_keywords];
+    struct str rest;
 
     buf_clear(&k->plain);
     if (!keyword_plain(&k->plain, e->agent.routing.keywords.list[place]))
@@ -244,6 +256,9 @@ static enum err make(struct registry *r, struct entry *e, uint32_t place)
         return ERR_NOMEM;
     one->entry = e;
     one->word = hash_bytes(first_word(one->plain), r->opts.seed);
+    for (rest = one->plain; rest.n && one->n_words < KEYWORD_WORDS;
+         one->n_words++)
+        one->words = one_more(r, one->words, str_cut(&rest, ' '));
     one->is_telling = is_telling(r, one->plain);
     one->place = place;
     e->n_keywords++;
@@ -284,7 +299,7 @@ static void spread(struct keywords *k, size_t n_buckets)
     free(before);
 }
 
-/* NULL: there are none of that class and word. */
+/* NULL: there are none of that class and words. */
 static struct keyword_node *first_of(const struct keywords *k, uint64_t hash)
 {
     struct list *bucket = bucket_of(k, hash);
@@ -330,23 +345,28 @@ void keywords_put(struct registry *r, struct entry *e)
     uint64_t classes[3];
     size_t n = classes_of(r, &e->agent, classes);
 
-    for (size_t i = 0; i < e->n_keywords; i++)
-        for (size_t k = 0; k < n; k++) {
-            struct keyword_node *node = &e->keywords[i].nodes[k];
+    for (size_t i = 0; i < e->n_keywords; i++) {
+        struct keyword *one = &e->keywords[i];
 
-            *node =
-                (struct keyword_node){.hash = e->keywords[i].word ^ classes[k],
-                                      .keyword = &e->keywords[i]};
-            put_node(&r->keywords, node);
+        r->keywords.n_of[one->n_words]++;
+        for (size_t k = 0; k < n; k++) {
+            one->nodes[k] = (struct keyword_node){
+                .hash = one->words ^ classes[k], .keyword = one};
+            put_node(&r->keywords, &one->nodes[k]);
         }
+    }
 }
 
 void keywords_take(struct registry *r, struct entry *e)
 {
-    for (size_t i = 0; i < e->n_keywords; i++)
+    for (size_t i = 0; i < e->n_keywords; i++) {
+        struct keyword *one = &e->keywords[i];
+
+        r->keywords.n_of[one->n_words]--;
         for (size_t k = 0; k < 3; k++)
-            if (list_has(&e->keywords[i].nodes[k].ring))
-                take_node(&r->keywords, &e->keywords[i].nodes[k]);
+            if (list_has(&one->nodes[k].ring))
+                take_node(&r->keywords, &one->nodes[k]);
+    }
 }
 
 /* Looking. */
@@ -370,15 +390,21 @@ static bool counts_for(const struct keyword *k,
            (q->trusts_all || k->is_telling || PLANTED("keywords.any_word"));
 }
 
-/* Those of one class that begin with the first word of `rest`. everybodys: it
- * is not one that is at home with who asks. */
+/* Those of one class that begin with so many words of `rest`. everybodys: it is
+ * not one that is at home with who asks. */
 static void compare(struct registry *r, const struct registry_near_query *q,
-                    struct str rest, uint64_t hash, bool everybodys,
-                    size_t *left)
+                    struct str rest, size_t n_words, uint64_t hash,
+                    bool everybodys, size_t *left)
 {
-    const struct keyword_node *first = first_of(&r->keywords, hash),
-                              *one = first;
+    struct keyword_node *first = *left ? first_of(&r->keywords, hash) : NULL;
+    const struct keyword_node *one = first;
 
+    *left -= *left > 0;
+    if (first && n_words < KEYWORD_WORDS) { /* there are no other words */
+        if (first->looked_in == r->keywords.serial)
+            return;
+        first->looked_in = r->keywords.serial;
+    }
     while (one && *left) {
         --*left;
         if (str_starts(rest, one->keyword->plain) &&
@@ -390,12 +416,30 @@ static void compare(struct registry *r, const struct registry_near_query *q,
     }
 }
 
+/* Where `rest` begins, keywords of any number of words. */
+static void look_here(struct registry *r, const struct registry_near_query *q,
+                      struct str rest, const uint64_t *classes,
+                      size_t n_classes, size_t *left)
+{
+    const struct keywords *k = &r->keywords;
+    struct str tail = rest;
+    uint64_t words = 0;
+    size_t most = KEYWORD_WORDS;
+
+    while (most && !k->n_of[most])
+        most--;
+    for (size_t n = 1; n <= most && tail.n; n++) {
+        words = one_more(r, words, str_cut(&tail, ' '));
+        for (size_t i = 0; k->n_of[n] && i < n_classes; i++)
+            compare(r, q, rest, n, words ^ classes[i], i == 0, &left[i]);
+    }
+}
+
 enum err keywords_look(struct registry *r, const struct registry_near_query *q)
 {
     struct keywords *k = &r->keywords;
     uint64_t classes[CLASSES];
-    size_t left[CLASSES] = {COMPARES_MAX, COMPARES_MAX, COMPARES_MAX,
-                            COMPARES_MAX};
+    size_t left[CLASSES] = {STEPS_MAX, STEPS_MAX, STEPS_MAX, STEPS_MAX};
     size_t n_classes = classes_seen(r, &q->eyes, classes);
     struct str rest;
 
@@ -408,12 +452,8 @@ enum err keywords_look(struct registry *r, const struct registry_near_query *q)
         return ERR_NOMEM;
     rest = buf_str(&k->plain);
     while (rest.n) {
-        struct str word = first_word(rest);
-        uint64_t hash = hash_bytes(word, r->opts.seed);
-
-        for (size_t i = 0; i < n_classes; i++)
-            compare(r, q, rest, hash ^ classes[i], i == 0, &left[i]);
-        rest = str_sub(rest, word.n + 1, rest.n);
+        look_here(r, q, rest, classes, n_classes, left);
+        (void)str_cut(&rest, ' ');
     }
     return OK;
 }

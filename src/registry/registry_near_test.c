@@ -466,8 +466,9 @@ TEST(keywords_of_all_count_by_the_seed_preset)
     find_free(f);
 }
 
-/* A card with so many keywords, "the 0" and on, in memory of the caller. */
-static const char *the_card(const char *name, const char *visibility, int n)
+/* A card with so many keywords, "the 0" and on, and "tea". */
+static const char *card_of(const char *name, const char *visibility,
+                           const char *the, int n)
 {
     static char out[16384];
     int at = snprintf(out, sizeof(out),
@@ -477,47 +478,88 @@ static const char *the_card(const char *name, const char *visibility, int n)
                       name, visibility);
 
     for (int i = 0; i < n; i++)
-        at += snprintf(out + at, sizeof(out) - (size_t)at, "\"the %d\",", i);
+        at +=
+            snprintf(out + at, sizeof(out) - (size_t)at, "\"%s %d\",", the, i);
     snprintf(out + at, sizeof(out) - (size_t)at, "\"tea\"]}}");
     return out;
 }
 
-/* "the " so often, and then "tea". */
-static const char *the_text(int n)
+static const char *the_card(const char *name, const char *visibility, int n)
+{
+    return card_of(name, visibility, "the", n);
+}
+
+/* A word so often, and then another. */
+static const char *text_of(const char *word, int n, const char *last)
 {
     static char out[65536];
     int at = 0;
 
     for (int i = 0; i < n; i++)
-        at += snprintf(out + at, sizeof(out) - (size_t)at, "the ");
-    snprintf(out + at, sizeof(out) - (size_t)at, "tea");
+        at += snprintf(out + at, sizeof(out) - (size_t)at, "%s ", word);
+    snprintf(out + at, sizeof(out) - (size_t)at, "%s", last);
     return out;
 }
 
-/* Comparing has an end for each class apart: 100 000. */
+static const char *the_text(int n)
+{
+    return text_of("the", n, "tea");
+}
+
+/* There is an end for each class apart, at 100 000 steps: of keywords with more
+ * words than they are found by, and one text that is made for them. */
 TEST(keywords_of_others_do_not_use_up_ones_own)
 {
+    static const char sixteen[] = "a a a a a a a a a a a a a a a a";
     struct find *f = find_new(EMBED_TABLE);
     char name[32];
 
-    for (int i = 0; i < 40; i++) { /* and 100 that begin with "the" each */
+    for (int i = 0; i < 40; i++) { /* and 100 that begin alike each */
         snprintf(name, sizeof(name), "eve-%02d", i);
-        PUT(f, "eve.evil", the_card(name, i % 2 ? "private" : "public", 100));
+        PUT(f, "eve.evil",
+            card_of(name, i % 2 ? "private" : "public", sixteen, 100));
     }
     PUT(f, "ben.bolt", the_card("his", "private", 1));
     PUT(f, "bea.bolt", the_card("theirs", "shared", 1));
     PUT(f, "admin", the_card("ours", "public", 1));
-    CHECK_STR(str_of(with_keywords(f, "ben.bolt", the_text(3000))),
+    CHECK_STR(str_of(with_keywords(f, "ben.bolt", text_of("a", 3000, "tea"))),
               "his ours theirs ");
-    /* 4 000 of hers: at 25 there is an end, of her own class and her org's. */
-    CHECK(strlen(with_keywords(f, "eve.evil", the_text(24))) > 40 * 7);
-    CHECK_STR(str_of(with_keywords(f, "eve.evil", the_text(25))), "ours ");
-    CHECK_STR(str_of(with_keywords(f, "eva.evil", the_text(25))), "ours ");
+    /* 4 000 of hers: where 16 words begin 25 times there is an end, of her own
+     * class and her org's. */
+    CHECK(strlen(with_keywords(f, "eve.evil", text_of("a", 24 + 15, "tea"))) >
+          40 * 7);
+    CHECK_STR(
+        str_of(with_keywords(f, "eve.evil", text_of("a", 25 + 15, "tea"))),
+        "ours ");
+    CHECK_STR(
+        str_of(with_keywords(f, "eva.evil", text_of("a", 25 + 15, "tea"))),
+        "ours ");
+    find_free(f);
+}
+
+/* One of two creators has thousands of public keywords that begin as the text
+ * does, or are in it again and again. The other's is found nevertheless. */
+TEST(keywords_of_one_stranger_do_not_use_up_anothers)
+{
+    struct find *f = find_new(EMBED_TABLE);
+    char name[32];
+
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "eve-%02d", i);
+        PUT(f, "eve.evil", the_card(name, "public", 100));
+    }
+    PUT(f, "anna.acme", keyword_card("Bakes bread", "\"tea\""));
+    trusts_all = true; /* every keyword counts, however near the card is */
+    CHECK(has_keyword(f, "ben.bolt", the_text(24)));
+    CHECK(has_keyword(f, "ben.bolt", the_text(4000)));
+    CHECK(has_keyword(f, "ben.bolt", text_of("the 7", 2600, "tea")));
+    trusts_all = false;
     find_free(f);
 }
 
 /* 64 MiB of text are looked through for everybody's keywords: of a text of
- * 16 004 bytes, 4 193 keywords. One's own were found before. */
+ * 16 002 bytes, 4 193 keywords. One's own were found before, and those that
+ * tell something; "the 0" does not. */
 TEST(by_the_seed_preset_looking_for_keywords_has_an_end)
 {
     struct find *f = find_new(EMBED_TABLE);
@@ -529,16 +571,19 @@ TEST(by_the_seed_preset_looking_for_keywords_has_an_end)
     }
     PUT(f, "ben.bolt", the_card("his", "private", 1));
     PUT(f, "zoe", the_card("zoe", "public", 1));
-    CHECK(strstr(with_keywords_by(true, f, "ben.bolt", the_text(4000)),
-                 "eve-40 his zoe "));
+    CHECK(
+        strstr(with_keywords_by(true, f, "ben.bolt", text_of("the", 4000, "0")),
+               "eve-40 his zoe "));
     for (int i = 41; i < 43; i++) {
         snprintf(name, sizeof(name), "eve-%02d", i);
         PUT(f, "eve.evil", the_card(name, "public", 100));
     }
-    CHECK(strstr(with_keywords_by(true, f, "ben.bolt", the_text(4000)),
-                 "eve-40 his "));
     CHECK(
-        !strstr(with_keywords_by(true, f, "ben.bolt", the_text(4000)), "zoe"));
+        strstr(with_keywords_by(true, f, "ben.bolt", text_of("the", 4000, "0")),
+               "eve-40 eve-41 his "));
+    CHECK(!strstr(
+        with_keywords_by(true, f, "ben.bolt", text_of("the", 4000, "0")),
+        "zoe"));
     find_free(f);
 }
 
