@@ -195,19 +195,20 @@ static void pricing_read(struct card_reader *r, const struct card_field *f,
     const char *micros = is_wire ? "amount_micros" : "amountMicros";
     bool has_amount = has_member(v, STR("amount"));
     bool has_currency = has_member(v, STR("currency"));
+    bool has_micros = has_member(v, str_of(micros));
     size_t n_before = r->problems->n_all;
 
     group_read(r, f, v, s, field);
     if (r->problems->n_all > n_before)
         return;
-    if (has_amount && has_member(v, str_of(micros)))
+    if (has_amount && has_micros)
         card_problem(r, s,
                      "has %s and amount: give one of them (null takes away "
                      "one that is there already)",
                      micros);
     else if (has_amount && !has_currency && !r->opts->is_part)
         card_problem(r, s, "has an amount and does not say of which currency");
-    else if (has_currency && !has_amount && !r->opts->is_part)
+    else if (has_currency && !has_amount && !has_micros && !r->opts->is_part)
         card_problem(r, s, "has a currency and no amount of it");
 }
 

@@ -686,7 +686,8 @@ static void other_currencies_are_refused(void)
         {"\"amount\":1", "/pricing", "does not say of which currency"},
         {"\"amount\":1,\"currency\":null", "/pricing", "of which currency"},
         {"\"currency\":\"USD\"", "/pricing", "no amount of it"},
-        {"\"currency\":\"USD\",\"amount_micros\":1", "/pricing", "no amount"},
+        {"\"currency\":\"EUR\",\"amount_micros\":1", "/pricing/currency",
+         "must be \"USD\""},
         {"\"amount\":1,\"currency\":\"USD\",\"amount_micros\":1000000",
          "/pricing", "has amount_micros and amount: give one of them"},
     };
@@ -712,6 +713,9 @@ TEST(an_amount_is_of_the_ledgers_currency_or_refused)
 TEST(the_control_that_takes_any_currency_is_caught)
 {
     check_control("card.any_currency", other_currencies_are_refused);
+    CHECK_INT(micros_of(CARD_WIRE, "\"amount_micros\":7,\"currency\":\"USD\"",
+                        "", ""),
+              7);
 }
 
 TEST(the_price_of_a_skill_may_be_an_amount_too)

@@ -332,6 +332,22 @@ enum err registry_put(struct registry *r, struct registry_change *c,
 
 /* Patch. */
 
+/* An amount is the price that is kept in micros: whoever gives one, or takes it
+ * away, says nothing of the micros and means them. */
+static void make_way_for_amount(struct json *now, const struct json *patch)
+{
+    struct json **at = &now->kids.first;
+
+    if (!json_get(json_get(patch, STR("pricing")), STR("amount")))
+        return;
+    while (*at && !str_eq((*at)->key, STR("pricing")))
+        at = &(*at)->next;
+    if (*at) {
+        *at = (*at)->next;
+        now->kids.n--;
+    }
+}
+
 static struct json *patched(struct arena *scratch, struct buf *stored,
                             const struct entry *before,
                             const struct json *patch)
@@ -341,7 +357,10 @@ static struct json *patched(struct arena *scratch, struct buf *stored,
     if (entry_write(&before->agent, stored) != OK)
         return NULL;
     now = json_parse(scratch, buf_str(stored), 0, NULL);
-    return now ? card_merge(scratch, now, patch) : NULL;
+    if (!now)
+        return NULL;
+    make_way_for_amount(now, patch);
+    return card_merge(scratch, now, patch);
 }
 
 enum err registry_patch(struct registry *r, struct registry_change *c,

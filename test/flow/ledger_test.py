@@ -589,6 +589,40 @@ class Currency(unittest.TestCase):
                 self.assertEqual(
                     balance(server, "anna")["balance_micros"], left)
 
+    def test_a_patch_gives_a_price_in_either_form(self):
+        """What it does not mention stays; an amount is the micros."""
+        usd = {"currency": "USD"}
+        with Server() as server:
+            self.put(server, amount_micros=7)
+            for pricing, kept in (
+                    ({"amount": 0.05, **usd}, 50_000),
+                    (usd, 50_000),
+                    ({"amount_micros": 8, **usd}, 8),
+                    ({"amount": "0.000009", **usd}, 9),
+                    ({"amount": None}, None),
+                    ({"amount": None}, None),
+                    ({"amount": 0, **usd}, 0),
+                    ({"amount": None, "amount_micros": 5}, 5),
+                    ({"amount_micros": None}, None)):
+                r = server.call("PATCH", "/api/agents/dear",
+                                {"pricing": pricing})
+                self.assertEqual(r.status, 200, (pricing, r.json()))
+                self.assertEqual(
+                    r.json().get("pricing", {}).get("amount_micros"), kept,
+                    pricing)
+            self.put(server, amount_micros=7)
+            for pricing, words in (
+                    ({"amount": 1, "amount_micros": 1, **usd}, "give one of"),
+                    ({"amount": 1}, "does not say of which currency"),
+                    ({"amount": 1, "currency": "EUR"}, 'must be "USD"'),
+                    ({"currency": "EUR"}, 'must be "USD"')):
+                r = server.call("PATCH", "/api/agents/dear",
+                                {"pricing": pricing})
+                self.assertEqual(error_code(r), (400, "bad_request"), pricing)
+                self.assertIn(words, r.json()["error"]["message"])
+            r = server.call("GET", "/api/agents/dear")
+            self.assertEqual(r.json()["pricing"], {"amount_micros": 7})
+
     def test_another_currency_is_refused(self):
         with Server(config={"ledger": {"currency": "USD"}}) as server:
             r = self.put(server, amount=1, currency="EUR")
