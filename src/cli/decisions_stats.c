@@ -498,6 +498,7 @@ static enum exit_status show(struct cli *c, struct client *cl,
     const struct stats *agents = s ? NULL : find(STR("agents"));
     enum exit_status status = ask(c, cl, s ? s->what : "summary", is_csv);
     const struct client_reply *r = client_reply(cl);
+    int64_t n_refused;
 
     if (status)
         return status;
@@ -518,10 +519,14 @@ static enum exit_status show(struct cli *c, struct client *cl,
     say_if_cut(c, r->json);
     if (!whole(r->json, "decisions_read"))
         return EXIT_DONE;
+    n_refused = whole(json_at(json_get(r->json, STR("items")), 0), "none");
     status = ask(c, cl, agents->what, false);
     if (!status) {
         buf_add_char(&c->out, '\n');
         show_table(c, agents, r->json);
+        if (n_refused)
+            buf_addf(&c->out, "\nWhat went to nobody (%lld) has no row here.\n",
+                     (long long)n_refused);
     }
     return status;
 }

@@ -120,10 +120,20 @@ static bool is_wrong(const struct decision *d)
     return d->overridden_to.n || d->verdict == VERDICT_NEGATIVE;
 }
 
+/* Who names an agent that is not there is refused before anybody looks at the
+ * text; where naming is switched off the name is not looked at. */
+static bool is_routed(const struct decision *d)
+{
+    bool is_named =
+        d->executor.n && !(d->rules.layers_off >> LAYER_EXPLICIT & 1);
+
+    return layer_is_routed(d->layer) && !(d->layer == LAYER_NONE && is_named);
+}
+
 static void count(struct figures *f, const struct decision *d)
 {
     f->n++;
-    if (!layer_is_routed(d->layer))
+    if (!is_routed(d))
         return;
     f->n_routed++;
     if (d->layer == LAYER_SEMANTIC) {

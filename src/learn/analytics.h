@@ -14,8 +14,8 @@
  *
  * What is said of a group of decisions beside their number is said of those
  * that the router made (layer_is_routed): follow-ups that stay with their agent
- * and messages that name one would water it down. Pure. Owns copies of what it
- * keeps. Threads: one at a time. */
+ * and messages that name one, there or not, would water it down. Pure. Owns
+ * copies of what it keeps. Threads: one at a time. */
 
 #include "base/err.h"
 #include "model/decision.h"

@@ -117,7 +117,10 @@ TEST(figures_are_of_what_the_router_decided)
                                         .error_code = STR("timeout")};
     static const struct decision refused = {.answer_chars = -1,
                                             .latency_ms = -1};
+    static const struct decision unknown = {
+        .executor = STR("nobody"), .answer_chars = -1, .latency_ms = -1};
     struct analytics *a = analytics_new(.05, 1000, seed);
+    struct decision unheard = unknown;
     const struct analytics_agent *agents;
     const struct analytics_time *times;
     struct figures f;
@@ -155,6 +158,16 @@ TEST(figures_are_of_what_the_router_decided)
     CHECK(fabs(figures_error_rate(&f) - 1.0 / 3) < 1e-12);
     CHECK(fabs(figures_answer_chars(&f) - 670) < 1e-9);
     CHECK(figures_confidence(&f) == .5); /* scores are the semantic layer's */
+    /* Who names an agent that is not there asked for no routing; but where
+     * names are not looked at they did. */
+    add_layer(a, LAYER_NONE, unknown);
+    f = analytics_summary(a).all;
+    CHECK_INT(f.n, 15);
+    CHECK_INT(f.n_routed, 4);
+    CHECK(figures_override_rate(&f) == .25);
+    unheard.rules.layers_off = 1u << LAYER_EXPLICIT;
+    add_layer(a, LAYER_NONE, unheard);
+    CHECK_INT(analytics_summary(a).all.n_routed, 5);
     analytics_free(a);
 }
 

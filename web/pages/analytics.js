@@ -22,7 +22,8 @@ const TABS = [['overview', 'Overview'], ['types', 'Types of query'], ['signals',
 /** What the figures are of, and why verdicts are missing that one would expect at once. Of what was refused there is
  * one only where somebody says so. */
 function About({ s, followUpMs }) {
-  const isPart = s.routed < s.decisions, isOpen = s.open > s.none;
+  const refused = s.routed - s.semantic - s.intent - s.default;
+  const isPart = s.routed < s.decisions, isOpen = s.open > refused;
   if (!isPart && !isOpen) return null;
   const when = followUpMs ? `${duration(followUpMs)} after the answer` : 'at the next look';
   return html`<p class="hint" role="note">${isPart && `Rates, means and verdicts are of the routed: the others stayed
@@ -114,7 +115,9 @@ function Overview({ data, params }) {
   return html`<${Summary} s=${data.summary[0]} followUpMs=${data.follow_up_ms}/><${Times} data=${data}/>
     <${Card} title="Agents" actions=${html`<${Csv} table="agents" params=${params}/>`}>
       <${Table} columns=${AGENT_COLUMNS} rows=${data.agents} rowKey=${(r) => r.agent}
-        label="Agents, the most decisions first"/><//>`;
+        label="Agents, the most decisions first"/>
+      ${data.summary[0].none > 0 && html`<p class="hint">Messages that went to nobody have no row here: they are
+        no agent's.</p>`}<//>`;
 }
 
 function Nothing({ window }) {
