@@ -23,6 +23,15 @@ struct price_text amount_write(int64_t micros)
     return out;
 }
 
+/* A byte of zero as well as a sign would end the reading before its time. */
+static bool is_digits(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] < '0' || s.p[i] > '9')
+            return false;
+    return s.n > 0;
+}
+
 enum err amount_digits(struct str text, int64_t most, int64_t *micros)
 {
     struct str rest = text, whole = str_cut(&rest, '.');
@@ -30,8 +39,8 @@ enum err amount_digits(struct str text, int64_t most, int64_t *micros)
     char digits[32];
     int64_t v;
 
-    if (!whole.n || whole.n > WHOLE_MAX || whole.p[0] == '-' ||
-        rest.n > DIGITS || (has_point && (!rest.n || rest.p[0] == '-')))
+    if (!is_digits(whole) || whole.n > WHOLE_MAX || rest.n > DIGITS ||
+        (has_point && !is_digits(rest)))
         return ERR_SYNTAX;
     snprintf(digits, sizeof(digits), "%.*s%.*s%.*s", STR_ARG(whole),
              STR_ARG(rest), (int)(DIGITS - rest.n), "000000");

@@ -2,6 +2,31 @@
 #include "model/card_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+
+/* With no more digits than it takes to tell it from all others: as it was
+ * written, most likely. */
+static void show_real(char *to, size_t room, double d)
+{
+    for (int n = 15; n <= 17; n++) {
+        snprintf(to, room, "%.*g", n, d);
+        if (strtod(to, NULL) == d)
+            return;
+    }
+}
+
+/* Bytes of zero are said too. */
+static void show_text(char *to, size_t room, struct str s)
+{
+    struct str head = str_head(s, 64);
+    size_t n = head.n;
+
+    if (n)
+        memcpy(to + 1, head.p, n);
+    to[0] = '"';
+    n = 1 + str_tame(to + 1, n);
+    snprintf(to + n, room - n, "\"%s", s.n > 64 ? "…" : "");
+}
 
 struct card_shown card_show(const struct json *v)
 {
@@ -16,12 +41,8 @@ struct card_shown card_show(const struct json *v)
     case JSON_INT:
         snprintf(to, sizeof(shown.text), "%lld", (long long)v->i);
         break;
-    case JSON_REAL: snprintf(to, sizeof(shown.text), "%.17g", v->d); break;
-    case JSON_STR:
-        snprintf(to, sizeof(shown.text), "\"%.*s\"%s",
-                 STR_ARG(str_head(v->s, 64)), v->s.n > 64 ? "…" : "");
-        str_tame(to, strlen(to));
-        break;
+    case JSON_REAL: show_real(to, sizeof(shown.text), v->d); break;
+    case JSON_STR: show_text(to, sizeof(shown.text), v->s); break;
     case JSON_ARR: snprintf(to, sizeof(shown.text), "a list"); break;
     case JSON_OBJ: snprintf(to, sizeof(shown.text), "an object"); break;
     }
