@@ -19,22 +19,43 @@
  * model of theirs can do that. */
 #include "chat/internal.h"
 
+#include "base/words.h"
 #include "wire/wire.h"
 
 enum { TYPE_MAX = 32 };
 
 /* Writing. */
 
+/* Of white space, of every kind: they refuse such a message. */
+static bool is_blank(struct str text)
+{
+    struct words w;
+
+    words_begin(&w, text);
+    return !words_next(&w);
+}
+
+/* The first must be the user's: so the answers to one that is left out are too,
+ * and those whose message is not in the history any more. */
 static void put_messages(struct json_out *o, const struct chat_request *rq)
 {
+    bool is_left_out = true;
+
     json_key(o, STR("messages"));
     json_open(o, '[');
-    for (size_t i = 0; i < rq->n_history; i++)
-        if (str_trim_space(rq->history[i].text).n)
-            chat_put_message(
-                o, rq->history[i].is_agents ? STR("assistant") : STR("user"),
-                rq->history[i].text);
-    chat_put_message(o, STR("user"), rq->message);
+    for (size_t i = 0; i < rq->n_history; i++) {
+        const struct task_said *said = &rq->history[i];
+        bool says_nothing = is_blank(said->text);
+
+        if (!said->is_agents)
+            is_left_out = says_nothing;
+        if (!is_left_out && !says_nothing)
+            chat_put_message(o,
+                             said->is_agents ? STR("assistant") : STR("user"),
+                             said->text);
+    }
+    chat_put_message(o, STR("user"),
+                     is_blank(rq->message) ? STR("(no text)") : rq->message);
     if (rq->rounds.n)
         json_put_raw(o, rq->rounds);
     json_close(o, ']');

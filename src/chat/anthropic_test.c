@@ -101,6 +101,29 @@ TEST(everything_that_can_be_written)
               "],\"stream\":true,\"temperature\":0.5}");
 }
 
+/* They refuse blanks, and an answer before the first question. */
+TEST(what_says_nothing_is_left_out_with_its_answer)
+{
+    static const struct task_said before[] = {
+        {true, STR("cut off"), 1, 0}, {false, STR(" \n\t"), 1, 1},
+        {true, STR("what?"), 1, 1},   {false, STR("one"), 1, 2},
+        {true, STR("two"), 1, 2},     {false, STR("\xc2\xa0"), 1, 3},
+        {true, STR("hm?"), 1, 3}};
+    static const char *const blanks[] = {"", " ", "\n\t", "\xc2\xa0",
+                                         "\xe3\x80\x80 "};
+
+    for (size_t i = 0; i < sizeof(blanks) / sizeof(blanks[0]); i++)
+        CHECK_STR(written((struct chat_request){.model = STR("m"),
+                                                .history = before,
+                                                .n_history = 7,
+                                                .message = str_of(blanks[i]),
+                                                .temperature = -1}),
+                  "{\"model\":\"m\",\"max_tokens\":4096,\"messages\":[{"
+                  "\"role\":\"user\",\"content\":\"one\"},{\"role\":"
+                  "\"assistant\",\"content\":\"two\"},{\"role\":\"user\","
+                  "\"content\":\"(no text)\"}]}");
+}
+
 TEST(tools_are_offered_and_at_the_end_no_more_to_be_used)
 {
     struct chat_request rq = {.has_tools = true, .temperature = -1};

@@ -170,6 +170,8 @@ TEST(what_anthropic_says_is_wrong_is_told_apart)
         {SSE_HEAD BEGIN EVENT("error", ",\"error\":{\"type\":"
                                        "\"invalid_request_error\"}"),
          "model_error"},
+        {SSE_HEAD EVENT("message_stop", "") BEGIN WORD("a") LAST("end_turn"),
+         NULL},
         {SSE_HEAD BEGIN LAST("refusal"), "content_filter"},
         {OK_JSON("{\"choices\":[{}]}"), "bad_answer"},
     };
@@ -389,6 +391,7 @@ TEST(an_answer_is_whole_once_it_says_why_it_ended)
         {SSE_HEAD PIECE("a"), NULL},
         {SSE_HEAD PIECE("a") USAGE, NULL},
         {SSE_HEAD, NULL},
+        {SSE_HEAD DONE, NULL},
         {"HTTP/1.1 200 OK\r\n" SSE_TYPE
          "Content-Length: 10000\r\n\r\n" PIECE("a") FINISH("stop"),
          "a"},

@@ -217,7 +217,7 @@ static void begin_anew(struct talk *k)
 
     chat_calls_clear(&r->calls);
     r->is_between = r->has_said = false;
-    k->is_ended = false;
+    k->has_begun = k->is_ended = false;
     k->finish[0] = '\0';
     buf_clear(&k->usage);
     k->rq.rounds = buf_str(&r->said);

@@ -127,6 +127,7 @@ static void note(struct talk *k, const struct chat_word *w)
 {
     keep(k->model, sizeof(k->model), w->model);
     keep(k->finish, sizeof(k->finish), w->finish);
+    k->has_begun |= w->has_choice;
     k->is_ended |= w->finish.n > 0 || w->is_done;
     if (w->usage.n) {
         buf_clear(&k->usage);
@@ -207,8 +208,12 @@ static bool take_piece(struct talk *k, struct str data,
         return false;
     if (!take_calls(k, w))
         return false;
-    if (w->is_done)
+    if (w->is_done && k->has_begun)
         conclude(k, NULL);
+    else if (w->is_done)
+        visit_failed(&k->visit,
+                     (struct delivery_failure){.code = STR("bad_answer")},
+                     "the model's endpoint ended its answer before it began");
     return !w->is_done;
 }
 

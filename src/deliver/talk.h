@@ -54,8 +54,9 @@ struct talk {
     struct why why;
 
     /* What was said. */
-    bool is_ended; /* it has said why it ended */
-    bool has_said; /* something, whatever it was */
+    bool has_begun; /* an answer, if only an empty piece of one */
+    bool is_ended;  /* it has said why it ended */
+    bool has_said;  /* something, whatever it was */
     char finish[CHAT_FINISH_MAX + 1];
     char model[CHAT_NAME_MAX + 1];
     struct buf usage;
