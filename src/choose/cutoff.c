@@ -101,7 +101,9 @@ static float cut_at(const struct decision_rules *r, const struct card_level *l,
 }
 
 /* A routing keyword is the operator's own word for whose a text is. A
- * stranger's, which counts half, adds to a score and makes nothing sure. */
+ * stranger's, which counts half, adds to a score and makes nothing sure; but
+ * where routing.threshold is a number the score alone is compared with it, and
+ * what half a keyword adds may be what it takes. */
 static bool has_own_keyword(const struct candidate *c)
 {
     return c->signals.keyword > 0 && !c->is_half;

@@ -74,7 +74,7 @@ static void say_signals(const struct candidate *c, char *out, size_t room)
     size_t n = 0, at;
     char keyword[AGENT_KEYWORD_MAX + 32];
 
-    if (c->keyword.n) {
+    if (c->keyword.n && s->keyword > 0) {
         snprintf(keyword, sizeof(keyword), "its keyword \"%.*s\"",
                  STR_ARG(c->keyword));
         parts[n++] = keyword;

@@ -61,6 +61,18 @@ TEST(the_table_of_seed_001_to_three_decimals)
     score_stage_fini(&s);
 }
 
+TEST(a_keyword_that_does_not_count_is_no_reason)
+{
+    seed_001();
+    s.settings.weights.keyword = 0;
+    CHECK(score_stage_ask(&s) == OK);
+    CHECK_STR(s.m->choice.agent, "engineer");
+    CHECK(says(s.m->choice.reason,
+               "its score of 0.317 is the best of 4, 0.044 ahead of "
+               "researcher, by meaning (0.362)"));
+    score_stage_fini(&s);
+}
+
 TEST(semantic_is_a_blend_that_stays_within_its_scale)
 {
     struct choose_settings d = choose_defaults();
