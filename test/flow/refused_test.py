@@ -365,7 +365,10 @@ class Commands(Shared, Client):
         self.assertIn("no agent", shown)
         self.assertIn("none: the message was refused", shown)
         self.assertIn("REFUSED", self.good_text("decisions", "stats", "gaps"))
-        self.assertIn("none", self.good_text("decisions", "stats"))
+        stats = self.good_text("decisions", "stats")
+        self.assertIn("none", stats)
+        self.assertRegex(
+            stats, r"What went to nobody \([0-9]+\) has no row here\.")
         said = self.good_text("decisions", "override", decision, "devops",
                               "--send")
         task = self.decision(decision)["task_id"]

@@ -90,6 +90,17 @@ async function plotsAreRight(page) {
 }
 const share = (v) => `${(v * 100).toFixed(v > 0 && v < 0.1 ? 1 : 0)} %`;
 
+test('who names an agent that is not there is not routed, and is said to have no row', async () => {
+  const own = await stage({ agents: { agents: CONFIG.agents } });
+  await own.ask('POST', '/api/messages', { text: SAID[0], wait_ms: 30_000 });
+  await assert.rejects(own.ask('POST', '/api/messages', { text: 'hi', executor: { name: 'nobody' } }), /404/);
+  const page = await own.newPage({ at: '#/analytics' });
+  await page.getByText('Messages that went to nobody have no row here').waitFor();
+  const boxes = (await page.locator('.figure-box').allInnerTexts()).join('\n');
+  assert.ok(boxes.includes('2\ndecisions') && boxes.includes('1\nrouted'), boxes);
+  await page.getByRole('note').getByText('1 of 1 routed has no verdict yet').waitFor();
+});
+
 test('an answer is counted at once; what is not known yet is said to be so, and when it will be', async () => {
   const own = await stage({ agents: { agents: CONFIG.agents } });
   await own.ask('POST', '/api/messages', { text: SAID[0], wait_ms: 30_000 });
