@@ -62,6 +62,8 @@ static void on_passed(struct tx *tx, void *ctx)
     task_changed(w->tasks, c);
     if (is_committed) { /* who had it has it no more */
         deliver_cancel(w->deliver, id);
+        if (!PLANTED("walk.first_agents_notes"))
+            walk_recall_over(w, id);
         hire_attempt_over(w->hires, id);
     } else {
         log_info(w->opts.log, "walk.not_moved", LOG_S("task_id", id),

@@ -171,6 +171,21 @@ static struct recall *recall_of(const struct walk *w, struct str task_id)
     return map_get(&w->recalls, task_id);
 }
 
+/* A task may be another agent's by now, and what the first one delegated is not
+ * for them. */
+static bool is_of(const struct recall *r, const struct task *t)
+{
+    return r->turn == t->turn && (str_eq(str_of(r->agent), t->agent) ||
+                                  PLANTED("walk.first_agents_notes"));
+}
+
+static struct recall *recall_for(const struct walk *w, const struct task *t)
+{
+    struct recall *r = recall_of(w, str_of(t->id.text));
+
+    return r && is_of(r, t) ? r : NULL;
+}
+
 static void recall_free(struct recall *r)
 {
     arena_fini(&r->arena);
@@ -320,21 +335,16 @@ static bool begin(struct walk *w, const struct task *t)
     return true;
 }
 
-static bool is_of(const struct recall *r, const struct task *t)
-{
-    return r->turn == t->turn && str_eq(str_of(r->agent), t->agent);
-}
-
 bool walk_recall(struct walk *w, const struct task *t, enum ready *not_yet)
 {
     struct recall *r = recall_of(w, str_of(t->id.text));
 
-    if (!walk_hears_by_note(w, t->agent))
-        return true;
     if (r && !is_of(r, t)) {
         leave(r);
         r = NULL;
     }
+    if (!walk_hears_by_note(w, t->agent))
+        return true;
     if (r && r->state == RECALL_IS_THERE)
         return true;
     *not_yet = READY_NOT_YET;
@@ -349,7 +359,7 @@ bool walk_recall(struct walk *w, const struct task *t, enum ready *not_yet)
 
 const struct task *walk_with_notes(struct walk *w, const struct task *t)
 {
-    struct recall *r = recall_of(w, str_of(t->id.text));
+    struct recall *r = recall_for(w, t);
 
     if (!r || !r->text.n)
         return t;
@@ -361,9 +371,9 @@ const struct task *walk_with_notes(struct walk *w, const struct task *t)
 void walk_record_told(struct walk *w, const struct task *t,
                       enum task_status status, struct tx *tx)
 {
-    const struct recall *r = recall_of(w, str_of(t->id.text));
+    const struct recall *r = recall_for(w, t);
 
-    if (!r || r->turn != t->turn || status != TASK_COMPLETED)
+    if (!r || status != TASK_COMPLETED)
         return;
     for (size_t i = 0; i < r->n_keys; i++)
         hire_record_told(w->hires, t, str_of(r->keys[i].text), tx);
@@ -440,7 +450,7 @@ bool walk_history(void *ctx, const struct task *t, size_t max_n,
                   void **handle)
 {
     struct walk *w = ctx;
-    struct recall *r = recall_of(w, str_of(t->id.text));
+    struct recall *r = recall_for(w, t);
     struct task_history *h;
 
     if (r && r->n_had) {

@@ -39,7 +39,7 @@ class Stage(contextlib.ExitStack):
     """A model that delegates whatever begins with "async", and says what it
     was asked; and an agent on the hub that does it."""
 
-    def __init__(self, data=None, token=None, **settings):
+    def __init__(self, data=None, token=None, config=None, **settings):
         super().__init__()
         self.model = self.enter_context(ToolModel(self.think))
         self.server = self.enter_context(Server(
@@ -47,7 +47,8 @@ class Stage(contextlib.ExitStack):
             agents=[{"id": "boss", "model": "tools/boss", "default": True}],
             config={"models": {"tools": {"baseUrl": self.model.url + "/v1",
                                          **settings}},
-                    "deliver": QUICK, "rate": {"perUser": 0}}))
+                    "deliver": QUICK, "rate": {"perUser": 0},
+                    **(config or {})}))
         self.hub = self.enter_context(Hub(self.server))
         self.hub.register("slow", visibility="public")
 
@@ -232,6 +233,47 @@ class Isolation(unittest.TestCase):
             s.ask("and?", token=anna)
             self.assertEqual(len(s.told()[0]), 1)
 
+    def test_nor_has_the_agent_that_a_turn_is_given_to(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules = os.path.join(folder, "rules.json")
+            with open(rules, "w", encoding="utf-8") as file:
+                json.dump({"agents": {"boss": {}, "slow": {}, "other": {}},
+                           "sla": [{"rule": "soon", "match": {"to": "boss"},
+                                    "within": "1s"}]}, file)
+            with Stage(config={"rules": rules}) as s, Hub(s.server) as other:
+                other.register("other", visibility="public")
+                self.redirect(s, other)
+
+    def redirect(self, s, other):
+        s.ask("async")
+        s.end(*s.given())
+        eventually(s.news, "it is over")
+        may_end = threading.Event()
+        self.addCleanup(may_end.set)
+        s.model.think = lambda body: may_end.wait(60) and "well"
+        task = s.server.send("hang", to="boss", conversation_id="c-1",
+                             wait_ms=0).json()["task_id"]
+
+        def late():
+            items = s.server.call("GET", "/api/escalations?kind=late")
+            return [i["id"] for i in items.json()["items"]
+                    if i["task_id"] == task]
+        eventually(late, "it is late")
+        self.assertEqual(len(s.told()[0]), 1)
+        done = s.server.call("POST", f"/api/escalations/{late()[0]}/redirect",
+                             {"agent": "other"})
+        self.assertEqual(done.status, 200)
+        given = other.heard("task.execute")
+        self.assertEqual(given["message"], "hang")
+        other.call("task.result", task_id=given["task_id"],
+                   status="completed", text="done by another")
+        eventually(lambda: s.server.call("GET", "/api/tasks/" + task)
+                   .json()["status"] == "completed", "it is done")
+        may_end.set()
+        s.model.think = s.think
+        s.ask("again?")
+        self.assertEqual(len(s.told()[0]), 1)
+
 
 class Killed(unittest.TestCase):
     def setUp(self):
@@ -407,3 +449,8 @@ class Control(unittest.TestCase):
         self.assertIn("mine?", self.seen_with(
             "hire.anybodys_notes", Isolation,
             "test_nobody_else_s_turn_has_it"))
+
+    def test_a_server_that_tells_the_next_agent(self):
+        self.assertIn("found it", self.seen_with(
+            "walk.first_agents_notes", Isolation,
+            "test_nor_has_the_agent_that_a_turn_is_given_to"))
