@@ -378,6 +378,7 @@ const struct hire_opts walk_calls_of_hire = {
     .on_ready = on_delegated,
     .on_turn = on_turn,
     .hears_by_note = walk_hears_by_note,
+    .on_noted = walk_on_noted,
     .on_known = walk_on_original_known,
     .comes_back = comes_back,
 };

@@ -5,6 +5,7 @@
  * of that turn.
  *
  *     hire's on_ready -> walk_note -> hire_note
+ *     (commit) -> walk_on_noted: the streams are told
  *     on_ready -> walk_recall -> the notes are read -> offered again
  *     on_go: the turn is lent with them (walk_with_notes)
  *     completed: they are this turn's (walk_record_told)
@@ -155,13 +156,16 @@ bool walk_note(struct walk *w, const struct delegation *d, const struct task *t)
         buf_init(&note, 8 * NOTE_BYTES);
         put_note(&note, d, t);
         e = note.over ? ERR_NOMEM : keep(w, d, t, buf_str(&note));
-        if (!e)
-            tell_streams(w, d, buf_str(&note));
         buf_fini(&note);
     }
     if (e == ERR_NOMEM)
         hire_not_told(w->hires, key);
     return true;
+}
+
+void walk_on_noted(void *ctx, const struct delegation *d, struct str note)
+{
+    tell_streams(ctx, d, note);
 }
 
 /* Its next turn. */

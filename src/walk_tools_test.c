@@ -261,6 +261,41 @@ TEST(a_note_survives_every_fault)
     CHECK(!has_fired && nth > 1);
 }
 
+static void on_news(struct task_listener *l)
+{
+    struct task_event ev;
+
+    while (task_next(stage.walk->tasks, l, &ev))
+        if (ev.kind == TASK_EVENT_DELEGATED) {
+            heard.n++;
+            CHECK_INT(rows_of(&note_table, NOTE_TEXT, "slow"), 1);
+        }
+}
+
+/* Who listens hears of it once it is kept, and so once. */
+TEST(the_stream_is_told_what_is_written)
+{
+    struct task_listener l = {.on_news = on_news};
+    bool has_fired = true;
+
+    for (long nth = 1; has_fired; nth++) {
+        begin_async();
+        become_model();
+        heard.n = 0;
+        CHECK_INT(
+            task_listen(stage.walk->tasks, str_of(work.task_id.text), &l, 0),
+            OK);
+        fault_arm_at("store.commit.full", nth);
+        wait_for_note();
+        has_fired = fault_fired();
+        fault_arm(0);
+        pass_ms(0);
+        CHECK_INT(heard.n, 1);
+        task_unlisten(stage.walk->tasks, &l);
+        stage_close();
+    }
+}
+
 TEST(who_may_delegate_has_tools)
 {
     struct agent a = {.delegation = {.max_depth = -1, .max_concurrent = -1}};

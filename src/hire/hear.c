@@ -16,7 +16,7 @@ struct had {
     struct tx tx;
     struct hires *h;
     struct id key;
-    bool is_note;
+    const struct tx_op *note; /* NULL: they have it otherwise */
     void (*done)(void *ctx, enum err e);
     void *ctx;
 };
@@ -35,11 +35,14 @@ static void on_had(struct tx *tx, void *ctx)
                                           : tx->err;
 
     if (is_had && x) {
+        if (had->note && tx->result == TX_COMMITTED)
+            h->opts.on_noted(h->opts.ctx, &x->d,
+                             tx_value(had->note, NOTE_TEXT).s);
         h->stats.had_total++;
         hire_drop(x);
     } else if (x) {
         x->is_had = false; /* told once more, rather than never */
-        if (had->is_note && e != ERR_STOPPING)
+        if (had->note && e != ERR_STOPPING)
             tell_later(x);
     }
     if (had->done)
@@ -106,8 +109,7 @@ enum err hire_note(struct hires *h, struct str key, struct str text,
     had = had_new(x, NULL, NULL);
     if (!had)
         return ERR_NOMEM;
-    had->is_note = true;
-    hire_write_note(x, text, &had->tx);
+    had->note = hire_write_note(x, text, &had->tx);
     feed_append(&had->tx, news);
     submit(x, had);
     return OK;

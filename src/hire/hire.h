@@ -143,6 +143,9 @@ struct hire_opts {
     /* Whether that agent has no line, and is told with its next turn. */
     bool (*hears_by_note)(void *ctx, struct str agent);
 
+    /* What hire_note was given for d is kept, durably; lent for the call. */
+    void (*on_noted)(void *ctx, const struct delegation *d, struct str text);
+
     /* Whether who works on t can go on with it after its line, or we, were
      * away: else its attempt is over then, and what hangs on it too. */
     bool (*comes_back)(void *ctx, const struct task *t);

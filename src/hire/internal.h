@@ -128,7 +128,8 @@ void hire_on_again(struct timer *t);
 void hire_try_again(struct hires *h);
 
 /* note.c */
-void hire_write_note(const struct hire *x, struct str text, struct tx *tx);
+const struct tx_op *hire_write_note(const struct hire *x, struct str text,
+                                    struct tx *tx);
 void hire_tell_by_notes(struct hires *h);
 
 /* turn.c */

@@ -12,7 +12,8 @@
 #include "model/agent.h"
 #include "watch/watch.h"
 
-void hire_write_note(const struct hire *x, struct str text, struct tx *tx)
+const struct tx_op *hire_write_note(const struct hire *x, struct str text,
+                                    struct tx *tx)
 {
     char low[AGENT_NAME_MAX];
     struct tx_op *op = tx_insert(tx, &note_table);
@@ -26,6 +27,7 @@ void hire_write_note(const struct hire *x, struct str text, struct tx *tx)
     tx_set(op, NOTE_AT_MS, value_int(loop_wall_ms(x->h->opts.loop)));
     tx_set(op, NOTE_TOLD_SEQ, value_int(0));
     tx_set(op, NOTE_TOLD_TURN, value_int(0));
+    return op;
 }
 
 void hire_notes(struct query *q, const struct task *t, bool is_told,
