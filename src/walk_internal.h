@@ -179,7 +179,7 @@ bool walk_hears_by_note(void *ctx, struct str agent);
 bool walk_note(struct walk *w, const struct delegation *d,
                const struct task *t);
 
-/* Told by hire: that is durable. */
+/* Told by hire: that is durable. Turns that have not begun have it too. */
 void walk_on_noted(void *ctx, const struct delegation *d, struct str note);
 
 /* What t's turn begins with is there. False: not yet, and t is offered again

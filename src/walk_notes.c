@@ -5,7 +5,8 @@
  * of that turn.
  *
  *     hire's on_ready -> walk_note -> hire_note
- *     (commit) -> walk_on_noted: the streams are told
+ *     (commit) -> walk_on_noted: the streams are told, and who is about to go
+ *                 takes it along
  *     on_ready -> walk_recall -> the notes are read -> offered again
  *     on_go: the turn is lent with them (walk_with_notes)
  *     completed: they are this turn's (walk_record_told)
@@ -24,9 +25,16 @@ enum {
     NOTE_WORDS = 8 * 1024,  /* of one result; its task has them all */
     NOTE_BYTES = 16 * 1024, /* of all of it, as JSON */
     NOTES_AT_ONCE = 16, /* told in one turn, and as many of those before it */
-    NOTES_BYTES = 64 * 1024, /* of those of one turn */
+    NOTES_BYTES = 64 * 1024, /* of those of one turn, and their frame: */
+    NOTES_FRAME = 128,
     NEWS_BYTES = 2 * 1024,
     RECALL_BYTES = 16 * 1024 * 1024,
+};
+
+/* A note that this turn begins with. */
+struct new_note {
+    struct id key;
+    struct str text;
 };
 
 /* A note that a turn before had. */
@@ -40,13 +48,16 @@ struct recall {
     struct id task_id;
     int64_t turn;
     char agent[AGENT_NAME_MAX + 1];
-    enum { RECALL_READS, RECALL_FAILED, RECALL_IS_THERE } state;
+    enum { RECALL_READS, RECALL_FAILED, RECALL_STALE, RECALL_IS_THERE } state;
     bool is_left; /* its turn is over, and the store has the query */
+    bool is_late; /* a note was written while it reads */
+    bool is_lent; /* the turn has begun: what is new is for the next */
     struct query query;
-    struct arena arena; /* of the texts */
-    struct str text;    /* the turn's, behind its notes; empty: as it is */
-    struct id keys[NOTES_AT_ONCE];
-    size_t n_keys;
+    struct arena arena; /* of the notes */
+    struct buf text;    /* the turn's, behind its notes; empty: as it is */
+    struct new_note new[NOTES_AT_ONCE];
+    size_t n_new, new_bytes;
+    bool has_more;
     struct had_note had[NOTES_AT_ONCE];
     size_t n_had;
     struct task with;  /* the task as it was lent */
@@ -163,11 +174,6 @@ bool walk_note(struct walk *w, const struct delegation *d, const struct task *t)
     return true;
 }
 
-void walk_on_noted(void *ctx, const struct delegation *d, struct str note)
-{
-    tell_streams(ctx, d, note);
-}
-
 /* Its next turn. */
 
 static struct recall *recall_of(const struct walk *w, struct str task_id)
@@ -192,6 +198,7 @@ static struct recall *recall_for(const struct walk *w, const struct task *t)
 
 static void recall_free(struct recall *r)
 {
+    buf_fini(&r->text);
     arena_fini(&r->arena);
     arena_fini(&r->past);
     free(r);
@@ -229,50 +236,63 @@ void walk_notes_free(struct walk *w)
 
 static void offer(struct recall *r, enum err e)
 {
-    r->state = e ? RECALL_FAILED : RECALL_IS_THERE;
+    r->state = e ? RECALL_FAILED : r->is_late ? RECALL_STALE : RECALL_IS_THERE;
     task_offer(r->walk->tasks, str_of(r->task_id.text));
 }
 
-/* The oldest that fit into one turn, and which they are. */
-static void put_new(struct recall *r, struct buf *out)
+/* What fits into one turn: the others are for the next. */
+static enum err add_new(struct recall *r, struct str key, struct str text)
 {
-    bool has_more = r->query.has_more;
+    struct new_note *n = &r->new[r->n_new];
 
-    buf_add_str(out, STR("[What you delegated with mode \"async\" has ended "
-                         "since your last turn:\n"));
-    QUERY_EACH(row, &r->query)
-    {
-        struct str note = row_str(row, NOTE_TEXT);
+    r->has_more |= r->n_new == NOTES_AT_ONCE ||
+                   r->new_bytes + text.n > NOTES_BYTES - NOTES_FRAME;
+    if (r->has_more)
+        return OK;
+    n->key = id_from(key);
+    if (!arena_keep(&r->arena, text, &n->text))
+        return ERR_NOMEM;
+    r->new_bytes += text.n + 1;
+    r->n_new++;
+    return OK;
+}
 
-        if (out->n + note.n > NOTES_BYTES) {
-            has_more = true;
-            break;
-        }
-        buf_add_str(out, note);
-        buf_add_char(out, '\n');
-        r->keys[r->n_keys++] = id_from(row_str(row, NOTE_KEY));
+static enum err compose(struct recall *r, const struct task *t)
+{
+    struct buf text;
+
+    buf_init(&text, RECALL_BYTES);
+    buf_add_str(&text, STR("[What you delegated with mode \"async\" has ended "
+                           "since your last turn:\n"));
+    for (size_t i = 0; i < r->n_new; i++) {
+        buf_add_str(&text, r->new[i].text);
+        buf_add_char(&text, '\n');
     }
-    if (has_more)
-        buf_add_str(out,
+    if (r->has_more)
+        buf_add_str(&text,
                     STR("More has ended: you are told in your next turn.\n"));
-    buf_add_str(out, STR("End of that.]\n\n"));
+    buf_add_str(&text, STR("End of that.]\n\n"));
+    buf_add_str(&text, t->text);
+    if (text.over) {
+        buf_fini(&text);
+        return ERR_NOMEM;
+    }
+    buf_fini(&r->text);
+    r->text = text;
+    return OK;
 }
 
 static enum err take_new(struct recall *r)
 {
     const struct task *t = task_find(r->walk->tasks, str_of(r->task_id.text));
-    struct buf text;
     enum err e = OK;
 
     if (!r->query.rows || !t)
         return OK;
-    buf_init(&text, RECALL_BYTES);
-    put_new(r, &text);
-    buf_add_str(&text, t->text);
-    if (text.over || !arena_keep(&r->arena, buf_str(&text), &r->text))
-        e = ERR_NOMEM;
-    buf_fini(&text);
-    return e;
+    for (const struct row *row = r->query.rows; row && !e; row = row->next)
+        e = add_new(r, row_str(row, NOTE_KEY), row_str(row, NOTE_TEXT));
+    r->has_more |= r->query.has_more;
+    return e ? e : compose(r, t);
 }
 
 static enum err take_had(struct recall *r)
@@ -328,6 +348,7 @@ static bool begin(struct walk *w, const struct task *t)
     r->task_id = t->id;
     r->turn = t->turn;
     memcpy(r->agent, t->agent.p, t->agent.n);
+    buf_init(&r->text, RECALL_BYTES);
     arena_init(&r->arena, RECALL_BYTES);
     arena_init(&r->past, 2 * RECALL_BYTES);
     if (map_put(&w->recalls, str_of(r->task_id.text), r) != OK) {
@@ -343,7 +364,7 @@ bool walk_recall(struct walk *w, const struct task *t, enum ready *not_yet)
 {
     struct recall *r = recall_of(w, str_of(t->id.text));
 
-    if (r && !is_of(r, t)) {
+    if (r && (!is_of(r, t) || r->state == RECALL_STALE)) {
         leave(r);
         r = NULL;
     }
@@ -365,10 +386,13 @@ const struct task *walk_with_notes(struct walk *w, const struct task *t)
 {
     struct recall *r = recall_for(w, t);
 
-    if (!r || !r->text.n)
+    if (!r)
+        return t;
+    r->is_lent = true;
+    if (!r->text.n)
         return t;
     r->with = *t;
-    r->with.text = r->text;
+    r->with.text = buf_str(&r->text);
     return &r->with;
 }
 
@@ -379,8 +403,61 @@ void walk_record_told(struct walk *w, const struct task *t,
 
     if (!r || status != TASK_COMPLETED)
         return;
-    for (size_t i = 0; i < r->n_keys; i++)
-        hire_record_told(w->hires, t, str_of(r->keys[i].text), tx);
+    for (size_t i = 0; i < r->n_new; i++)
+        hire_record_told(w->hires, t, str_of(r->new[i].key.text), tx);
+}
+
+/* One more is over while the turn waits for its agent. */
+
+static bool has_new(const struct recall *r, struct str key)
+{
+    for (size_t i = 0; i < r->n_new; i++)
+        if (str_eq(str_of(r->new[i].key.text), key))
+            return true;
+    return false;
+}
+
+/* Without memory it is for the next turn. */
+static void take_along(struct recall *r, const struct task *t, struct str key,
+                       struct str note)
+{
+    size_t n = r->n_new, bytes = r->new_bytes;
+    bool has_more = r->has_more;
+
+    if (add_new(r, key, note) || compose(r, t)) {
+        r->n_new = n;
+        r->new_bytes = bytes;
+        r->has_more = has_more;
+    }
+}
+
+static bool is_for(const struct task *t, const struct delegation *d)
+{
+    return str_eq(t->requester, d->owner) &&
+           str_eq(t->conversation_id, d->conversation) &&
+           str_eq_nocase(t->agent, d->agent);
+}
+
+void walk_on_noted(void *ctx, const struct delegation *d, struct str note)
+{
+    struct walk *w = ctx;
+    struct str key = str_of(d->key.text);
+    const struct map_slot *slot;
+    size_t at = 0;
+
+    tell_streams(w, d, note);
+    while ((slot = map_next(&w->recalls, &at))) {
+        struct recall *r = slot->value;
+        const struct task *t =
+            r->is_lent ? NULL : task_find(w->tasks, slot->key);
+
+        if (!t || !is_of(r, t) || !is_for(t, d))
+            continue;
+        if (r->state == RECALL_READS)
+            r->is_late = true;
+        else if (r->state == RECALL_IS_THERE && !has_new(r, key))
+            take_along(r, t, key, note);
+    }
 }
 
 /* What was said before. */

@@ -232,6 +232,63 @@ TEST(a_turn_waits_for_its_notes)
     stage_close();
 }
 
+static void note_for(const struct task *t, int i)
+{
+    struct delegation d = {.owner = t->requester,
+                           .conversation = t->conversation_id,
+                           .agent = t->agent};
+
+    snprintf(d.key.text, sizeof(d.key.text), "del_%d", i);
+    walk_on_noted(stage.walk, &d, STR("{\"new\":1}"));
+}
+
+static int news_in(const struct task *t)
+{
+    int n = 0;
+
+    for (size_t i = 0; i + 7 < t->text.n; i++)
+        n += memcmp(t->text.p + i, "{\"new\":", 7) == 0;
+    return n;
+}
+
+/* Until it goes; as many as may be told in one turn. */
+TEST(a_turn_that_waits_takes_along_what_ends)
+{
+    enum ready not_yet;
+    const struct task *t, *with;
+    struct told second;
+
+    begin_async();
+    second = sent(
+        (struct letter){.to = "boss", .text = "and?", .conversation = "c"});
+    become_model();
+    t = task_find(stage.walk->tasks, str_of(second.task_id.text));
+    CHECK(!walk_recall(stage.walk, t, &not_yet));
+    note_for(t, 0); /* it reads, and may have read too early */
+    pass_ms(0);
+    CHECK(!walk_recall(stage.walk, t, &not_yet) && not_yet == READY_NOT_YET);
+    pass_ms(0);
+    CHECK(walk_recall(stage.walk, t, &not_yet));
+    note_for(t, 1);
+    note_for(t, 1);
+    with = walk_with_notes(stage.walk, t);
+    CHECK_INT(news_in(with), 1);
+    note_for(t, 2); /* its turn has begun */
+    CHECK_INT(news_in(walk_with_notes(stage.walk, t)), 1);
+
+    walk_recall_over(stage.walk, str_of(second.task_id.text));
+    CHECK(!walk_recall(stage.walk, t, &not_yet));
+    pass_ms(0);
+    CHECK(walk_recall(stage.walk, t, &not_yet));
+    for (int i = 0; i < 20; i++)
+        note_for(t, i);
+    with = walk_with_notes(stage.walk, t);
+    CHECK_INT(news_in(with), 16);
+    CHECK(memmem(with->text.p, with->text.n, "More has ended", 14));
+    walk_recall_over(stage.walk, str_of(second.task_id.text));
+    stage_close();
+}
+
 /* There once, whatever breaks; where that is the store, after a start. */
 TEST(a_note_survives_every_fault)
 {

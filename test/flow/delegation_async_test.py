@@ -185,6 +185,33 @@ class Told(unittest.TestCase):
                 self.assertTrue(said.endswith("and?"))
                 self.assertEqual(said.count("found it"), n)
 
+    def test_what_ends_while_the_turn_waits(self):
+        may_end = threading.Event()
+        self.addCleanup(may_end.set)
+        with Stage(config={"deliver": {**QUICK, "inFlight": 1}}) as s:
+            s.ask("async")
+            n = len(s.model.calls)
+            s.model.think = lambda body: may_end.wait(60) and "well"
+            s.server.send("busy", to="boss", conversation_id="c-2", wait_ms=0)
+            eventually(lambda: len(s.model.calls) > n, "it is busy")
+            turn = s.server.send("and?", to="boss", conversation_id="c-1",
+                                 wait_ms=0).json()["task_id"]
+            s.end(*s.given())
+            eventually(s.news, "it is over")
+            path = "/api/tasks/" + turn
+            self.assertEqual(s.server.call("GET", path).json()["status"],
+                             "queued")
+            may_end.set()
+            eventually(lambda: s.server.call("GET", path).json()["status"] ==
+                       "completed", "its turn came")
+            turns = [notes(c.body["messages"][-1]["content"])
+                     for c in s.model.calls[n:]]
+            told = {words: [t["response"] for t in found]
+                    for found, words in turns}
+            self.assertEqual(told["and?"], ["found it"])
+            s.ask("again?")
+            self.assertEqual(s.told(), ([], "again?"))
+
     def test_on_the_streams_of_what_goes_on(self):
         may_end = threading.Event()
 
