@@ -22,6 +22,7 @@
 #include "watch/watch.h"
 
 enum {
+    NOTE_ASKED = 200,       /* of what was asked, to tell two apart */
     NOTE_WORDS = 8 * 1024,  /* of one result; its task has them all */
     NOTE_BYTES = 16 * 1024, /* of all of it, as JSON */
     NOTES_AT_ONCE = 16, /* told in one turn, and as many of those before it */
@@ -86,13 +87,16 @@ static void put_cut(struct buf *out, const struct delegation *d,
     cut.result.text = str_head(t->result.text, words);
     json_open(&o, '{');
     json_member_str(&o, "agentId", t->agent);
+    if (t->text.n)
+        json_member_text(&o, "task", str_head(t->text, NOTE_ASKED));
     speak_delegated(&o, str_of(d->key.text), &cut);
     if (cut.result.text.n < t->result.text.n)
         json_member_bool(&o, "cut", true);
     json_close(&o, '}');
 }
 
-/* As the answer of the tool has it; as JSON some words become longer. */
+/* As the answer of the tool has it, and what it is the answer to; as JSON some
+ * words become longer. */
 static void put_note(struct buf *out, const struct delegation *d,
                      const struct task *t)
 {
@@ -262,7 +266,7 @@ static enum err compose(struct recall *r, const struct task *t)
     struct buf text;
 
     buf_init(&text, RECALL_BYTES);
-    buf_add_str(&text, STR("[What you delegated with mode \"async\" has ended "
+    buf_add_str(&text, STR("[What you delegated and had no result of has ended "
                            "since your last turn:\n"));
     for (size_t i = 0; i < r->n_new; i++) {
         buf_add_str(&text, r->new[i].text);

@@ -21,7 +21,7 @@ from tool_model import ToolModel, answers, calls
 QUICK = {"maxAttempts": 1, "retryMs": 10, "retryMaxMs": 20,
          "breakerFailures": 1000}
 PI = os.path.join(os.environ["SIGNALBOX_SOURCE"], "test/lib/pi_dialogs.py")
-HEAD = "[What you delegated with mode \"async\" has ended since your last " \
+HEAD = "[What you delegated and had no result of has ended since your last " \
        "turn:\n"
 TAIL = "End of that.]\n\n"
 
@@ -100,7 +100,8 @@ class Told(unittest.TestCase):
                     "sessionKey": key, "task_id": id, "agent": "slow",
                     "status": "completed"}))
             s.ask("and?")
-            result = {"agentId": "slow", "status": "completed",
+            result = {"agentId": "slow", "task": "job 0",
+                      "status": "completed",
                       "sessionKey": key, "task_id": id,
                       "response": "found it"}
             self.assertEqual(s.told(), ([result], "and?"))
@@ -126,6 +127,34 @@ class Told(unittest.TestCase):
             note, = s.told()[0]
             self.assertEqual((note["status"], note["error"]),
                              ("error", "no idea"))
+
+    def test_two_for_one_agent_are_told_apart(self):
+        with Stage() as s:
+            s.ask("async2")
+            for _ in range(2):
+                given = s.hub.heard("task.execute")
+                s.end(given["task_id"], text="of " + given["message"])
+            eventually(lambda: len(s.news()) == 2, "the user is told of both")
+            s.ask("and?")
+            self.assertEqual(
+                sorted((t["task"], t["response"]) for t in s.told()[0]),
+                [("job 0", "of job 0"), ("job 1", "of job 1")])
+
+    def test_a_long_order_is_cut(self):
+        with Stage() as s:
+            for asked, kept in (("x" * 200, "x" * 200), ("x" * 201, "x" * 200),
+                                ("\1ä" * 999, "\1ä" * 66 + "\1")):
+                n = len(s.news())
+                s.model.think = lambda body: "well" if answers(body) else \
+                    calls(("delegate_to_agent", {
+                        "agentId": "slow", "task": asked, "mode": "async"}))
+                s.ask("go")
+                s.model.think = s.think
+                s.end(*s.given())
+                eventually(lambda: len(s.news()) > n, "the user is told")
+                s.ask("and?")
+                note, = s.told()[0]
+                self.assertEqual(note["task"], kept)
 
     def test_a_long_answer_is_cut(self):
         with Stage() as s:
