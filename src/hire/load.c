@@ -17,21 +17,28 @@ static enum err no_memory(struct why *why)
                    "there is not enough memory for the delegations");
 }
 
-/* The row of a task; *status is zero where there is none. */
+/* The row of a task, or none; query_fini follows. */
+static enum err read_task(struct hires *h, struct str id, struct query *q,
+                          struct why *why)
+{
+    enum err e;
+
+    query_init(q, &task_table, 1);
+    query_if(q, TASK_ID, IS, value_text(id));
+    e = store_look(h->opts.store, q);
+    if (e)
+        why_err(why, e, "the tasks cannot be read: %s", err_row(e)->wording);
+    return e;
+}
+
+/* *status is zero where there is no such task. */
 static enum err look_at(struct hires *h, struct str id,
                         enum task_status *status, struct why *why)
 {
     struct query q;
-    enum err e;
+    enum err e = read_task(h, id, &q, why);
 
-    *status = 0;
-    query_init(&q, &task_table, 1);
-    query_if(&q, TASK_ID, IS, value_text(id));
-    e = store_look(h->opts.store, &q);
-    if (e)
-        why_err(why, e, "the tasks cannot be read: %s", err_row(e)->wording);
-    else if (q.rows)
-        *status = (enum task_status)row_int(q.rows, TASK_STATUS);
+    *status = !e && q.rows ? (enum task_status)row_int(q.rows, TASK_STATUS) : 0;
     query_fini(&q);
     return e;
 }
@@ -48,13 +55,12 @@ static void look_for_task(struct hires *h, struct delegation *d)
     d->expires_ms = loop_wall_ms(h->opts.loop) + h->opts.settings.keep_ms;
 }
 
-static enum err take_up(struct hires *h, const struct row *r, struct why *why)
+static enum err enter(struct hires *h, struct delegation d, const struct row *r,
+                      struct why *why)
 {
     struct str hash = row_str(r, DELEGATION_BODY_HASH);
-    struct delegation d;
     struct hire *x;
 
-    hire_from_row(&d, r);
     if (!id_is_valid(str_of(d.key.text), "del") ||
         !id_is_valid(str_of(d.task_id.text), "task"))
         return why_err(why, ERR_BAD_CONFIG,
@@ -74,6 +80,35 @@ static enum err take_up(struct hires *h, const struct row *r, struct why *why)
     }
     hire_enter(x);
     return OK;
+}
+
+/* Before version 4 only the parent had these. Lent by q. */
+static enum err find_owner(struct hires *h, struct delegation *d,
+                           struct query *q, struct why *why)
+{
+    enum err e = read_task(h, d->parent_id, q, why);
+
+    if (e || !q->rows)
+        return e;
+    d->owner = row_str(q->rows, TASK_REQUESTER);
+    d->conversation = row_str(q->rows, TASK_CONVERSATION_ID);
+    return OK;
+}
+
+static enum err take_up(struct hires *h, const struct row *r, struct why *why)
+{
+    struct delegation d;
+    struct query q;
+    enum err e;
+
+    hire_from_row(&d, r);
+    if (!d.parent_id.n || d.conversation.n)
+        return enter(h, d, r, why);
+    e = find_owner(h, &d, &q, why);
+    if (!e)
+        e = enter(h, d, r, why);
+    query_fini(&q);
+    return e;
 }
 
 static enum err load_page(struct hires *h, enum delegation_state state,

@@ -372,6 +372,20 @@ class Killed(unittest.TestCase):
             self.assertEqual(s.told(), ([], "and?"))
             self.assertEqual(len(s.news()), 1)
 
+    def test_of_a_server_that_did_not_keep_whose_it_is(self):
+        """As the disk is after an upgrade from before that was kept."""
+        with Stage(self.data) as s:
+            s.ask("async")
+            s.given()
+            token = self.die(s)
+        self.database("UPDATE delegation "
+                      "SET owner = NULL, conversation = NULL")
+        with Stage(self.data, token) as s:
+            s.end(*s.given())
+            eventually(s.news, "the user is told")
+            s.ask("and?")
+            self.assertEqual(len(s.told()[0]), 1)
+
     def test_between_its_end_and_the_note(self):
         """As the disk would be, had the server died there."""
         with Stage(self.data) as s:
