@@ -12,8 +12,9 @@
  *     completed: they are this turn's (walk_record_told)
  *
  * A model remembers nothing, so it is also told what its turns before began
- * with, as part of its history; pi remembers. A recall lives from when its task
- * is to be carried until its turn is over. */
+ * with, as part of its history. pi has it in its session, with all else that
+ * was said there, and loses both with that (deliver/process.c). A recall lives
+ * from when its task is to be carried until its turn is over. */
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -313,7 +314,7 @@ static enum err take_had(struct recall *r)
     return OK;
 }
 
-static void on_had(struct query *q, void *ctx)
+static void on_old(struct query *q, void *ctx)
 {
     struct recall *r = ctx;
     enum err e = q->err ? q->err : take_had(r);
@@ -338,7 +339,7 @@ static void on_new(struct query *q, void *ctx)
         offer(r, e);
     } else {
         hire_notes(&r->query, t, true, NOTES_AT_ONCE);
-        store_read(r->walk->opts.store, &r->query, on_had, r);
+        store_read(r->walk->opts.store, &r->query, on_old, r);
     }
 }
 

@@ -56,7 +56,7 @@ enum head_state {
     HEAD_LATER,   /* could not be carried or written: the timer offers it */
     HEAD_PAUSED,  /* came to nothing: its own timer offers it */
     HEAD_OFFERED, /* at its agent's desk, until it is moved */
-    HEAD_WAITING, /* for an agent: tasks_offer_again offers it */
+    HEAD_WAITING, /* for tasks_offer_again or task_offer */
     N_HEAD_STATES,
 };
 

@@ -5,8 +5,9 @@
  *     READY -> on_ready -> taken: no head any more
  *       |              +-> LATER   -> READY    a second later
  *       |              +-> OFFERED             until it is moved
- *       |              +-> WAITING -> READY    when the agents have changed, or
- *       |                                      its turn has come
+ *       |              +-> WAITING -> READY    when the agents have changed;
+ *       |                                      its turn has come; or what it
+ *       |                                      begins with was read
  *       |   PAUSED -> READY        an attempt came to nothing, and the pause
  *       |                          after it is over
  *       +-> WRITING -> READY       when this life has an unwritten attempt

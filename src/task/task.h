@@ -48,7 +48,8 @@ enum ready {
                      * there */
     READY_NO_AGENT, /* nobody is there to carry it: waits for
                      * tasks_offer_again */
-    READY_NOT_YET,  /* its turn has not come: waits for task_offer, or that */
+    READY_NOT_YET,  /* its turn has not come, or what it begins with is being
+                     * read: waits for task_offer, or that */
 };
 
 /* What is not over; acceptance is refused beyond. Bytes are those of texts,
@@ -248,8 +249,8 @@ void task_put_back(struct tasks *ts, struct str id);
  * at its agent, and its time does not run, for the batch has both. */
 void task_carry(struct tasks *ts, struct str id, enum task_status as);
 
-/* Its turn has come (READY_NOT_YET): it is offered again. Harmless where it
- * does not wait. */
+/* What it waited for is there (READY_NOT_YET): it is offered again. Harmless
+ * where it does not wait. */
 void task_offer(struct tasks *ts, struct str id);
 
 /* Where a task goes that does not end. */

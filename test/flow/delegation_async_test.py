@@ -450,7 +450,7 @@ class Killed(unittest.TestCase):
 
 
 class Pi(unittest.TestCase):
-    """It remembers by itself: a turn begins with what is new."""
+    """What was told stays in its session: a turn begins with what is new."""
 
     def test_its_next_turn_has_it(self):
         agents = [{"id": "pi", "process": {"command": [sys.executable, PI],
