@@ -216,16 +216,24 @@ static bool has_too_many_unacked(const struct hires *h, const struct hirer *r)
 }
 
 /* So that no agent keeps the others out. Who may have none going at all has
- * nothing to wait for. */
+ * nothing to wait for, and what is part of a delegation does not wait. */
 static enum err check_going(const struct hires *h, struct msg *m,
                             const struct agent *by, const struct hirer *r)
 {
     int64_t max = hire_max_going(h, by);
-    int64_t waiting = max > 0 ? h->opts.settings.max_waiting : 0;
+    bool may_wait = hire_may_wait(m->hire.depth);
+    int64_t waiting = max > 0 && may_wait ? h->opts.settings.max_waiting : 0;
     int64_t n = r ? (int64_t)(r->n_open + r->n_claimed) : 0;
 
     if (n < max + waiting)
         return OK;
+    if (!may_wait)
+        return why_err(&m->why, ERR_DELEGATIONS,
+                       "%.*s has %lld delegations open, and %lld may go at "
+                       "once (delegation.maxConcurrent); what is part of a "
+                       "delegation does not wait for others: try again when "
+                       "one of them is over",
+                       STR_ARG(m->hire.agent), (long long)n, (long long)max);
     return why_err(&m->why, ERR_DELEGATIONS,
                    "%.*s has %lld delegations open, as many as it may: %lld go "
                    "at once (delegation.maxConcurrent) and %lld wait "

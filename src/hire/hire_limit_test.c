@@ -388,6 +388,61 @@ TEST(those_beyond_wait_in_order_up_to_a_bound)
     firm_close();
 }
 
+/* a waits for b and b for a, each with its one place; who is below must not
+ * wait for it, or both would for as long as they have. */
+static void ask_crosswise(void)
+{
+    struct id of_a, of_b;
+    struct gotten g[2], none;
+
+    firm_open();
+    firm.settings.max_concurrent = 1;
+    firm.settings.max_waiting = 3;
+    firm_set();
+    of_a = root_of("a");
+    of_b = root_of("b");
+    g[0] = hired((struct wanted){.by = "a", .to = "b", .parent = &of_a});
+    g[1] = hired((struct wanted){.by = "b", .to = "a", .parent = &of_b});
+    none = asked((struct wanted){.by = "b", .to = "c", .parent = &g[0].task});
+    CHECK_INT(none.err, ERR_DELEGATIONS);
+    CHECK(strstr(none.why.text, "does not wait for others"));
+    none = asked((struct wanted){.by = "a", .to = "c", .parent = &g[1].task});
+    CHECK_INT(none.err, ERR_DELEGATIONS);
+    CHECK_INT(hire_stats(firm_hires()).waiting, 0);
+    none = hired((struct wanted){.by = "a", .to = "c", .parent = &of_a});
+    CHECK(waits(&none)); /* of the first of a chain nobody holds a place */
+    firm_close();
+}
+
+TEST(what_is_part_of_a_delegation_does_not_wait)
+{
+    ask_crosswise();
+}
+
+TEST(it_would_be_noticed_if_they_waited_in_a_ring)
+{
+    check_control("hire.rings", ask_crosswise);
+}
+
+TEST(what_was_accepted_below_goes_also_where_fewer_may_by_now)
+{
+    struct id root;
+    struct gotten above, own, below;
+
+    firm_open();
+    firm.settings.max_concurrent = 2;
+    firm_set();
+    root = root_of("a");
+    above = hired((struct wanted){.by = "a", .to = "b", .parent = &root});
+    own = hired((struct wanted){.by = "b", .to = "c"});
+    below = hired((struct wanted){.by = "b", .to = "c", .parent = &above.task});
+    firm.settings.max_concurrent = 1;
+    firm_restart();
+    pass_ms(0);
+    CHECK(goes(&above) && goes(&own) && goes(&below));
+    firm_close();
+}
+
 TEST(what_one_may_never_do_is_not_waited_for)
 {
     static const struct str allowed[] = {STR("b")};

@@ -119,6 +119,12 @@ static bool is_at_the_top(int above, int agent)
     return false;
 }
 
+/* What is part of a delegation does not wait. */
+static bool is_below(int above)
+{
+    return above >= 0 && is_delegated(&truth.jobs[above]);
+}
+
 static enum err expected(const struct job *j)
 {
     int known = kept_request(j->by, j->request);
@@ -130,7 +136,8 @@ static enum err expected(const struct job *j)
     if (is_in_chain(j->above, j->to) || is_at_the_top(j->above, j->to) ||
         depth_of(j->above) > DEPTH)
         return ERR_DELEGATION;
-    if (n_open_of(j->by, truth.n) >= CONCURRENT + WAITING)
+    if (n_open_of(j->by, truth.n) >=
+        CONCURRENT + (is_below(j->above) ? 0 : WAITING))
         return ERR_DELEGATIONS;
     if (j->above >= 0 && truth.jobs[j->root].n_under >= PER_ROOT)
         return ERR_DELEGATIONS;
@@ -393,4 +400,5 @@ TEST(the_arrays_notice_each_mistake)
     check_control("hire.silent", lives);
     check_control("hire.all_at_once", lives);
     check_control("hire.nobody_next", lives);
+    check_control("hire.rings", lives);
 }

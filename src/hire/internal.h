@@ -136,6 +136,8 @@ void hire_tell_by_notes(struct hires *h);
 
 /* How many of that agent's may go at once; NULL: of one that is not there. */
 int64_t hire_max_going(const struct hires *h, const struct agent *by);
+/* Whether one of that depth stands in line where there is no room. */
+bool hire_may_wait(int64_t depth);
 /* An open one stands behind the others of who asked, and goes if it may. */
 void hire_line_up(struct hire *x);
 /* It is not to go (any more), and nobody goes for it yet; or the next does. */

@@ -4,7 +4,12 @@
  *
  * Nothing of this is written. A start takes up what is open by its key, and
  * keys are in the order of acceptance: so those that went before it are the
- * first again, and those that waited stand behind them as they did. */
+ * first again, and those that waited stand behind them as they did.
+ *
+ * What is part of a delegation (its depth is above 1) never waits: without room
+ * it is refused, and what was accepted goes, whatever the limit is by now. So
+ * nobody waits in a ring. A line moves when one that goes is over, and what
+ * that one needs, all the way down, goes as well and stands in no line. */
 #include "hire/internal.h"
 
 #include "model/agent.h"
@@ -26,6 +31,13 @@ static void leave_line(struct hire *x)
         list_remove(&x->hirer->crowd_node);
 }
 
+static void go(struct hire *x)
+{
+    x->is_going = true;
+    x->hirer->n_going++;
+    x->h->opts.on_turn(x->h->opts.ctx, str_of(x->d.task_id.text));
+}
+
 static void let_go(struct hires *h, struct hirer *r)
 {
     struct str name = {r->name, r->name_bytes};
@@ -38,16 +50,25 @@ static void let_go(struct hires *h, struct hirer *r)
         struct hire *x = LIST_OF(n, struct hire, turn_node);
 
         leave_line(x);
-        x->is_going = true;
-        r->n_going++;
-        h->opts.on_turn(h->opts.ctx, str_of(x->d.task_id.text));
+        go(x);
     }
+}
+
+bool hire_may_wait(int64_t depth)
+{
+    return depth <= 1 || PLANTED("hire.rings");
 }
 
 void hire_line_up(struct hire *x)
 {
+    const struct task *t =
+        task_find(x->h->opts.tasks, str_of(x->d.task_id.text));
     struct hirer *r = x->hirer;
 
+    if (t && !hire_may_wait(t->depth)) {
+        go(x);
+        return;
+    }
     list_append(&r->waiting, &x->turn_node);
     x->h->n_waiting++;
     if (!list_has(&r->crowd_node))

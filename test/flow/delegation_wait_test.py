@@ -181,6 +181,31 @@ class AtOnce(unittest.TestCase):
             self.assertEqual(answer["code"], "delegation_not_allowed")
 
 
+    def test_what_is_below_a_delegation(self):
+        """Each waits for the other with its one place, and both ask a third:
+        they hear at once that there is no room, and can go on without it."""
+        with House(config={"delegation": {"maxConcurrent": 1}}) as h:
+            h.anna = h.server.user("anna")
+            hubs = [h.agent(name) for name in ("left", "right", "third")]
+            for name in ("left", "right"):
+                h.server.send("go", to=name, token=h.anna, wait_ms=0)
+            roots = [given(hub)["task_id"] for hub in hubs[:2]]
+            for hub, other, root in zip(hubs, ("right", "left"), roots):
+                hub.start("agent.delegate", agentId=other, task="t",
+                          mode="sync", parent_task_id=root)
+            tasks = [given(hub) for hub in hubs[:2]]
+            for hub, task in zip(hubs, tasks):
+                answer = hub.call("agent.delegate", agentId="third", task="t",
+                                  mode="sync", parent_task_id=task["task_id"])
+                self.assertEqual(answer["code"], "too_many_delegations")
+            self.assertEqual(in_hand(hubs[2]), [])
+            for hub, task in zip(hubs, tasks):
+                done(hub, task, text="alone")
+            for hub in hubs[:2]:
+                answer = hub.next(lambda m: "status" in m.get("result", {}))
+                self.assertEqual(answer["result"]["status"], "completed")
+
+
 class Money(unittest.TestCase):
     """What waits is reserved, and given back if it never goes."""
 
