@@ -294,7 +294,7 @@ static enum ready on_ready(void *ctx, const struct task *t)
     const struct agent *a = walk_agent_for(w, t);
     enum ready not_yet;
 
-    if (!hire_may_go(w->hires, t))
+    if (!hire_come_up(w->hires, t))
         return READY_NOT_YET;
     if (!a)
         return READY_NO_AGENT;

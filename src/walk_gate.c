@@ -153,6 +153,8 @@ void walk_on_moved(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
 
+    if (w->hires)
+        hire_moved(w->hires, t);
     if (w->broker)
         broker_moved(w->broker, t);
 }

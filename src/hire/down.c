@@ -15,8 +15,10 @@ void hire_end(struct hire *x, enum ending why)
     if (x->d.state != DELEGATION_OPEN || list_has(&x->ending_node))
         return;
     x->ending_for = why;
-    if (!x->is_going && !PLANTED("hire.begins_what_ends"))
+    if (!x->is_going && !PLANTED("hire.begins_what_ends")) {
         hire_give_up_turn(x); /* it does not begin meanwhile */
+        x->is_ending = true;
+    }
     list_append(&h->ending, &x->ending_node);
     loop_next_turn(h->opts.loop, &h->end_job);
 }

@@ -304,8 +304,6 @@ static void enter_open(struct hire *x)
     }
     if (x->is_doomed && !PLANTED("hire.late_child"))
         hire_end(x, FOR_PARENT);
-    else
-        hire_line_up(x);
 }
 
 void hire_enter(struct hire *x)

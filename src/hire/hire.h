@@ -211,6 +211,12 @@ MUST_USE enum err hire_ask(struct hires *h, struct msg *m,
  * asked has come (max_concurrent). Else on_turn comes. */
 bool hire_may_go(const struct hires *h, const struct task *t);
 
+/* The same of one that could be carried now: from then on it has a place, or
+ * stands in line for one. And t is where it was moved to: what is held or
+ * escalated gives up either, until it comes up again. */
+bool hire_come_up(struct hires *h, const struct task *t);
+void hire_moved(struct hires *h, const struct task *t);
+
 /* Cards have changed: more may go. */
 void hire_look_at_turns(struct hires *h);
 

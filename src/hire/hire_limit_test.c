@@ -443,6 +443,33 @@ TEST(what_was_accepted_below_goes_also_where_fewer_may_by_now)
     firm_close();
 }
 
+TEST(what_is_held_gives_its_place_to_the_next_and_comes_up_again)
+{
+    struct gotten g[4];
+    struct task held;
+
+    firm_open();
+    crowd(g, 4, 2, 2);
+    held = *task_find(walk_tasks(stage.walk), str_of(g[0].task.text));
+    held.status = TASK_HELD;
+    hire_moved(firm_hires(), &held);
+    CHECK(hire_check(firm_hires()));
+    pass_ms(0);
+    CHECK(goes(&g[2]) && waits(&g[3]));
+    held = *task_find(walk_tasks(stage.walk), str_of(g[3].task.text));
+    held.status = TASK_ESCALATED;
+    hire_moved(firm_hires(), &held); /* out of the line */
+    CHECK_INT(hire_stats(firm_hires()).waiting, 0);
+    CHECK(hire_check(firm_hires()));
+
+    CHECK(!hire_come_up(firm_hires(), &held) &&
+          !hire_come_up(firm_hires(), &held));
+    CHECK_INT(hire_stats(firm_hires()).waiting, 1);
+    CHECK_INT(firm_end(&g[1].task, TASK_COMPLETED, "x"), OK);
+    CHECK(goes(&g[3]));
+    firm_close();
+}
+
 TEST(what_one_may_never_do_is_not_waited_for)
 {
     static const struct str allowed[] = {STR("b")};

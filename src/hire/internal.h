@@ -59,6 +59,7 @@ struct hire {
     bool is_claimed;            /* it is not entered yet */
     bool is_going;              /* while it is open: its turn has come */
     bool is_doomed;             /* its parent ended before it was entered */
+    bool is_ending;             /* before its turn came: it does not begin */
     bool is_unwanted;           /* who waited has given up, and it with them */
     bool is_displaced;          /* its request's id is another's by now */
     bool is_told;               /* on a line, in this life of ours */
@@ -138,8 +139,6 @@ void hire_tell_by_notes(struct hires *h);
 int64_t hire_max_going(const struct hires *h, const struct agent *by);
 /* Whether one of that depth stands in line where there is no room. */
 bool hire_may_wait(int64_t depth);
-/* An open one stands behind the others of who asked, and goes if it may. */
-void hire_line_up(struct hire *x);
 /* It is not to go (any more), and nobody goes for it yet; or the next does. */
 void hire_give_up_turn(struct hire *x);
 void hire_turn_is_over(struct hire *x);

@@ -55,6 +55,17 @@ static void look_for_task(struct hires *h, struct delegation *d)
     d->expires_ms = loop_wall_ms(h->opts.loop) + h->opts.settings.keep_ms;
 }
 
+/* Now, and not when it is offered: what had begun is offered after what had
+ * not, and has its place before it. */
+static void come_up(const struct hire *x)
+{
+    const struct task *t =
+        task_find(x->h->opts.tasks, str_of(x->d.task_id.text));
+
+    if (t && !task_waits(t->status) && task_is_first(t))
+        hire_come_up(x->h, t);
+}
+
 static enum err enter(struct hires *h, struct delegation d, const struct row *r,
                       struct why *why)
 {
@@ -79,6 +90,7 @@ static enum err enter(struct hires *h, struct delegation d, const struct row *r,
         return no_memory(why);
     }
     hire_enter(x);
+    come_up(x);
     return OK;
 }
 

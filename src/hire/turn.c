@@ -1,10 +1,13 @@
 /* Whose turn it is. An agent has so many delegations going at once
- * (maxConcurrent); those beyond wait in the order in which they were accepted,
- * and their time runs.
+ * (maxConcurrent); those beyond wait in the order in which they could have
+ * gone, which is that of acceptance, and their time runs. What is held or
+ * escalated, or behind such a one in its order, takes no place and stands in no
+ * line: it comes up when it is let go.
  *
  * Nothing of this is written. A start takes up what is open by its key, and
  * keys are in the order of acceptance: so those that went before it are the
- * first again, and those that waited stand behind them as they did.
+ * first again, and those that waited stand behind them as they did, but for
+ * what was held in between, which is as if it never was.
  *
  * What is part of a delegation (its depth is above 1) never waits: without room
  * it is refused, and what was accepted goes, whatever the limit is by now. So
@@ -59,13 +62,11 @@ bool hire_may_wait(int64_t depth)
     return depth <= 1 || PLANTED("hire.rings");
 }
 
-void hire_line_up(struct hire *x)
+static void line_up(struct hire *x, const struct task *t)
 {
-    const struct task *t =
-        task_find(x->h->opts.tasks, str_of(x->d.task_id.text));
     struct hirer *r = x->hirer;
 
-    if (t && !hire_may_wait(t->depth)) {
+    if (!hire_may_wait(t->depth)) {
         go(x);
         return;
     }
@@ -100,10 +101,35 @@ void hire_look_at_turns(struct hires *h)
     }
 }
 
+/* NULL: t is no delegation, or its result is there. */
+static struct hire *open_hire(const struct hires *h, const struct task *t)
+{
+    struct hire *x = hire_of_task(h, str_of(t->id.text));
+
+    return x && x->d.turn == t->turn && x->d.state == DELEGATION_OPEN ? x
+                                                                      : NULL;
+}
+
 bool hire_may_go(const struct hires *h, const struct task *t)
 {
-    const struct hire *x = hire_of_task(h, str_of(t->id.text));
+    const struct hire *x = open_hire(h, t);
 
-    return !x || x->d.turn != t->turn || x->d.state != DELEGATION_OPEN ||
-           x->is_going;
+    return !x || x->is_going;
+}
+
+bool hire_come_up(struct hires *h, const struct task *t)
+{
+    struct hire *x = open_hire(h, t);
+
+    if (x && !x->is_going && !x->is_ending && !list_has(&x->turn_node))
+        line_up(x, t);
+    return hire_may_go(h, t);
+}
+
+void hire_moved(struct hires *h, const struct task *t)
+{
+    struct hire *x = open_hire(h, t);
+
+    if (x && task_waits(t->status))
+        hire_turn_is_over(x);
 }

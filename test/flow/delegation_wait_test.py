@@ -3,6 +3,7 @@ order, up to a bound and within their time, over kills and with their parent.
 
 The controls are servers with one mistake each, on which the same must fail.
 """
+import json
 import os
 import re
 import shutil
@@ -133,6 +134,41 @@ class Crowd(unittest.TestCase):
                 self.assertEqual(h.task(id)["attempt"], int(id == first))
             self.assertEqual(in_hand(h.worker), [])
             self.assertEqual(waiting(h.server), 0)
+
+
+class Gate(unittest.TestCase):
+    """What the rules of the gate have to do with it."""
+
+    def house(self, **rules):
+        root = tempfile.mkdtemp(prefix="signalbox-test-")
+        self.addCleanup(shutil.rmtree, root, True)
+        path = os.path.join(root, "routing_rules.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"agents": {"rick": {}, "web-search-agent": {},
+                                  "research-agent": {}}, **rules}, f)
+        return House(config={"delegation": {"maxConcurrent": 1},
+                             "rules": path})
+
+    def delegated(self, h, agent):
+        return h.boss.call("agent.delegate", agentId=agent, task="t",
+                           mode="async")["task_id"]
+
+    def test_what_a_person_must_see_takes_no_place(self):
+        with self.house(escalations=[{"rule": "ask-first",
+                                      "match": {"to": "rick"}}]) as h:
+            h.begin()
+            rick = h.agent("rick")
+            seen = self.delegated(h, "rick")
+            self.assertEqual(h.task(seen)["status"], "escalated")
+            self.delegated(h, "web-search-agent")
+            first = given(h.worker)
+            for e in h.server.call("GET", "/api/escalations").json()["items"]:
+                h.server.call("POST", f"/api/escalations/{e['id']}/approve",
+                              {})
+            self.assertEqual(h.task(seen)["status"], "queued")
+            self.assertEqual((in_hand(rick), waiting(h.server)), ([], 1))
+            done(h.worker, first, text="x")
+            self.assertEqual(given(rick)["task_id"], seen)
 
 
 class AtOnce(unittest.TestCase):
