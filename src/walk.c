@@ -295,7 +295,7 @@ static enum ready on_ready(void *ctx, const struct task *t)
     enum ready not_yet;
 
     if (!hire_come_up(w->hires, t))
-        return READY_NOT_YET;
+        return READY_NO_TURN;
     if (!a)
         return READY_NO_AGENT;
     if (!walk_recall(w, t, &not_yet))

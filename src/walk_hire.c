@@ -372,11 +372,19 @@ static void on_turn(void *ctx, struct str task_id)
     task_offer(w->tasks, task_id);
 }
 
+static void on_wait(void *ctx, const struct task *t)
+{
+    struct walk *w = ctx;
+
+    broker_put_off(w->broker, t);
+}
+
 const struct hire_opts walk_calls_of_hire = {
     .agent = walk_agent_of,
     .end_task = end_task,
     .on_ready = on_delegated,
     .on_turn = on_turn,
+    .on_wait = on_wait,
     .hears_by_note = walk_hears_by_note,
     .on_noted = walk_on_noted,
     .on_known = walk_on_original_known,

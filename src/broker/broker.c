@@ -634,6 +634,11 @@ void broker_moved(struct broker *b, const struct task *t)
         wait_carry(b, str_of(t->id.text));
 }
 
+void broker_put_off(struct broker *b, const struct task *t)
+{
+    wait_queue(b, t->agent);
+}
+
 void broker_agent_changed(struct broker *b, struct str agent)
 {
     if (!agent.n) {

@@ -167,6 +167,10 @@ void broker_settle_end(struct broker *b, const struct task *t,
 /* A task was moved to something that is no end: who is part of it follows. */
 void broker_moved(struct broker *b, const struct task *t);
 
+/* A task waits until who gave it has less going: its agent has as much less to
+ * do. */
+void broker_put_off(struct broker *b, const struct task *t);
+
 /* An agent has come, gone or changed; empty: somebody has. */
 void broker_agent_changed(struct broker *b, struct str agent);
 

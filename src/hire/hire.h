@@ -133,8 +133,10 @@ struct hire_opts {
     void (*on_ready)(void *ctx, const struct delegation *d,
                      const struct task *t);
 
-    /* The turn of that task has come: it may be offered. */
+    /* The turn of that task has come: it may be offered. Before that, that it
+     * has to wait for it. */
     void (*on_turn)(void *ctx, struct str task_id);
+    void (*on_wait)(void *ctx, const struct task *t);
 
     /* What became of the request that m repeats is known: is_repeat says
      * whether m is answered by it; else m is to begin anew. */

@@ -375,11 +375,15 @@ TEST(those_beyond_wait_in_order_up_to_a_bound)
     CHECK(s.open == 6 && s.waiting == 3 && s.refused_by[HIRE_TOO_MANY] == 1);
     for (int i = 0; i < 5; i++)
         CHECK(i < 2 ? goes(&g[i]) : waits(&g[i]));
+    CHECK_INT(tasks_of_agent(walk_tasks(stage.walk), STR("b")), 3);
+    CHECK(tasks_check(walk_tasks(stage.walk)));
 
     CHECK_INT(firm_end(&g[1].task, TASK_COMPLETED, "x"), OK);
     CHECK(goes(&g[2]) && waits(&g[3]) && waits(&g[4]));
     CHECK_INT(firm_end(&g[0].task, TASK_FAILED, NULL), OK);
     CHECK(goes(&g[3]) && waits(&g[4]));
+    CHECK_INT(tasks_of_agent(walk_tasks(stage.walk), STR("b")), 3);
+    CHECK(tasks_check(walk_tasks(stage.walk)));
     CHECK_INT(firm_end(&g[4].task, TASK_CANCELLED, NULL), OK); /* it waited */
     CHECK_INT(hire_stats(firm_hires()).waiting, 0);
     CHECK_INT(firm_end(&g[2].task, TASK_COMPLETED, "x"), OK);

@@ -315,6 +315,7 @@ static void compare(void)
     int64_t open = 0, ready = 0;
 
     CHECK(hire_check(firm_hires()));
+    CHECK(tasks_check(walk_tasks(stage.walk)));
     for (int i = 0; i < truth.n; i++) {
         struct job *j = &truth.jobs[i];
         const struct delegation *d;

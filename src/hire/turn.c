@@ -75,6 +75,8 @@ static void line_up(struct hire *x, const struct task *t)
     if (!list_has(&r->crowd_node))
         list_append(&x->h->crowded, &r->crowd_node);
     let_go(x->h, r);
+    if (!x->is_going)
+        x->h->opts.on_wait(x->h->opts.ctx, t);
 }
 
 void hire_give_up_turn(struct hire *x)

@@ -140,7 +140,7 @@ static bool entries_are_right(const struct tasks *ts, enum entry_state state,
             e->is_behind != (lane_waits_before(e) && !task_waits(e->t.status)))
             return false;
         s->n_waiting += state <= GOING_ON && task_waits(e->t.status);
-        s->n_behind += e->is_behind;
+        s->n_behind += entry_is_kept_back(e);
         s->n_working += state == GOING_ON && (e->t.status == TASK_DISPATCHED ||
                                               e->t.status == TASK_WORKING);
         s->bytes += e->bytes;

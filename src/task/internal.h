@@ -57,6 +57,7 @@ enum head_state {
     HEAD_PAUSED,  /* came to nothing: its own timer offers it */
     HEAD_OFFERED, /* at its agent's desk, until it is moved */
     HEAD_WAITING, /* for tasks_offer_again or task_offer */
+    HEAD_NO_TURN, /* for its turn: task_offer offers it. Not its agent's load */
     N_HEAD_STATES,
 };
 
@@ -110,7 +111,7 @@ struct task_entry {
 struct share {
     size_t n, bytes;
     size_t n_waiting;    /* of n: held or escalated; of agents only */
-    size_t n_behind;     /* of n: is_behind; likewise */
+    size_t n_behind;     /* of n: entry_is_kept_back; likewise */
     size_t n_coming;     /* that are to be handed over to it */
     struct list working; /* struct task_entry, dispatched or working: in the
                           * order in which they were; likewise */
@@ -129,6 +130,12 @@ struct lane {
 static inline bool entry_is_first(const struct task_entry *e)
 {
     return e->lane && e->lane->entries.head.next == &e->lane_node;
+}
+
+/* By another than its agent, which has nothing to do with it yet. */
+static inline bool entry_is_kept_back(const struct task_entry *e)
+{
+    return e->is_behind || e->head == HEAD_NO_TURN;
 }
 
 struct tasks {

@@ -5,9 +5,9 @@
  *     READY -> on_ready -> taken: no head any more
  *       |              +-> LATER   -> READY    a second later
  *       |              +-> OFFERED             until it is moved
- *       |              +-> WAITING -> READY    when the agents have changed;
- *       |                                      its turn has come; or what it
- *       |                                      begins with was read
+ *       |              +-> WAITING -> READY    when the agents have changed, or
+ *       |              |                       what it begins with was read
+ *       |              +-> NO_TURN -> READY    when its turn has come
  *       |   PAUSED -> READY        an attempt came to nothing, and the pause
  *       |                          after it is over
  *       +-> WRITING -> READY       when this life has an unwritten attempt
@@ -62,7 +62,9 @@ void head_move(struct task_entry *e, enum head_state to)
     if (e->head == HEAD_PAUSED)
         loop_timer_cancel(e->ts->opts.loop, &e->pause);
     list_remove(&e->head_node);
+    e->load->n_behind -= e->head == HEAD_NO_TURN;
     e->head = to;
+    e->load->n_behind += e->head == HEAD_NO_TURN;
     if (to == HEAD_NONE)
         return;
     list_append(&e->ts->heads[to], &e->head_node);
@@ -342,6 +344,7 @@ static void offer(struct task_entry *e)
     case READY_OFFERED: head_move(e, HEAD_OFFERED); break;
     case READY_NO_AGENT: wait_for_agent(e); break;
     case READY_NOT_YET: head_move(e, HEAD_WAITING); break;
+    case READY_NO_TURN: head_move(e, HEAD_NO_TURN); break;
     }
 }
 
@@ -387,7 +390,7 @@ void task_offer(struct tasks *ts, struct str id)
 {
     struct task_entry *e = task_entry_find(ts, id);
 
-    if (e && e->head == HEAD_WAITING)
+    if (e && (e->head == HEAD_WAITING || e->head == HEAD_NO_TURN))
         head_move(e, HEAD_READY);
 }
 

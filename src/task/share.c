@@ -109,7 +109,7 @@ void share_remove(struct task_entry *e)
     list_remove(&e->working_node);
     if (e->load) {
         e->load->n_waiting -= task_waits(e->t.status);
-        e->load->n_behind -= e->is_behind;
+        e->load->n_behind -= entry_is_kept_back(e);
     }
     e->is_behind = false;
     count_out(&e->ts->shares, &e->share, e->bytes);
@@ -154,7 +154,7 @@ void load_move(struct task_entry *e, enum task_status to, struct share *other)
 {
     list_remove(&e->working_node);
     e->load->n_waiting -= task_waits(e->t.status);
-    e->load->n_behind -= e->is_behind;
+    e->load->n_behind -= entry_is_kept_back(e);
     if (other) {
         other->n_coming--;
         other->n++;
@@ -163,7 +163,7 @@ void load_move(struct task_entry *e, enum task_status to, struct share *other)
         e->load = other;
     }
     e->load->n_waiting += task_waits(to);
-    e->load->n_behind += e->is_behind;
+    e->load->n_behind += entry_is_kept_back(e);
 }
 
 static const struct share *load_of(const struct tasks *ts, struct str agent)

@@ -48,8 +48,10 @@ enum ready {
                      * there */
     READY_NO_AGENT, /* nobody is there to carry it: waits for
                      * tasks_offer_again */
-    READY_NOT_YET,  /* its turn has not come, or what it begins with is being
-                     * read: waits for task_offer, or that */
+    READY_NOT_YET,  /* what it begins with is being read: waits for task_offer,
+                     * or tasks_offer_again */
+    READY_NO_TURN,  /* who gave it has enough going: waits for task_offer, and
+                     * is no load of its agent's until then */
 };
 
 /* What is not over; acceptance is refused beyond. Bytes are those of texts,
@@ -249,8 +251,8 @@ void task_put_back(struct tasks *ts, struct str id);
  * at its agent, and its time does not run, for the batch has both. */
 void task_carry(struct tasks *ts, struct str id, enum task_status as);
 
-/* What it waited for is there (READY_NOT_YET): it is offered again. Harmless
- * where it does not wait. */
+/* What it waited for is there (READY_NOT_YET, READY_NO_TURN): it is offered
+ * again. Harmless where it does not wait. */
 void task_offer(struct tasks *ts, struct str id);
 
 /* Where a task goes that does not end. */
@@ -339,8 +341,8 @@ const struct task *tasks_working(const struct tasks *ts, struct str agent,
                                  const struct task *after);
 
 /* How many tasks of that agent, whatever the case, are not over and not held
- * or escalated, nor stand behind one of their order that is; and how many are
- * held or escalated. */
+ * or escalated, nor stand behind one of their order that is, nor wait for
+ * their turn (READY_NO_TURN); and how many are held or escalated. */
 size_t tasks_of_agent(const struct tasks *ts, struct str agent);
 size_t tasks_held_of_agent(const struct tasks *ts, struct str agent);
 

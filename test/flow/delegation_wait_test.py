@@ -171,6 +171,23 @@ class Gate(unittest.TestCase):
             self.assertEqual(given(rick)["task_id"], seen)
 
 
+    def test_what_waits_takes_no_room_at_its_agent(self):
+        """Eight for an agent with room for five, of which one goes: a
+        person's own is not held."""
+        with self.house(capacity=[{"rule": "room", "queue": 5, "match": {
+                "to": "web-search-agent"}}]) as h:
+            h.begin()
+            for task in accepted(ask_all(h, [str(i) for i in range(8)])):
+                awaited(lambda t=task: h.task(t)["status"] != "held")
+            first = given(h.worker)
+            self.assertEqual(waiting(h.server), 7)
+            own = h.server.send("me too", to="web-search-agent", token=h.anna,
+                                wait_ms=0).json()["task_id"]
+            self.assertEqual(given(h.worker)["task_id"], own)
+            done(h.worker, first, text="x")
+            given(h.worker)
+
+
 class AtOnce(unittest.TestCase):
     """What no wait would change is refused at once, however long the line."""
 
