@@ -369,6 +369,7 @@ static void on_turn(void *ctx, struct str task_id)
 {
     struct walk *w = ctx;
 
+    broker_turn_came(w->broker, task_id);
     task_offer(w->tasks, task_id);
 }
 

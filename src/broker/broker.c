@@ -637,6 +637,12 @@ void broker_moved(struct broker *b, const struct task *t)
 void broker_put_off(struct broker *b, const struct task *t)
 {
     wait_queue(b, t->agent);
+    late_put_off(b, str_of(t->id.text));
+}
+
+void broker_turn_came(struct broker *b, struct str task_id)
+{
+    late_turn(b, task_id);
 }
 
 void broker_agent_changed(struct broker *b, struct str agent)

@@ -168,8 +168,10 @@ void broker_settle_end(struct broker *b, const struct task *t,
 void broker_moved(struct broker *b, const struct task *t);
 
 /* A task waits until who gave it has less going: its agent has as much less to
- * do. */
+ * do, and is not late with it. And its turn has come, which may not have been
+ * put off. */
 void broker_put_off(struct broker *b, const struct task *t);
+void broker_turn_came(struct broker *b, struct str task_id);
 
 /* An agent has come, gone or changed; empty: somebody has. */
 void broker_agent_changed(struct broker *b, struct str agent);

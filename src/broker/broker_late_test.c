@@ -64,6 +64,49 @@ TEST(a_late_answer_is_asked_about_once_and_the_work_goes_on)
     world_close(&w);
 }
 
+TEST(the_clock_of_what_waits_for_its_turn_stands_and_begins_with_it)
+{
+    struct act *a;
+    struct str id;
+
+    world_open(&w);
+    a = let_go_with(60000);
+    id = str_of(a->t.id.text);
+    later(&w, 59999);
+    broker_put_off(&w.b, &a->t);
+    CHECK(late_check(&w.b));
+    later(&w, 600000);
+    CHECK(row_of(&w, a, 0).n == 0 && late_ms(&w.b, id) == 0);
+    broker_turn_came(&w.b, id);
+    CHECK(late_check(&w.b));
+    later(&w, 30000);
+    broker_turn_came(&w.b, id); /* it has come: nothing begins anew */
+    world_again(&w);            /* and a start knows when it began */
+    later(&w, 29999);
+    CHECK_INT(row_of(&w, a, 0).n, 0);
+    later(&w, 1);
+    CHECK_INT(row_of(&w, a, ESCALATION_LATE).n, 1);
+    world_close(&w);
+}
+
+TEST(without_memory_to_write_it_the_clock_begins_all_the_same)
+{
+    struct act *a;
+
+    world_open(&w);
+    a = let_go_with(60000);
+    broker_put_off(&w.b, &a->t);
+    later(&w, 60000);
+    fault_arm_at("broker.beginning", 1);
+    broker_turn_came(&w.b, str_of(a->t.id.text));
+    CHECK(fault_fired());
+    later(&w, 59999);
+    CHECK_INT(row_of(&w, a, 0).n, 0);
+    later(&w, 1);
+    CHECK_INT(row_of(&w, a, ESCALATION_LATE).n, 1);
+    world_close(&w);
+}
+
 TEST(an_answer_in_time_is_nobodys_business)
 {
     struct act *a;

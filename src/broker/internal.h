@@ -419,4 +419,10 @@ void revive_look(struct broker *b, const struct pass *p);
 bool people_let_go(const struct broker *b, const struct task *t,
                    struct str *redirected_to);
 
+/* late.c */
+
+/* Its clock stands; and begins anew, if it stood. */
+void late_put_off(struct broker *b, struct str task_id);
+void late_turn(struct broker *b, struct str task_id);
+
 #endif

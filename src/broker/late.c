@@ -1,5 +1,7 @@
 /* Answers that are due. The clock of an SLA begins when the message is let go:
- * the row is written in that tx, and goes in the tx that ends the task. When
+ * the row is written in that tx, and goes in the tx that ends the task. What
+ * then waits until who gave it has less going is not its agent's yet: its clock
+ * stands, and begins anew with its turn, also in the row. When
  * its moment has come without an answer, one tx says so: an escalation of kind
  * late, an entry of the feed, and the mark in the row that it was said, so that
  * it is said once for each turn whatever happens in between. The work goes on.
@@ -17,6 +19,7 @@ struct due {
     bool is_coming;           /* not on the disk yet */
     bool is_late;             /* and it was told */
     bool is_telling;
+    bool is_put_off;    /* its clock stands */
     struct due *before; /* while it is coming: what counts if it does not */
     struct timer timer;
     struct str rule;
@@ -164,6 +167,76 @@ static void on_timer(struct timer *timer)
     store_submit(b->opts.store, &t->tx, on_told, t);
 }
 
+/* Its clock. */
+
+struct beginning {
+    struct tx tx;
+    struct broker *broker;
+    struct id task_id;
+};
+
+/* Refused: a start has the moment before it, and tells too early. */
+static void on_begun(struct tx *tx, void *ctx)
+{
+    struct beginning *w = ctx;
+
+    if (tx->result == TX_REFUSED)
+        log_warn(w->broker->opts.log, "broker.due_not_written",
+                 LOG_C("task_id", w->task_id.text),
+                 LOG_C("because", err_row(tx->err)->wording));
+    tx_fini(&w->tx);
+    free(w);
+}
+
+static void write_beginning(const struct due *d)
+{
+    struct broker *b = d->broker;
+    struct beginning *w =
+        FAULT("broker.beginning") ? NULL : calloc(1, sizeof(*w));
+    struct tx_op *op;
+
+    if (!w) {
+        log_warn(b->opts.log, "broker.due_not_written",
+                 LOG_C("task_id", d->about.task_id.text),
+                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+        return;
+    }
+    w->broker = b;
+    w->task_id = d->about.task_id;
+    tx_init(&w->tx);
+    op = tx_update(&w->tx, &expected_table);
+    tx_if(op, EXPECTED_TASK_ID, IS, value_text(str_of(w->task_id.text)));
+    tx_if(op, EXPECTED_TURN, IS, value_int(d->about.turn));
+    tx_set(op, EXPECTED_SINCE_MS, value_int(d->since_ms));
+    tx_set(op, EXPECTED_DUE_MS, value_int(d->due_ms));
+    store_submit(b->opts.store, &w->tx, on_begun, w);
+}
+
+void late_put_off(struct broker *b, struct str task_id)
+{
+    struct due *d = due_of(b, task_id);
+
+    if (!d || d->is_coming || d->is_late || d->is_telling)
+        return;
+    d->is_put_off = true;
+    loop_timer_cancel(b->opts.loop, &d->timer);
+}
+
+void late_turn(struct broker *b, struct str task_id)
+{
+    struct due *d = due_of(b, task_id);
+    int64_t within_ms = d ? d->due_ms - d->since_ms : 0;
+
+    if (!d || !d->is_put_off)
+        return;
+    d->is_put_off = false;
+    d->since_ms = loop_wall_ms(b->opts.loop);
+    d->due_ms = d->since_ms + within_ms;
+    set_due(d);
+    arm(d, left_ms_of(d));
+    write_beginning(d);
+}
+
 /* Rows. */
 
 /* Instead of one that is there for the same task. */
@@ -248,7 +321,7 @@ static void go_back(struct due *d)
     if (map_put(&b->late->by_task, str_of(before->about.task_id.text),
                 before) != OK)
         free(before);
-    else if (!before->is_late)
+    else if (!before->is_late && !before->is_put_off)
         arm(before, left_ms_of(before));
 }
 
@@ -358,7 +431,7 @@ void late_settle_end(struct broker *b, const struct task *t,
 int64_t late_ms(const struct broker *b, struct str task_id)
 {
     const struct due *d = due_of(b, task_id);
-    int64_t ms = d && !d->is_coming ? -left_ms_of(d) : 0;
+    int64_t ms = d && !d->is_coming && !d->is_put_off ? -left_ms_of(d) : 0;
 
     return ms > 0 ? ms : 0;
 }
@@ -503,7 +576,7 @@ bool late_check(const struct broker *b)
 
         if (d->broker != b || due_of(b, str_of(d->about.task_id.text)) != d ||
             (!d->is_late && !d->is_coming && !d->is_telling &&
-             !b->late->is_stopped && !timer_is_set(&d->timer)))
+             !b->late->is_stopped && timer_is_set(&d->timer) == d->is_put_off))
             return false;
     }
     return map_check(&b->late->by_task);

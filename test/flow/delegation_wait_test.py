@@ -188,6 +188,28 @@ class Gate(unittest.TestCase):
             given(h.worker)
 
 
+    def test_what_waits_is_not_late(self):
+        """The second has less time to answer, and is late only once it has
+        been given, when the first has long been."""
+        sla = [{"rule": name, "match": {"to": name}, "within": within}
+               for name, within in (("rick", "200ms"),
+                                    ("web-search-agent", "1s"))]
+        with self.house(sla=sla) as h:
+            h.begin()
+            rick = h.agent("rick")
+            first = self.delegated(h, "web-search-agent")
+            second = self.delegated(h, "rick")
+
+            def late():
+                items = h.server.call("GET", "/api/escalations").json()["items"]
+                return [e["task_id"] for e in items if e["kind"] == "late"]
+            self.assertEqual(awaited(late), [first])
+            self.assertEqual(in_hand(rick), [])
+            done(h.worker, given(h.worker), text="x")
+            self.assertEqual(given(rick)["task_id"], second)
+            awaited(lambda: second in late())
+
+
 class AtOnce(unittest.TestCase):
     """What no wait would change is refused at once, however long the line."""
 
