@@ -232,6 +232,8 @@ void walk_begin(struct msg *m)
         walk_refuse(m, e);
     } else if (m->hire.is_repeat) {
         answer_repeat(m);
+    } else if (m->hire.session.n) {
+        walk_check_session(m); /* and begins anew */
     } else if (m->hire.n_parents && !m->hire.parent_id.n) {
         walk_choose_parent(m); /* and begins anew */
     } else if (!id.n) {

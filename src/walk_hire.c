@@ -86,6 +86,22 @@ static struct str own_session(struct walk *w, struct msg *m, struct str by,
     return made;
 }
 
+/* What own_session took for a new name may be that of a conversation for
+ * another user, as an answer told it. */
+static enum err check_name(struct str by, struct str said, struct str made,
+                           struct why *why)
+{
+    bool is_told = said.n > by.n && said.p[by.n] == '@' &&
+                   str_starts(said, by) && str_find(said, '/', 0) < said.n;
+
+    if (!is_told || said.n == made.n)
+        return OK;
+    return why_err(why, ERR_BAD_REQUEST,
+                   "\"%.*s\" is a conversation for another user than this "
+                   "would be for",
+                   STR_ARG(said));
+}
+
 /* An admin's agent that works on nothing may say whom it speaks for. */
 static enum err take_user(struct walk *w, struct msg *m,
                           const struct caller *caller,
@@ -96,13 +112,18 @@ static enum err take_user(struct walk *w, struct msg *m,
                : walk_for_user(w, m, &m->hire.for_user);
 }
 
-/* The agent that asks, and what it asks for. */
+/* The agent that asks, what it asks for, and what it calls the work that this
+ * is part of. */
 static bool fill_hire(struct msg *m, struct str by,
                       const struct delegation_wish *wish,
-                      const struct hire_parents *parents)
+                      const struct hire_parents *parents, struct str session)
 {
     bool ok = true;
 
+    if (parents->n && !parents->is_of_session) {
+        m->hire.session = keep(m, session, &ok);
+        m->hire.payer = keep(m, parents->list[0]->root_user, &ok);
+    }
     m->hire.agent = keep(m, by, &ok);
     m->hire.wish = *wish;
     m->hire.wish.original_id = keep(m, wish->original_id, &ok);
@@ -113,8 +134,8 @@ static bool fill_hire(struct msg *m, struct str by,
     return ok;
 }
 
-static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
-                 const struct hire_parents *parents)
+static enum err fill(struct walk *w, struct msg *m, const struct walk_order *o,
+                     const struct hire_parents *parents)
 {
     const struct task *parent = parents->n ? parents->list[0] : NULL;
     bool ok = true;
@@ -130,7 +151,9 @@ static bool fill(struct walk *w, struct msg *m, const struct walk_order *o,
     m->call.source = keep(m, STR("{}"), &ok);
     m->call.priority = parent ? parent->priority : PRIORITY_NORMAL;
     m->call.timeout_ms = o->timeout_ms;
-    return fill_hire(m, o->by, &o->wish, parents) && ok;
+    if (!fill_hire(m, o->by, &o->wish, parents, o->task_session) || !ok)
+        return ERR_NOMEM;
+    return check_name(o->by, o->session_id, m->call.conversation_id, &m->why);
 }
 
 /* Each with its length, in one order, so that no two orders look alike. */
@@ -192,6 +215,21 @@ static enum err find_parents(struct walk *w, struct str by, struct str given,
     return e || !out->n ? e : check_payer(w, out->list[0], why);
 }
 
+/* A session that is no conversation to go on with says nothing but whose work
+ * it is. */
+static enum err check_session(const struct walk_order *o,
+                              const struct hire_parents *parents,
+                              struct why *why)
+{
+    if (!parents->n || parents->is_of_session || o->session_id.n ||
+        PLANTED("walk.any_session"))
+        return OK;
+    return why_err(why, ERR_BAD_REQUEST,
+                   "session_id must be that of a task that %.*s is working on "
+                   "now: the one of \"%.*s\" may be over",
+                   STR_ARG(o->by), STR_ARG(o->task_session));
+}
+
 /* A repeat is answered as it was then, whatever became of its parent and of who
  * pays: neither is asked again. */
 static enum err find_caller(struct walk *w, const struct walk_order *o,
@@ -202,10 +240,13 @@ static enum err find_caller(struct walk *w, const struct walk_order *o,
     enum err e;
 
     parents->n = 0;
+    parents->is_of_session = true;
     *caller = o->caller ? *o->caller : (struct caller){0};
     if (hire_is_known(w->hires, o->by, o->wish.original_id, hash))
         return OK;
     e = find_parents(w, o->by, o->parent_id, o->task_session, parents, why);
+    if (!e)
+        e = check_session(o, parents, why);
     return e ? e
              : caller_for(w, o, parents->n ? parents->list[0] : NULL, caller,
                           why);
@@ -232,8 +273,8 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
             keep(m, o->metadata.n ? o->metadata : STR("{}"), &ok);
     e = m && ok ? take_user(w, m, o->caller, parents.n ? parents.list[0] : NULL)
                 : ERR_NOMEM;
-    if (!e && !fill(w, m, o, &parents))
-        e = ERR_NOMEM;
+    if (!e)
+        e = fill(w, m, o, &parents);
     if (e) {
         if (m)
             *why = m->why;
@@ -247,17 +288,19 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
 
 /* Its conversations are its own with that user, as a session is; one that it
  * does not name gets a name, so that it can go on with it. */
-static bool own_conversation(struct walk *w, struct msg *m, struct str by,
-                             const struct task *parent)
+static enum err own_conversation(struct walk *w, struct msg *m, struct str by,
+                                 const struct task *parent)
 {
     struct id made = id_make(w->opts.ids, "conv", m->in.at_ms);
     struct str said = m->call.conversation_id;
     bool ok = true;
 
-    if (!m->call.task_id.n)
-        m->call.conversation_id = own_session(
-            w, m, by, said.n ? said : str_of(made.text), parent, &ok);
-    return ok;
+    if (m->call.task_id.n)
+        return OK;
+    m->call.conversation_id =
+        own_session(w, m, by, said.n ? said : str_of(made.text), parent, &ok);
+    return ok ? check_name(by, said, m->call.conversation_id, &m->why)
+              : ERR_NOMEM;
 }
 
 static enum err make_agents(struct walk *w, struct msg *m, struct str by,
@@ -266,15 +309,16 @@ static enum err make_agents(struct walk *w, struct msg *m, struct str by,
     static const struct delegation_wish wish = {.mode = DELEGATION_MESSAGE};
     struct hire_parents parents;
     const struct task *parent;
-    enum err e = find_parents(w, by, parent_id, m->call.conversation_id,
-                              &parents, &m->why);
+    struct str session = m->call.conversation_id;
+    enum err e = find_parents(w, by, parent_id, session, &parents, &m->why);
 
     if (e)
         return e;
     parent = parents.n ? parents.list[0] : NULL;
     e = take_user(w, m, &m->in.caller, parent);
-    if (!e && (!own_conversation(w, m, by, parent) ||
-               !fill_hire(m, by, &wish, &parents)))
+    if (!e)
+        e = own_conversation(w, m, by, parent);
+    if (!e && !fill_hire(m, by, &wish, &parents, session))
         e = ERR_NOMEM;
     return e;
 }

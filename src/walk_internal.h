@@ -144,6 +144,10 @@ void walk_watch_end(struct walk *w, const struct task_change *c);
 MUST_USE bool walk_keep_parents(struct msg *m, const struct hire_parents *p);
 void walk_choose_parent(struct msg *m); /* walk_begin, once it is */
 
+/* m names a session that nothing in hand is of: walk_begin, unless it was that
+ * of another payer's. */
+void walk_check_session(struct msg *m);
+
 /* walk_gate.c: told by the broker. */
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);
 void walk_on_ripe(void *ctx, struct str task_id);

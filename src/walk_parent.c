@@ -112,3 +112,42 @@ void walk_choose_parent(struct msg *m)
     else
         look_at_next(m);
 }
+
+/* Whose session it is. */
+
+static void on_other(struct query *q, void *ctx)
+{
+    struct msg *m = ctx;
+    bool is_others = q->rows && !PLANTED("walk.any_session");
+    enum err e = q->err;
+
+    query_fini(q);
+    if (e) {
+        walk_refuse(m, e == ERR_BUSY ? ERR_OVERLOADED : e);
+        return;
+    }
+    if (!is_others) {
+        m->hire.session.n = 0;
+        walk_begin(m);
+        return;
+    }
+    walk_ask_for_key(m,
+                     why_err(&m->why, ERR_BAD_REQUEST,
+                             "\"%.*s\" is a session of another user than "
+                             "%.*s works for now: say parent_task_id, or "
+                             "call a conversation of your own otherwise",
+                             STR_ARG(m->hire.session), STR_ARG(m->hire.agent)));
+}
+
+/* Those that are over too: an agent may be late to speak of one. */
+void walk_check_session(struct msg *m)
+{
+    const struct agent *a = walk_agent_of(m->way.walk, m->hire.agent);
+    struct query *q = &m->way.query;
+
+    query_init(q, &task_table, 1);
+    query_if(q, TASK_SESSION, IS, value_text(m->hire.session));
+    query_if(q, TASK_AGENT, IS, value_text(a ? a->name : m->hire.agent));
+    query_if(q, TASK_ROOT_USER, IS_NOT, value_text(m->hire.payer));
+    store_read(m->way.walk->opts.store, q, on_other, m);
+}

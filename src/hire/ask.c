@@ -75,6 +75,7 @@ static enum err find_parents(struct hires *h, struct str agent,
     out->n = 0;
     if (session.n)
         e = find_work(h, agent, session, out);
+    out->is_of_session = out->n || !session.n;
     if (!out->n)
         e = find_work(h, agent, STR(""), out);
     if (!e)
@@ -96,6 +97,7 @@ enum err hire_parents(struct hires *h, struct str agent, struct str given,
     if (!given.n)
         return find_parents(h, agent, session, out, why);
     out->n = 0;
+    out->is_of_session = true;
     t = task_find(h->opts.tasks, given);
     if (!is_its_work(h, t, agent))
         return why_err(why, ERR_BAD_REQUEST,

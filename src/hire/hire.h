@@ -178,6 +178,7 @@ enum { HIRE_PARENTS_MAX = 64 };
 struct hire_parents {
     const struct task *list[HIRE_PARENTS_MAX];
     size_t n;
+    bool is_of_session; /* all of them are, or none was said */
 };
 MUST_USE enum err hire_parents(struct hires *h, struct str agent,
                                struct str given, struct str session,

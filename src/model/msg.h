@@ -158,6 +158,10 @@ struct msg {
         size_t n_parents;  /* zero: it was said, or there is but one */
         size_t at, chosen; /* those looked at so far; the best of them */
         int64_t used;      /* by that one's tree */
+        /* What it calls the work it is part of, where nothing that they work on
+         * is called so, and who would pay: it must not be another's. Empty: it
+         * is in hand, or known not to be. */
+        struct str session, payer;
         struct delegation_wish wish;
         struct str for_user; /* whom an admin's agent that works on nothing says
                               * it is for; empty: its creator */

@@ -157,6 +157,7 @@ void task_to_row(struct tx_op *op, const struct task *t)
 {
     tx_set(op, TASK_ID, value_text(str_of(t->id.text)));
     tx_set(op, TASK_CONVERSATION_ID, value_text(t->conversation_id));
+    tx_set(op, TASK_SESSION, value_text(task_session(t)));
     tx_set(op, TASK_REQUESTER, value_text(t->requester));
     tx_set(op, TASK_ROOT_USER, value_text(t->root_user));
     tx_set(op, TASK_AGENT, value_text(t->agent));

@@ -7,6 +7,8 @@
  * - Tasks by who may see them, by conversation, agent and status, for
  *   listings. Each is followed by the key, so it is walked in the order of the
  *   list. The status comes last: most tasks have it in common.
+ * - Tasks by what their agents call them: whose it is that an agent speaks of
+ *   may be asked when it is long over.
  *
  * Turns before the last hang on the task's key and go with it. */
 #include "task/internal.h"
@@ -59,6 +61,7 @@ static const struct column task_columns[N_TASK_COLUMNS] = {
     [TASK_DECISION_ID] = {.name = "decision_id",
                           .type = COLUMN_TEXT,
                           .since = 6},
+    [TASK_SESSION] = {.name = "session", .type = COLUMN_TEXT, .since = 7},
 };
 
 /* Each costs every acceptance. So there are those that a user's lists walk;
@@ -75,6 +78,10 @@ static const struct table_index task_indexes[] = {
      .n_columns = 2},
     {.name = "task_by_requester", .columns = {TASK_REQUESTER}, .n_columns = 1},
     {.name = "task_by_root_user", .columns = {TASK_ROOT_USER}, .n_columns = 1},
+    {.name = "task_by_session",
+     .columns = {TASK_SESSION},
+     .n_columns = 1,
+     .since = 7},
 };
 
 const struct table task_table = {
@@ -183,7 +190,7 @@ static const struct table *const tables[] = {
 
 const struct schema task_schema = {
     .room = "task",
-    .version = 6,
+    .version = 7,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

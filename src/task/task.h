@@ -149,6 +149,7 @@ enum task_column {
     TASK_STARTED_MS, /* of the turn that is over; NULL: nobody was given it */
     TASK_TRACE,
     TASK_DECISION_ID, /* NULL in a turn from before it was kept */
+    TASK_SESSION,     /* task_session; NULL in one from before it was kept */
     N_TASK_COLUMNS,
 };
 

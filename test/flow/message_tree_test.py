@@ -215,6 +215,85 @@ class InTheTree(Case):
                          parent_task_id=row["id"])
 
 
+class SessionsOfOthers(Case):
+    """A session says whose work it is; where that is over, nobody else's."""
+
+    def over(self, h, user, task):
+        r = h.server.call("POST", f"/api/tasks/{task}/cancel",
+                          token=h.tokens[user])
+        self.assertEqual(r.status, 200, r)
+        h.over(task)
+
+    def unpaid(self, h):
+        self.assertEqual((h.balance("anna"), h.balance("bert")),
+                         (10 * PRICE, 10 * PRICE))
+        self.assertEqual(h.tasks(agent="docs"), [])
+
+    def test_one_that_is_over_is_not_taken_for_another_users(self):
+        with Office() as h:
+            h.root("anna", conversation_id="a")
+            self.over(h, "bert", h.root("bert", conversation_id="b"))
+            said = self.refused("bad_request", h.send, "docs",
+                                conversation_id="b")
+            self.assertIn("parent_task_id", said)
+            answer = h.boss.call("agent.delegate", agentId="docs",
+                                 task="look", mode="async", session_id="b")
+            self.assertEqual((answer["status"], answer["code"]),
+                             ("error", "bad_request"))
+            self.assertIn("session_id", answer["error"])
+            self.refused("bad_request", h.boss.call, "agent.send_task",
+                         agent_id="docs", skill_id="any", message="look",
+                         session_id="b")
+            self.unpaid(h)
+            # A name that is nobody's is one of its own.
+            self.assertEqual(h.send("docs", conversation_id="c")
+                             ["conversation_id"], "boss@anna/c")
+
+    def test_also_without_a_name(self):
+        with Office() as h:
+            bert = h.root("bert")
+            name = h.task(bert)["conversation_id"]
+            self.over(h, "bert", bert)
+            h.root("anna")
+            self.refused("bad_request", h.send, "docs", conversation_id=name)
+            self.unpaid(h)
+
+    def test_also_where_an_agent_gave_it(self):
+        with Office() as h:
+            tasks = {}
+            for user in ("anna", "bert"):
+                root = h.root(user)
+                h.send("docs", conversation_id="of-" + user,
+                       parent_task_id=root)
+                tasks[user] = given(h.docs)
+            self.assertEqual(tasks["bert"]["session_id"], "of-bert")
+            done(h.docs, tasks["bert"], text="done")
+            h.over(tasks["bert"]["task_id"])
+            self.refused("bad_request", h.send, "secret", hub=h.docs,
+                         conversation_id="of-bert")
+            self.assertEqual(h.tasks(agent="secret"), [])
+
+    def test_a_conversation_for_another_user_is_not_gone_on_with(self):
+        with Office() as h:
+            root = h.root("bert")
+            name = h.send("docs", conversation_id="c")["conversation_id"]
+            self.over(h, "bert", root)
+            before = h.balance("anna")
+            for user in (None, "anna"):
+                if user:
+                    h.root(user)
+                self.refused("bad_request", h.send, "docs",
+                             conversation_id=name)
+            self.assertEqual(h.balance("anna"), before)
+
+    def test_that_of_its_own_user_is_no_matter(self):
+        with Office() as h:
+            root = h.root("anna")
+            self.over(h, "anna", h.root("anna", conversation_id="old"))
+            row = h.task(h.send("docs", conversation_id="old")["task_id"])
+            self.assertEqual(row["parent_task_id"], root)
+
+
 class AsItsCreator(Case):
     def token(self, server, token, *scopes, **fields):
         return server.call("POST", "/api/tokens",
@@ -260,6 +339,15 @@ class AsItsCreator(Case):
 
 
 class Control(Case):
+    @needs_planted
+    def test_a_server_that_takes_any_session(self):
+        for case in ("test_one_that_is_over_is_not_taken_for_another_users",
+                     "test_also_where_an_agent_gave_it"):
+            with self.subTest(case):
+                self.assertIn("Refused not raised", fails_with(
+                    self, "walk.any_session",
+                    getattr(SessionsOfOthers(case), case)))
+
     @needs_planted
     def test_a_server_on_which_it_speaks_as_its_creator(self):
         for case in ("test_only_those_it_may_ask", "test_its_budget_counts",
