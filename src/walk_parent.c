@@ -4,7 +4,7 @@
  *
  * What a tree has left is what was not spent of ledger.perRoot, or without that
  * budget, what delegation.maxPerRoot leaves of tasks. Either limit is the same
- * for all, so it is the tree that has used the most. Of two that have used the
+ * for all, so what is compared is how much each has used. Where that is the
  * same it is the one with the nearer deadline, which stands first. */
 #include "base/fault.h"
 #include "walk_internal.h"
@@ -34,14 +34,39 @@ static bool is_one_tree(const struct msg *m)
     return true;
 }
 
+static bool is_over(const struct msg *m, const struct hire_possible *p)
+{
+    const struct task *t = task_find(m->way.walk->tasks, str_of(p->id.text));
+
+    return (!t || task_is_over(t->status)) && !PLANTED("walk.over_too");
+}
+
+/* Those that ended while the others were looked at. */
+static bool leave_out_ended(struct msg *m)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->hire.n_parents; i++)
+        if (!is_over(m, &m->hire.parents[i]))
+            m->hire.parents[n++] = m->hire.parents[i];
+    if (n == m->hire.n_parents || !n) /* of none left, hire_ask says so */
+        return false;
+    m->hire.n_parents = n;
+    return true;
+}
+
 static void go_on(struct msg *m)
 {
     const struct hire_possible *p =
         &m->hire.parents[PLANTED("walk.first_parent") ? 0 : m->hire.chosen];
     const struct task *t = task_find(m->way.walk->tasks, str_of(p->id.text));
 
+    if (is_over(m, p) && leave_out_ended(m)) {
+        walk_choose_parent(m);
+        return;
+    }
     m->hire.parent_id = str_of(p->id.text);
-    if (t)
+    if (t && m->hire.wish.mode != DELEGATION_MESSAGE) /* which said its own */
         m->call.priority = t->priority;
     walk_begin(m);
 }

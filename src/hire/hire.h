@@ -168,11 +168,10 @@ MUST_USE enum err hire_load(struct hires *h, struct why *why);
 
 /* The work that a delegation may be part of: the task `given` says, if it is
  * the agent's own and not over; else those it works on in that session; else
- * all that it works on. None: it works on nothing. Several have one payer, and
- * the parent is whichever has the least left: what that is the store knows, so
- * who asks finds out (walk_parent.c). They stand in the order of their
- * deadlines, the nearest first; of more than HIRE_PARENTS_MAX these are the
- * first. ERR_BAD_REQUEST: `given` is nothing that it works on, or they have
+ * all that it works on. None: it works on nothing. Several have one payer;
+ * which of them is the parent walk_parent.c says. They stand in the order of
+ * their deadlines, the nearest first; of more than HIRE_PARENTS_MAX these are
+ * the first. ERR_BAD_REQUEST: `given` is nothing that it works on, or they have
  * different payers; with words. */
 enum { HIRE_PARENTS_MAX = 64 };
 struct hire_parents {
