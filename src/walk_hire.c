@@ -206,9 +206,9 @@ enum err walk_check_skill(struct msg *m, const struct agent *a)
 }
 
 /* Those who have several in common have one payer too. */
-static enum err find_parents(struct walk *w, struct str by, struct str given,
-                             struct str session, struct hire_parents *out,
-                             struct why *why)
+static enum err find_work(struct walk *w, struct str by, struct str given,
+                          struct str session, struct hire_parents *out,
+                          struct why *why)
 {
     enum err e = hire_parents(w->hires, by, given, session, out, why);
 
@@ -244,7 +244,7 @@ static enum err find_caller(struct walk *w, const struct walk_order *o,
     *caller = o->caller ? *o->caller : (struct caller){0};
     if (hire_is_known(w->hires, o->by, o->wish.original_id, hash))
         return OK;
-    e = find_parents(w, o->by, o->parent_id, o->task_session, parents, why);
+    e = find_work(w, o->by, o->parent_id, o->task_session, parents, why);
     if (!e)
         e = check_session(o, parents, why);
     return e ? e
@@ -303,15 +303,35 @@ static enum err own_conversation(struct walk *w, struct msg *m, struct str by,
               : ERR_NOMEM;
 }
 
+/* What a key stands for is said for one task; where it is not said which, for
+ * whichever it is. */
+static enum err hash_parent(struct msg *m, struct str parent_id)
+{
+    uint8_t *hash = m->call.body_hash;
+    struct buf b;
+    enum err e;
+
+    if (!parent_id.n || PLANTED("walk.any_parent"))
+        return OK;
+    buf_init(&b, MSG_BODY_HASH_BYTES + ID_BYTES);
+    buf_add_str(&b, (struct str){(const char *)hash, MSG_BODY_HASH_BYTES});
+    buf_add_str(&b, parent_id);
+    e = b.over ? ERR_NOMEM : digest(buf_str(&b), hash);
+    buf_fini(&b);
+    return e;
+}
+
 static enum err make_agents(struct walk *w, struct msg *m, struct str by,
                             struct str parent_id)
 {
     static const struct delegation_wish wish = {.mode = DELEGATION_MESSAGE};
     struct hire_parents parents;
     const struct task *parent;
-    struct str session = m->call.conversation_id;
-    enum err e = find_parents(w, by, parent_id, session, &parents, &m->why);
+    struct str session = m->call.envelope ? STR("") : m->call.conversation_id;
+    enum err e = hash_parent(m, parent_id);
 
+    if (!e)
+        e = find_work(w, by, parent_id, session, &parents, &m->why);
     if (e)
         return e;
     parent = parents.n ? parents.list[0] : NULL;

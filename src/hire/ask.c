@@ -82,9 +82,10 @@ static enum err find_parents(struct hires *h, struct str agent,
         return OK;
     out->n = 0;
     return why_err(why, e,
-                   "%.*s works for several users now: say session_id, that of "
-                   "the task this is part of, or where two of them have the "
-                   "same, parent_task_id",
+                   "%.*s works for several users now: say session_id "
+                   "(conversation_id of message.send), that of the task this "
+                   "is part of, or where two of them have the same, "
+                   "parent_task_id",
                    STR_ARG(agent));
 }
 
@@ -153,23 +154,39 @@ static enum err refuse_twice(struct msg *m, struct str agent, struct str chain)
                    STR_ARG(agent), STR_ARG(chain));
 }
 
-/* Which of its tasks this is for was not said: then it may be for any of them,
- * and goes to nobody who is above one. */
+/* Which of these this is for was not said: then it may be for any of them, and
+ * goes to nobody who is above one. */
 static enum err check_other_chains(struct hires *h, struct msg *m,
                                    const struct agent *chosen)
 {
-    const struct task *t = NULL;
-
-    if (!m->hire.n_parents || PLANTED("hire.one_chain"))
-        return OK;
-    while ((t = tasks_working(h->opts.tasks, m->hire.agent, t))) {
-        struct str rest = t->chain, name;
+    for (size_t i = 0; i < m->hire.n_parents && !PLANTED("hire.one_chain");
+         i++) {
+        const struct task *t =
+            task_find(h->opts.tasks, str_of(m->hire.parents[i].id.text));
+        struct str rest = t ? t->chain : STR(""), name;
 
         while (json_next(&rest, &name)) /* names need no escape */
             if (str_eq_nocase(str_sub(name, 1, name.n - 1), chosen->name))
                 return refuse_twice(m, chosen->name, t->chain);
     }
     return OK;
+}
+
+/* An envelope may go back to who asked, once: whoever gave the one that is
+ * answered hears of it, and who answers is in no chain twice. */
+static bool is_answer(const struct msg *m, const struct json *chain,
+                      const struct json *above, const struct agent *chosen)
+{
+    size_t n = 0;
+
+    if (!m->call.envelope || !above->next || above->next->next ||
+        !str_eq_nocase(above->s, chosen->name))
+        return false;
+    JSON_EACH(kid, chain)
+    {
+        n += str_eq_nocase(kid->s, m->hire.agent);
+    }
+    return n == 1;
 }
 
 /* Each agent of the chain allows so much below it, and is in it once. */
@@ -188,7 +205,8 @@ static enum err check_chain(struct hires *h, struct msg *m,
                           ? a->delegation.max_depth
                           : h->opts.settings.max_depth;
 
-        if (str_eq_nocase(kid->s, chosen->name) && !PLANTED("hire.no_chain"))
+        if (str_eq_nocase(kid->s, chosen->name) &&
+            !is_answer(m, chain, kid, chosen) && !PLANTED("hire.no_chain"))
             return refuse_twice(m, chosen->name, m->hire.chain);
         if (left > max)
             return why_err(&m->why, ERR_DELEGATION,

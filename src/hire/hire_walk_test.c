@@ -138,9 +138,9 @@ TEST(a_session_of_two_users_is_nobodys)
         hire_parents(firm_hires(), STR("a"), STR(""), STR("c1"), &p, &why),
         ERR_BAD_REQUEST);
     CHECK_STR(str_of(why.text),
-              "a works for several users now: say session_id, that of the task "
-              "this is part of, or where two of them have the same, "
-              "parent_task_id");
+              "a works for several users now: say session_id (conversation_id "
+              "of message.send), that of the task this is part of, or where "
+              "two of them have the same, parent_task_id");
     CHECK(!p.n);
     CHECK_STR(str_of(parent_of("a", of_berta.task_id.text, "c1", OK)->id.text),
               of_berta.task_id.text);

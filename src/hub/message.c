@@ -116,7 +116,14 @@ static bool read_parent(struct hub_call *c, struct str *out)
            param_str(c, "parent_task_id", ID_BYTES - 1, out);
 }
 
-/* All but what is between us and this connection. */
+/* It is between us and this connection, and not of the message. */
+static bool is_for_us(const struct hub_call *c, const struct json *param)
+{
+    return str_eq(param->key, STR("listen")) ||
+           (str_eq(param->key, STR("parent_task_id")) &&
+            is_agents_own(c->peer));
+}
+
 static void write_body(struct hub_call *c)
 {
     struct buf *body = &c->hub->body;
@@ -126,8 +133,7 @@ static void write_body(struct hub_call *c)
     json_open(&o, '{');
     JSON_EACH(kid, c->params)
     {
-        if (str_eq(kid->key, STR("listen")) ||
-            (str_eq(kid->key, STR("parent_task_id")) && is_agents_own(c->peer)))
+        if (is_for_us(c, kid))
             continue;
         json_key(&o, kid->key);
         json_put(&o, kid);
@@ -150,7 +156,7 @@ static bool has_room_to_listen(struct hub_call *c, enum listen listen)
     return false;
 }
 
-/* {"envelope":{…}}, and nothing beside it but listen. */
+/* {"envelope":{…}}, and nothing beside it but what is for us. */
 static enum err read_envelope(struct hub_call *c, struct msg *m,
                               const struct json *envelope)
 {
@@ -163,11 +169,12 @@ static enum err read_envelope(struct hub_call *c, struct msg *m,
 
     JSON_EACH(kid, c->params)
     {
-        if (kid != envelope && !str_eq(kid->key, STR("listen")))
+        if (kid != envelope && !is_for_us(c, kid))
             return why_err(
                 &m->why, ERR_BAD_REQUEST,
-                "beside envelope there may be listen alone: \"%.*s\" "
-                "belongs into the envelope, or to a message",
+                "beside envelope there may be listen alone, and of an agent "
+                "parent_task_id: \"%.*s\" belongs into the envelope, or to a "
+                "message",
                 STR_ARG(kid->key));
     }
     hub_clear(&c->hub->body);
@@ -197,13 +204,12 @@ static struct msg *read_message(struct hub_call *c)
     return NULL;
 }
 
-/* An envelope is a note of one agent to another, and the gate's to judge. */
 static void walk(struct hub_call *c, struct msg *m, struct str parent_id,
                  struct ask *a)
 {
     struct walk *w = c->hub->opts.walk;
 
-    if (!m->call.envelope && is_agents_own(c->peer))
+    if (is_agents_own(c->peer))
         walk_agent_message(w, m, str_of(c->peer->agent), parent_id, on_accepted,
                            a);
     else

@@ -294,6 +294,138 @@ class SessionsOfOthers(Case):
             self.assertEqual(row["parent_task_id"], root)
 
 
+class SeveralTasks(Case):
+    def test_a_key_is_for_the_task_that_was_said(self):
+        with Office() as h:
+            anna, bert = h.root("anna"), h.root("bert")
+            first = h.send("docs", idempotency_key="k", parent_task_id=anna)
+            done(h.docs, given(h.docs), text="anna's mail")
+            h.boss.heard("task.result", first["task_id"])
+            self.refused("idempotency_mismatch", h.send, "docs",
+                         idempotency_key="k", parent_task_id=bert)
+            self.assertEqual(
+                h.send("docs", idempotency_key="k", parent_task_id=anna)
+                ["task_id"], first["task_id"])
+
+    def test_the_refusal_names_fields_that_there_are(self):
+        with Office() as h:
+            h.root("anna", conversation_id="a")
+            h.root("bert", conversation_id="b")
+            said = self.refused("bad_request", h.send, "docs")
+            for field in ("conversation_id", "parent_task_id"):
+                self.assertIn(field, said)
+
+    def test_its_priority_is_what_it_says(self):
+        with Office() as h:
+            for name in ("a", "b"):
+                h.root("anna", conversation_id=name)
+                for says, is_ in ((None, "NORMAL"), ("URGENT", "URGENT")):
+                    params = {"priority": says} if says else {}
+                    row = h.task(h.send("docs", **params)["task_id"])
+                    self.assertEqual(row["priority"], is_, (name, says))
+
+    def test_one_that_ends_meanwhile_leaves_the_others(self):
+        with Office() as h:
+            self.rounds(h)
+
+    def rounds(self, h):
+        """The one with the most used ends right behind the message."""
+        h.server.call("POST", "/api/ledger/topup",
+                      {"user": "anna", "amount_micros": 1000 * PRICE})
+        for i in range(20):
+            ends = h.root("anna", conversation_id=f"a{i}")
+            stays = h.root("anna", conversation_id=f"b{i}")
+            h.boss.send({"jsonrpc": "2.0", "id": f"s{i}",
+                         "method": "message.send", "params": {
+                             "text": "t", "executor": {"name": "docs"},
+                             "listen": False}})
+            h.boss.send({"jsonrpc": "2.0", "id": f"r{i}",
+                         "method": "task.result", "params": {
+                             "task_id": ends, "turn": 1,
+                             "status": "completed", "text": "x"}})
+            got = h.boss.next(lambda m, i=i: m.get("id") == f"s{i}" and
+                              "method" not in m)
+            self.assertIn("result", got, got)
+            h.over(ends)
+            done(h.docs, given(h.docs), text="y")
+            done(h.boss, {"task_id": stays, "turn": 1}, text="x")
+            h.over(stays)
+
+    def test_chains_of_those_it_may_be_for_alone(self):
+        with Office(allow=("docs", "secret")) as h:
+            h.root("anna", conversation_id="s")
+            for user, by, name in (("anna", "docs", "s"),
+                                   ("bert", "secret", "t")):
+                hub = getattr(h, by)
+                h.root(user, to=by, hub=hub)
+                h.send("boss", hub=hub, conversation_id=name)
+                given(h.boss)
+            said = self.refused("delegation_not_allowed", h.send, "docs",
+                                conversation_id="s")
+            self.assertIn("docs", said)
+            # secret is above bert's task, and this is not for bert.
+            row = h.task(h.send("secret", conversation_id="s")["task_id"])
+            self.assertEqual(row["root_user"], "anna")
+
+
+class Envelopes(Case):
+    """A note of one agent to another is work like any other."""
+
+    def note(self, hub, to, **beside):
+        return hub.call("message.send", listen=False, **beside, envelope={
+            "to": to, "type": "REQUEST", "context": "and this?"})
+
+    def test_they_are_part_of_the_task_in_hand(self):
+        with Office() as h:
+            root = h.root()
+            self.note(h.boss, "docs")
+            task = given(h.docs)
+            row = h.task(task["task_id"])
+            self.assertEqual((row["parent_task_id"], row["root_user"],
+                              row["chain"]), (root, "anna", ["boss"]))
+            self.assertEqual((h.balance("anna"), h.balance("zoe")),
+                             (9 * PRICE, 10 * PRICE))
+
+    def test_to_those_it_may_ask_alone(self):
+        with Office() as h:
+            for work in ("idle", "at work"):
+                with self.subTest(work):
+                    if work == "at work":
+                        h.root()
+                    for to in ("secret", "boss"):
+                        self.refused("delegation_not_allowed", self.note,
+                                     h.boss, to)
+            self.assertEqual(h.tasks(agent="secret"), [])
+
+    def test_their_depth_counts(self):
+        with Office(delegation={"maxDepth": 1}) as h:
+            h.root()
+            self.note(h.boss, "docs")
+            given(h.docs)
+            self.assertIn("delegation.maxDepth", self.refused(
+                "delegation_not_allowed", self.note, h.docs, "secret"))
+
+    def test_who_asked_is_answered_and_there_it_ends(self):
+        with Office() as h:
+            h.root()
+            self.note(h.boss, "docs")
+            given(h.docs)
+            self.note(h.docs, "boss")
+            answer = given(h.boss)
+            self.assertEqual(answer["metadata"]["chain"], ["boss", "docs"])
+            self.refused("delegation_not_allowed", self.note, h.boss, "docs",
+                         parent_task_id=answer["task_id"])
+            self.refused("delegation_not_allowed", self.note, h.boss, "docs")
+
+    def test_for_one_of_two_users(self):
+        with Office() as h:
+            h.root("anna")
+            bert = h.root("bert")
+            self.refused("bad_request", self.note, h.boss, "docs")
+            got = self.note(h.boss, "docs", parent_task_id=bert)
+            self.assertEqual(h.task(got["task_id"])["root_user"], "bert")
+
+
 class AsItsCreator(Case):
     def token(self, server, token, *scopes, **fields):
         return server.call("POST", "/api/tokens",
@@ -339,6 +471,27 @@ class AsItsCreator(Case):
 
 
 class Control(Case):
+    @needs_planted
+    def test_a_server_on_which_a_key_is_for_any_task(self):
+        self.assertIn("Refused not raised", fails_with(
+            self, "walk.any_parent",
+            SeveralTasks().test_a_key_is_for_the_task_that_was_said))
+
+    @needs_planted
+    def test_a_server_that_begins_for_what_is_over(self):
+        self.assertIn("is over", fails_with(
+            self, "walk.over_too",
+            SeveralTasks().test_one_that_ends_meanwhile_leaves_the_others))
+
+    @needs_planted
+    def test_a_server_on_which_envelopes_are_its_creators(self):
+        for case in ("test_they_are_part_of_the_task_in_hand",
+                     "test_to_those_it_may_ask_alone",
+                     "test_who_asked_is_answered_and_there_it_ends"):
+            with self.subTest(case):
+                fails_with(self, "hub.speaks_as_creator",
+                           getattr(Envelopes(case), case))
+
     @needs_planted
     def test_a_server_that_takes_any_session(self):
         for case in ("test_one_that_is_over_is_not_taken_for_another_users",
