@@ -245,6 +245,7 @@ static bool put_message(struct buf *out, const struct sbc_message *m)
     sbc_put_if(&o, STR("skill"), m->skill);
     sbc_put_if(&o, STR("conversation_id"), m->conversation);
     sbc_put_if(&o, STR("priority"), m->priority);
+    sbc_put_if(&o, STR("parent_task_id"), m->parent_task);
     if (m->metadata)
         json_member_raw(&o, "metadata", str_of(m->metadata));
     if (!put_key(&o, m->key))

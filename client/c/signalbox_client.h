@@ -204,6 +204,8 @@ struct sbc_message {
     const char *key; /* idempotency: said twice it is one task. NULL: a fresh
                       * one is made, so that nothing is sent twice when the
                       * connection is lost */
+    const char *parent_task; /* that it is part of, of an agent: the id of one
+                              * that it works on */
 };
 
 enum sbc_news_kind {

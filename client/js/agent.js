@@ -14,7 +14,7 @@ export class Agent {
   #o;
   #link;
   #calls;
-  #delegations;
+  #others;
   #tasks = new Map(); // key -> {key, task, socket}, not over
   #waiting = []; // of them, those not begun
   #nWorking = 0;
@@ -22,11 +22,11 @@ export class Agent {
   #nResultChars = 0;
   #idle = []; // who waits for all work to be done
 
-  constructor(o, link, calls, { card, handler, concurrency, delegations }) {
+  constructor(o, link, calls, { card, handler, concurrency, others }) {
     this.#o = o;
     this.#link = link;
     this.#calls = calls;
-    this.#delegations = delegations;
+    this.#others = others;
     this.handler = handler;
     this.concurrency = concurrency;
     this.name = card.name;
@@ -67,7 +67,7 @@ export class Agent {
     const entry = { key, socket: this.#link.socket };
     const say = (text) => this.#sayChunk(entry, text);
     const max = this.#o.maxKeptBytes / 4;
-    entry.task = new Task(params, max, say, this.#delegations);
+    entry.task = new Task(params, max, say, this.#others);
     this.#tasks.set(key, entry);
     this.#waiting.push(entry);
     this.#next();

@@ -144,7 +144,10 @@ export class Hub {
       card,
       handler,
       concurrency,
-      delegations: this.#delegations,
+      others: {
+        delegations: this.#delegations,
+        send: (text, options) => this.send(text, options),
+      },
     });
     // Now: work may come in the same breath as the answer.
     this.#agent = agent;
@@ -193,7 +196,8 @@ export class Hub {
   /**
    * Sends a message. Await it for the result, or iterate over it for the
    * words as they come. options: to, skill, conversation, task, priority,
-   * timeoutMs, metadata, key.
+   * timeoutMs, metadata, key, parentTaskId. Of an agent it is on behalf of
+   * what it works on: in a handler, task.send says of which task.
    */
   send(text, options = {}) {
     const { to, skill, conversation, task, priority, metadata } = options;
@@ -206,6 +210,7 @@ export class Hub {
       priority,
       timeout_ms: options.timeoutMs,
       metadata,
+      parent_task_id: options.parentTaskId,
       idempotency_key: options.key ?? newKey(),
     });
   }

@@ -84,6 +84,8 @@ export interface Task {
         message: string,
         options?: DelegateOptions,
     ): Delegation;
+    /** As Hub.send, on behalf of this task: whoever pays for it, pays. */
+    send(text: string, options?: SendOptions): Reply;
     /** As Hub.delegateToAgent, on behalf of this task. */
     delegateToAgent(what: Order, options?: ToolOptions): Promise<Delegated>;
     delegateToAgent(what: Order[], options?: ToolOptions): Promise<Delegated[]>;
@@ -141,6 +143,8 @@ export interface SendOptions {
     metadata?: Record<string, unknown>;
     /** The same key gives the same task; default: a new one. */
     key?: string;
+    /** What it is part of, of an agent: a task that it works on. */
+    parentTaskId?: string;
 }
 
 /** Words of another agent, on their way. */

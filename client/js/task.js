@@ -13,9 +13,10 @@ export class Task {
   #max;
   #unsaid = ''; // while the server does not listen
   #delegations;
+  #send;
   #isTalking = false; // the session has a delegation that is not over
 
-  constructor(params, max, say, delegations) {
+  constructor(params, max, say, { delegations, send }) {
     this.id = String(params.task_id);
     this.turn = params.turn ?? 1;
     this.message = params.message;
@@ -28,6 +29,7 @@ export class Task {
     this.#max = max;
     this.#say = say;
     this.#delegations = delegations;
+    this.#send = send;
   }
 
   /** Aborted when the task is cancelled, or its time is over. */
@@ -76,6 +78,11 @@ export class Task {
     const d = this.#delegations.delegate(agentName, skill, message, o);
     if (talks) this.#talk(d);
     return d;
+  }
+
+  /** As hub.send, on behalf of this task: whoever pays for it, pays. */
+  send(text, options = {}) {
+    return this.#send(text, { parentTaskId: this.id, ...options });
   }
 
   #mayTalk({ sessionId, taskId, parentTaskId }) {

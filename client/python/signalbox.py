@@ -639,7 +639,7 @@ class Task:
     """One piece of work, as its handler sees it. When it is cancelled, or its
     time is over, the handler gets asyncio.CancelledError."""
 
-    def __init__(self, params, most, say, delegations):
+    def __init__(self, params, most, say, delegations, send):
         self.id = str(params["task_id"])
         self.turn = params.get("turn", 1)
         self.attempt = params.get("attempt", 1)
@@ -653,6 +653,7 @@ class Task:
         self._most = most
         self._say = say
         self._delegations = delegations
+        self._send = send
         self._is_talking = False  # its session has a delegation, not over
         self._written = []
         self._length = 0
@@ -682,6 +683,17 @@ class Task:
 
         async def wait():
             return await self._begin(agent_name, skill, message, options)
+        return self._from_anywhere(wait())
+
+    def send(self, text, **options):
+        """As Hub.send, on behalf of this task: whoever pays for it, pays. In a
+        plain function it waits by itself, and gives the result."""
+        options.setdefault("parent_task_id", self.id)
+        if self._is_here():
+            return self._send(text, **options)
+
+        async def wait():
+            return await self._send(text, **options)
         return self._from_anywhere(wait())
 
     def _begin(self, agent_name, skill, message, options):
@@ -810,9 +822,10 @@ class _Entry:
 
 class _Agent:
     def __init__(self, link, calls, options, card, handler, concurrency,
-                 delegations):
+                 delegations, send):
         self.link = link
         self.delegations = delegations
+        self.send = send
         self.calls = calls
         self.o = options
         self.handler = handler
@@ -859,7 +872,7 @@ class _Agent:
         entry = _Entry(key, self.link.socket)
         entry.task = Task(params, self.o["max_kept_bytes"] // 4,
                           lambda text: self.say_chunk(entry, text),
-                          self.delegations)
+                          self.delegations, self.send)
         self.tasks[key] = entry
         self.waiting.append(entry)
         self.next()
@@ -1518,7 +1531,7 @@ class Hub:
         # Now: work may come in the same breath as the answer.
         self._agent = agent = _Agent(self._link, self._calls, self._o, card,
                                      handler, concurrency,
-                                     self._delegations)
+                                     self._delegations, self.send)
         try:
             if self.is_connected:
                 await agent.register()
@@ -1557,13 +1570,16 @@ class Hub:
         return found["agents"]
 
     def send(self, text, *, to=None, skill=None, conversation=None, task=None,
-             priority=None, timeout_ms=None, metadata=None, key=None):
+             priority=None, timeout_ms=None, metadata=None, key=None,
+             parent_task_id=None):
         """Send a message. Await it for the result, or iterate over it for the
-        words as they come."""
+        words as they come. Of an agent it is on behalf of what it works on:
+        in a handler, Task.send says of which task."""
         params = {"text": text, "executor": to and {"name": to},
                   "skill": skill, "conversation_id": conversation,
                   "task_id": task, "priority": priority,
                   "timeout_ms": timeout_ms, "metadata": metadata,
+                  "parent_task_id": parent_task_id,
                   "idempotency_key": key or str(uuid.uuid4())}
         return self._send({k: v for k, v in params.items() if v is not None})
 

@@ -101,6 +101,27 @@ class HiringCases(SdkCases):
                          answer["task_id"])
         boss.do("close")
 
+    def test_a_handler_sends_a_message_for_one_of_two_users(self):
+        server = self.server()
+        boss, parrot = self.pair(server)
+        for name in ("boss", "parrot"):
+            server.call("PATCH", f"/api/agents/{name}",
+                        {"visibility": "public"})
+        sent = {user: server.send(f"pass_on parrot hold {user}", to="boss",
+                                  token=server.user(user),
+                                  wait_ms=0).json()["task_id"]
+                for user in ("carla", "dora")}
+        for user, parent in sent.items():
+            task = parrot.event("task", message=f"hold {user}")
+            row = self.task(server, task["id"])
+            self.assertEqual((row["root_user"], row["parent_task_id"]),
+                             (user, parent))
+            parrot.do("release", message=f"hold {user}", text="hi")
+        for parent in sent.values():
+            self.assertEqual(self.over(server, parent)["status"],
+                             "completed")
+        boss.do("close")
+
     def test_for_two_users_at_once(self):
         """The agent has a task of each, in sessions of the same name."""
         server = self.server()

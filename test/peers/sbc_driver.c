@@ -207,6 +207,32 @@ static void hire(struct sbc_task *t, struct str rest)
     free(text);
 }
 
+static void on_passed(void *ctx, const struct sbc_news *n)
+{
+    struct sbc_task *t = ctx;
+    char answer[4096];
+
+    if (n->kind == SBC_FAILED)
+        sbc_fail(t, n->code, n->error);
+    if (n->kind != SBC_RESULT)
+        return;
+    snprintf(answer, sizeof(answer), "parrot said %s", n->text);
+    sbc_done(t, answer, NULL);
+}
+
+/* "pass_on parrot WORDS", as a message */
+static void pass_on(struct sbc_task *t, struct str rest)
+{
+    struct str who = str_cut(&rest, ' ');
+    char to[64];
+    struct sbc_message m = {
+        .text = rest.p, .text_bytes = rest.n, .to = to, .parent_task = t->id};
+
+    snprintf(to, sizeof(to), "%.*s", STR_ARG(who));
+    if (sbc_send(hub, &m, on_passed, t) != SBC_OK)
+        sbc_fail(t, sbc_code(hub), sbc_why(hub));
+}
+
 static void count_over(void *ctx, const struct sbc_news *n)
 {
     *(int *)ctx += n->kind == SBC_RESULT;
@@ -287,6 +313,8 @@ static void on_task(void *ctx, struct sbc_task *t)
         bad(t, text);
     else if (str_eq(verb, STR("hire")))
         hire(t, text);
+    else if (str_eq(verb, STR("pass_on")))
+        pass_on(t, text);
     else if (str_eq(verb, STR("hireboth")))
         hire_both(t, text);
     else if (str_eq(verb, STR("consult")))

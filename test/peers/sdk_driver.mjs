@@ -43,6 +43,13 @@ async function hire(task) {
     return `${agent} said ${text}`;
 }
 
+/** pass_on AGENT WORDS, as a message */
+async function passOn(task) {
+    const [, agent, ...words] = task.message.split(' ');
+    const { text } = await task.send(words.join(' '), { to: agent });
+    return `${agent} said ${text}`;
+}
+
 /** hireboth AGENT SKILL WORDS: twice at once, and once more */
 async function hireboth(task) {
     const [, agent, skill, ...words] = task.message.split(' ');
@@ -85,6 +92,7 @@ const HANDLERS = {
     bad: (task) => ({ text: 'good', ...BAD[task.message.split(' ')[1]] }),
     hire,
     hireboth,
+    pass_on: passOn,
     consult,
     refused: () => ({ metadata: { toJSON: () => 'pages' } }),
     broken: (task) => task.write('half a \ud83e pair'),

@@ -56,6 +56,13 @@ async def hire(task):
     return f"{agent} said {done['text']}"
 
 
+async def pass_on(task):
+    """pass_on AGENT WORDS, as a message"""
+    _, agent, words = task.message.split(" ", 2)
+    done = await task.send(words, to=agent)
+    return f"{agent} said {done['text']}"
+
+
 async def hireboth(task):
     """The same twice at once, and once more."""
     _, agent, skill, words = task.message.split(" ", 3)
@@ -157,7 +164,7 @@ async def lone(task):
 HANDLERS = {f.__name__: f for f in (
     echo, stream, write, hold, half, fail, number, nothing, meta, bad, broken,
     refused, big, plain, threaded, oddmeta, lone, hire, hireboth,
-    hireplainly, consult)}
+    pass_on, hireplainly, consult)}
 
 
 def handler(task):
