@@ -34,37 +34,24 @@ static bool is_one_tree(const struct msg *m)
     return true;
 }
 
-static bool is_over(const struct msg *m, const struct hire_possible *p)
+/* The first of those that have used the most. */
+static const struct hire_possible *least_left(const struct msg *m)
 {
-    const struct task *t = task_find(m->way.walk->tasks, str_of(p->id.text));
+    const struct hire_possible *best = m->hire.parents;
 
-    return (!t || task_is_over(t->status)) && !PLANTED("walk.over_too");
+    for (size_t i = 1; i < m->hire.n_parents; i++)
+        if (m->hire.parents[i].used > best->used &&
+            !PLANTED("walk.first_parent"))
+            best = &m->hire.parents[i];
+    return best;
 }
 
-/* Those that ended while the others were looked at. */
-static bool leave_out_ended(struct msg *m)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < m->hire.n_parents; i++)
-        if (!is_over(m, &m->hire.parents[i]))
-            m->hire.parents[n++] = m->hire.parents[i];
-    if (n == m->hire.n_parents || !n) /* of none left, hire_ask says so */
-        return false;
-    m->hire.n_parents = n;
-    return true;
-}
-
+/* It may end before it counts: then hire_ask takes the next. */
 static void go_on(struct msg *m)
 {
-    const struct hire_possible *p =
-        &m->hire.parents[PLANTED("walk.first_parent") ? 0 : m->hire.chosen];
+    const struct hire_possible *p = least_left(m);
     const struct task *t = task_find(m->way.walk->tasks, str_of(p->id.text));
 
-    if (is_over(m, p) && leave_out_ended(m)) {
-        walk_choose_parent(m);
-        return;
-    }
     m->hire.parent_id = str_of(p->id.text);
     if (t && m->hire.wish.mode != DELEGATION_MESSAGE) /* which said its own */
         m->call.priority = t->priority;
@@ -86,10 +73,9 @@ static void on_used(struct query *q, void *ctx)
         return;
     }
     query_fini(&row);
-    if (used > m->hire.used) {
-        m->hire.used = used;
-        m->hire.chosen = m->hire.at;
-    }
+    for (size_t i = m->hire.at; i < m->hire.n_parents; i++)
+        if (is_same_tree(m, i, m->hire.at))
+            m->hire.parents[i].used = used;
     m->hire.at++;
     look_at_next(m);
 }
@@ -122,7 +108,7 @@ bool walk_keep_parents(struct msg *m, const struct hire_parents *p)
         return false;
     for (size_t i = 0; i < p->n; i++)
         list[i] = (struct hire_possible){p->list[i]->id,
-                                         id_from(task_root(p->list[i]))};
+                                         id_from(task_root(p->list[i])), 0};
     m->hire.parents = list;
     m->hire.n_parents = p->n;
     return true;
@@ -130,8 +116,7 @@ bool walk_keep_parents(struct msg *m, const struct hire_parents *p)
 
 void walk_choose_parent(struct msg *m)
 {
-    m->hire.at = m->hire.chosen = 0;
-    m->hire.used = 0;
+    m->hire.at = 0;
     if (is_one_tree(m))
         go_on(m);
     else

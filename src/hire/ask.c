@@ -309,10 +309,32 @@ static enum err check_room(struct hires *h, struct msg *m,
 
 /* On whose behalf. */
 
+/* The task that it is part of. Of several, the chosen one may have ended since:
+ * then it is the one of those left whose tree has used the most. */
+static const struct task *parent_of(struct hires *h, struct msg *m)
+{
+    const struct task *t = task_find(h->opts.tasks, m->hire.parent_id);
+    const struct hire_possible *best = NULL;
+
+    if (is_its_work(h, t, m->hire.agent) || PLANTED("hire.over_too"))
+        return t;
+    for (size_t i = 0; i < m->hire.n_parents; i++) {
+        const struct hire_possible *p = &m->hire.parents[i];
+
+        if ((!best || p->used > best->used) &&
+            is_its_work(h, task_find(h->opts.tasks, str_of(p->id.text)),
+                        m->hire.agent))
+            best = p;
+    }
+    if (best)
+        m->hire.parent_id = str_of(best->id.text);
+    return best ? task_find(h->opts.tasks, m->hire.parent_id) : t;
+}
+
 static enum err take_parent(struct hires *h, struct msg *m,
                             const struct agent *by)
 {
-    const struct task *t = task_find(h->opts.tasks, m->hire.parent_id);
+    const struct task *t = parent_of(h, m);
 
     m->hire.depth = 1;
     if (!m->hire.parent_id.n) { /* who made it pays */

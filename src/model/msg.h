@@ -42,6 +42,7 @@ enum choose_need {
 
 struct hire_possible {
     struct id id, root_id;
+    int64_t used; /* by its tree */
 };
 
 struct msg {
@@ -155,9 +156,8 @@ struct msg {
         /* Or one of these, of one payer, where it was not said which: the
          * parent once it is known which has the least left. */
         struct hire_possible *parents;
-        size_t n_parents;  /* zero: it was said, or there is but one */
-        size_t at, chosen; /* those looked at so far; the best of them */
-        int64_t used;      /* by that one's tree */
+        size_t n_parents; /* zero: it was said, or there is but one */
+        size_t at;        /* those looked at so far */
         /* What it calls the work it is part of, where nothing that they work on
          * is called so, and who would pay: it must not be another's. Empty: it
          * is in hand, or known not to be. */

@@ -480,7 +480,7 @@ class Control(Case):
     @needs_planted
     def test_a_server_that_begins_for_what_is_over(self):
         self.assertIn("is over", fails_with(
-            self, "walk.over_too",
+            self, "hire.over_too",
             SeveralTasks().test_one_that_ends_meanwhile_leaves_the_others))
 
     @needs_planted

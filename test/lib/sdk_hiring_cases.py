@@ -118,8 +118,9 @@ class HiringCases(SdkCases):
                              (user, parent))
             parrot.do("release", message=f"hold {user}", text="hi")
         for parent in sent.values():
-            self.assertEqual(self.over(server, parent)["status"],
-                             "completed")
+            row = self.over(server, parent)
+            self.assertEqual((row["status"], row["result"]["text"]),
+                             ("completed", "parrot said hi"))
         boss.do("close")
 
     def test_for_two_users_at_once(self):

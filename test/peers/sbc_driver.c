@@ -229,6 +229,7 @@ static void pass_on(struct sbc_task *t, struct str rest)
         .text = rest.p, .text_bytes = rest.n, .to = to, .parent_task = t->id};
 
     snprintf(to, sizeof(to), "%.*s", STR_ARG(who));
+    sbc_keep(t); /* until its answer is there */
     if (sbc_send(hub, &m, on_passed, t) != SBC_OK)
         sbc_fail(t, sbc_code(hub), sbc_why(hub));
 }
