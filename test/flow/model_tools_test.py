@@ -163,10 +163,10 @@ class Delegation(Case):
                 return calls(delegate("slow", "x", timeoutMs=50))
             return json.dumps(said[0])
         with ToolModel(think) as model, serve(model) as server, \
-                Worker(server, "slow", "", lambda: never.wait(60)) as slow:
+                Worker(server, "slow", "", lambda: never.wait(60)):
             said = json.loads(ask(server, "go")["text"])
             self.assertEqual(said["status"], "timeout", said)
-            path = "/api/tasks/" + slow.tasks[0]["task_id"]
+            path = "/api/tasks/" + said["task_id"]
             eventually(lambda: server.call("GET", path).json()["status"] in
                        ("cancelled", "expired"), "it was ended")
             never.set()
