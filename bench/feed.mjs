@@ -9,8 +9,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
-import { createRequire } from 'node:module';
-import path from 'node:path';
+import { launch } from '../test/web/browser.mjs';
 import { serve } from '../test/web/server.mjs';
 
 const ROWS_GOAL = 100;
@@ -62,9 +61,8 @@ function watchRows() {
 }
 
 async function measure(perSecond, seconds) {
-  const { chromium } = createRequire(path.join(import.meta.dirname, '../test/peers/package.json'))('playwright-core');
   const server = await serve({ agents: { rate: { perUser: 0 }, agents: { list: [{ id: 'echo', url: 'echo:' }] } } });
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: process.getuid() === 0 ? ['--no-sandbox'] : [] });
+  const browser = await launch();
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(`${server.url}/#token=${server.token}`);
   await page.waitForFunction(() => !location.hash.includes('token='));

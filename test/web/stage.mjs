@@ -24,14 +24,12 @@
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { launch } from './browser.mjs';
 import { serve } from './server.mjs';
 
 const here = import.meta.dirname;
 const peers = createRequire(path.join(here, '../peers/package.json'));
-const { chromium } = peers('playwright-core');
 const screens = path.join(process.env.SIGNALBOX_SOURCE ?? path.join(here, '../..'), 'build/screens');
-// The shell without windows: half the processes, and half the time to start.
-const CHROMIUM = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
 const DEADLINE_MS = Number(process.env.WEB_DEADLINE_MS ?? 60_000);
 
 export const tests = [];
@@ -44,11 +42,7 @@ const open = { servers: new Set(), pages: new Map() };
 let browser;
 
 async function theBrowser() {
-  browser ??= await chromium.launch({
-    executablePath: CHROMIUM.find((file) => fs.existsSync(file)),
-    // Root has no sandbox of its own. Small shared memory is no place for tabs.
-    args: [...(process.getuid() === 0 ? ['--no-sandbox'] : []), '--disable-dev-shm-usage'],
-  });
+  browser ??= await launch();
   return browser;
 }
 
