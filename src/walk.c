@@ -595,6 +595,7 @@ static void on_end(void *ctx, struct str task_id, const struct task_result *r)
 }
 
 const struct tasks_opts walk_calls_of_tasks = {
+    .org_of = walk_org_of,
     .on_ready = on_ready,
     .on_deadline = on_deadline,
     .on_moved = walk_on_moved,

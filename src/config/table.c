@@ -485,7 +485,8 @@ static const struct setting rows[] = {
     {"tasks.maxUnfinished", AT(tasks.max_unfinished), .type = &type_int,
      .preset = "100000", .min = 1, .max = 10 * 1000 * 1000,
      .what = "Tasks that are not over yet; at the limit new messages are "
-             "refused."},
+             "refused. One in 50 is kept for admins and for what agents "
+             "delegate."},
     {"tasks.maxUnfinishedBytes", AT(tasks.max_unfinished_bytes),
      .type = &type_int, .preset = "268435456", .min = 64 * KIB,
      .max = 64LL * KIB * MIB, .unit = "bytes",
@@ -493,13 +494,16 @@ static const struct setting rows[] = {
              "messages are refused."},
     {"tasks.maxUnfinishedPerUser", AT(tasks.max_unfinished_per_user),
      .type = &type_int, .preset = "50000", .min = 0, .max = 10 * 1000 * 1000,
-     .what = "How many of those tasks may be one user's, so that one cannot "
-             "take all. 0: as many as there may be."},
+     .what = "How many of those tasks may be one user's, delegated ones "
+             "included, and never more than twice (an org's: four times) as "
+             "many as are still free, so that the next user finds room. What "
+             "agents delegate may go to double that; admins have this limit "
+             "alone. 0: as many as there may be."},
     {"tasks.maxUnfinishedBytesPerUser", AT(tasks.max_unfinished_bytes_per_user),
      .type = &type_int, .preset = "134217728", .min = 0,
      .max = 64LL * KIB * MIB, .unit = "bytes",
-     .what = "What one user's tasks may hold in memory together. 0: as much "
-             "as there may be."},
+     .what = "What one user's tasks may hold in memory together; it shrinks in "
+             "the same way. 0: as much as there may be."},
     {"tasks.timeoutMs", AT(tasks.timeout_ms), .type = &type_int,
      .preset = "600000", .min = 1, .max = 24 * HOUR_MS, .unit = "milliseconds",
      .what = "How long a task may take unless its message says otherwise; "

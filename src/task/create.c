@@ -274,24 +274,22 @@ static size_t bytes_of(const struct msg *m)
     return m->call.text.n + m->call.metadata.n + m->call.source.n;
 }
 
-static bool has_room(const struct tasks *ts, size_t bytes)
+static enum err ask_for_room(const struct tasks *ts, struct msg *m,
+                             const struct task *before)
 {
-    const struct tasks_limits *l = &ts->opts.limits;
-    size_t n = ts->n_entries[CLAIMED] + ts->n_entries[GOING_ON];
+    struct str user = before                ? share_user(before)
+                      : m->hire.root_user.n ? m->hire.root_user
+                                            : caller_name(&m->in.caller);
 
-    return n < l->max_unfinished && ts->bytes <= l->max_unfinished_bytes &&
-           bytes <= l->max_unfinished_bytes - ts->bytes;
-}
-
-static enum err refuse_share(const struct tasks *ts, struct msg *m)
-{
-    return why_err(&m->why, ERR_TOO_MANY_TASKS,
-                   "your unfinished tasks are as many, or as large, as they "
-                   "may be (tasks.maxUnfinishedPerUser: %zu, "
-                   "tasks.maxUnfinishedBytesPerUser: %zu); wait until some "
-                   "are over",
-                   ts->opts.limits.max_per_user,
-                   ts->opts.limits.max_bytes_per_user);
+    return share_ask(ts,
+                     &(struct task_claim){
+                         .user = user,
+                         .org = share_org(ts, user),
+                         .by = m->hire.parent_id.n              ? CLAIMANT_AGENT
+                               : caller_is_admin(&m->in.caller) ? CLAIMANT_ADMIN
+                                                                : CLAIMANT_USER,
+                         .bytes = bytes_of(m)},
+                     &m->why);
 }
 
 /* Also of a task that is dropped, until that is written: then it is over at
@@ -327,10 +325,10 @@ static void end_dropped(struct task_entry *e)
 
 enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
 {
-    struct str who = before ? before->requester : caller_name(&m->in.caller);
     const struct tx_op *insert;
     struct task_entry *e;
     struct task t;
+    enum err room;
 
     assert(m->call.text.n <= MSG_TEXT_MAX && !m->task.claim);
     assert(m->call.metadata.n <= MSG_METADATA_MAX);
@@ -339,10 +337,9 @@ enum err task_create(struct tasks *ts, struct msg *m, const struct task *before)
         return ERR_TASK_NOT_OVER;
     if (before && !task_may_move(before->status, TASK_QUEUED))
         return ERR_NOT_ALLOWED;
-    if (!share_has_room(ts, who, bytes_of(m)))
-        return refuse_share(ts, m);
-    if (!has_room(ts, bytes_of(m)))
-        return ERR_OVERLOADED;
+    room = ask_for_room(ts, m, before);
+    if (room)
+        return room;
     if (!fill_task(ts, m, before, &t) || claim(ts, &t, &e) != OK)
         return ERR_NOMEM;
     m->task.claim = e;

@@ -76,9 +76,9 @@ struct task_entry {
 
     int64_t written_attempt; /* as a restart would reckon for this life */
 
-    /* That it counts in, while CLAIMED or GOING_ON: its requester's, and
-     * its agent's. */
-    struct share *share, *load;
+    /* That it counts in, while CLAIMED or GOING_ON: its root user's, that of
+     * the user's org (NULL: none), and its agent's. */
+    struct share *share, *org, *load;
     struct list_node working_node; /* of load->working */
     struct lane *lane;
     struct list_node lane_node;
@@ -106,7 +106,7 @@ struct task_entry {
     size_t n_unasked;   /* and could not */
 };
 
-/* What one requester, or one agent, has of what is CLAIMED or GOING_ON;
+/* What one user, one org, or one agent, has of what is CLAIMED or GOING_ON;
  * share.c. */
 struct share {
     size_t n, bytes;
@@ -151,7 +151,8 @@ struct tasks {
     struct list heads[N_HEAD_STATES];
     struct map by_id; /* the latest turn of each; not those CLAIMED */
     struct map lanes;
-    struct map shares;   /* by requester */
+    struct map shares;   /* by root user */
+    struct map orgs;     /* by that user's org, as it was at acceptance */
     struct map loads;    /* by agent, in lower case */
     struct timers began; /* entries CLAIMED or GOING_ON, the oldest first */
     size_t bytes;        /* of the same */
@@ -259,8 +260,24 @@ enum {
 
 /* share.c */
 
-/* Whether so many bytes more would be within the share of that requester. */
-bool share_has_room(const struct tasks *ts, struct str who, size_t bytes);
+/* On whose word a task is accepted: admins and agents that delegate may use
+ * what is kept back. */
+enum claimant { CLAIMANT_USER, CLAIMANT_AGENT, CLAIMANT_ADMIN };
+
+struct task_claim {
+    struct str user, org; /* that it would count for; org empty: none */
+    enum claimant by;
+    size_t bytes;
+};
+
+/* Whether there is capacity for one more task. ERR_OVERLOADED: none is free.
+ * ERR_TOO_MANY_TASKS: the user or the org has its share, as *why says. */
+MUST_USE enum err share_ask(const struct tasks *ts, const struct task_claim *c,
+                            struct why *why);
+
+/* The user that t counts for, and the org of a user; empty: none. */
+struct str share_user(const struct task *t);
+struct str share_org(const struct tasks *ts, struct str user);
 
 /* Count e in, and out again; out is harmless when it is not in. ERR_NOMEM. */
 MUST_USE enum err share_add(struct task_entry *e);

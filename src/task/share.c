@@ -1,13 +1,23 @@
-/* What each requester has of the tasks that are not over, so that one cannot
- * take all the room there is.
+/* Shares of the capacity for tasks that are not over, so that no user and no
+ * org can take all of it.
  *
- * A share comes with the first task and goes with the last. It is counted by
- * requester, who is the principal that called: a user with many tokens has one
- * share. Tasks that a start takes up are counted and never refused; they were
+ * A share comes with the first task and goes with the last. Tasks count for
+ * their root user: a user with many tokens has one share, and what agents
+ * delegate for a user counts for that user. They count for that user's org,
+ * too. Tasks that a start takes up are counted and never refused; they were
  * accepted once.
  *
- * And what each agent has of them, by the same means: who accepts a message
- * asks how many there are already. */
+ * A user may hold tasks.maxUnfinishedPerUser, and never more than a multiple
+ * of what is still free (a "dynamic threshold", as switches use it to share
+ * the memory for packets). A user alone therefore gets all of the fixed limit,
+ * and the more is taken the less each may hold, so that something is left for
+ * the next user however many come: with a factor f and k users who take all
+ * they can, 1 / (1 + f * k) stays free. What agents delegate has twice the
+ * factor, so that work under way can end. A part is kept back for admins and
+ * for what agents delegate.
+ *
+ * The same counts exist by agent: acceptance asks how many tasks an agent has
+ * already. */
 #include "task/internal.h"
 
 #include <stdlib.h>
@@ -19,15 +29,106 @@ static struct str key_of(struct str who)
     return PLANTED("task.one_share") ? STR("") : who;
 }
 
-bool share_has_room(const struct tasks *ts, struct str who, size_t bytes)
+enum {
+    USER_FACTOR = 2,
+    ORG_FACTOR = 4,
+    KEPT_BACK = 50, /* one part in so many is kept back */
+};
+
+/* One of the two things that are counted. */
+struct amount {
+    size_t all, most; /* taken by all, and the capacity */
+    size_t most_per_user;
+    size_t user, org; /* taken by this user and this org */
+    size_t more;      /* asked for */
+};
+
+static size_t amount_free(const struct amount *a, enum claimant by)
+{
+    size_t kept = by == CLAIMANT_USER && !PLANTED("task.no_reserve")
+                      ? a->most / KEPT_BACK
+                      : 0;
+
+    return a->most - kept > a->all ? a->most - kept - a->all : 0;
+}
+
+static bool amount_is_over_limit(const struct amount *a)
+{
+    return a->most_per_user && (a->user >= a->most_per_user ||
+                                a->more > a->most_per_user - a->user);
+}
+
+/* Beyond a multiple of what is free; never where users have no limit at all.
+ * Admins are trusted with the whole. */
+static bool amount_is_over_share(const struct amount *a, enum claimant by,
+                                 size_t taken, size_t factor)
+{
+    if (by == CLAIMANT_ADMIN || !a->most_per_user ||
+        PLANTED("task.fixed_shares"))
+        return false;
+    if (by == CLAIMANT_AGENT)
+        factor *= 2;
+    return taken + a->more > factor * amount_free(a, by);
+}
+
+static enum err refuse_limit(const struct tasks *ts, struct why *why)
+{
+    return why_err(why, ERR_TOO_MANY_TASKS,
+                   "your unfinished tasks are as many, or as large, as they "
+                   "may be (tasks.maxUnfinishedPerUser: %zu, "
+                   "tasks.maxUnfinishedBytesPerUser: %zu); wait until some "
+                   "are over",
+                   ts->opts.limits.max_per_user,
+                   ts->opts.limits.max_bytes_per_user);
+}
+
+static enum err refuse_share(const struct share *s, const char *whose,
+                             struct why *why)
+{
+    return why_err(why, ERR_TOO_MANY_TASKS,
+                   "the server is so full that %s share of its capacity is "
+                   "used up with %zu unfinished tasks of %zu bytes; wait until "
+                   "some are over, or cancel some",
+                   whose, s ? s->n : 0, s ? s->bytes : 0);
+}
+
+enum err share_ask(const struct tasks *ts, const struct task_claim *c,
+                   struct why *why)
 {
     const struct tasks_limits *l = &ts->opts.limits;
-    const struct share *s = map_get(&ts->shares, key_of(who));
-    size_t n = s ? s->n : 0, held = s ? s->bytes : 0;
+    const struct share *user = map_get(&ts->shares, key_of(c->user));
+    const struct share *org = c->org.n ? map_get(&ts->orgs, c->org) : NULL;
+    const struct amount amounts[] = {
+        {.all = ts->n_entries[CLAIMED] + ts->n_entries[GOING_ON],
+         .most = l->max_unfinished,
+         .most_per_user = l->max_per_user,
+         .user = user ? user->n : 0,
+         .org = org ? org->n : 0,
+         .more = 1},
+        {.all = ts->bytes,
+         .most = l->max_unfinished_bytes,
+         .most_per_user = l->max_bytes_per_user,
+         .user = user ? user->bytes : 0,
+         .org = org ? org->bytes : 0,
+         .more = c->bytes},
+    };
+    const int n = sizeof(amounts) / sizeof(amounts[0]);
 
-    return (!l->max_per_user || n < l->max_per_user) &&
-           (!l->max_bytes_per_user || (held <= l->max_bytes_per_user &&
-                                       bytes <= l->max_bytes_per_user - held));
+    for (int i = 0; i < n; i++)
+        if (amount_is_over_limit(&amounts[i]))
+            return refuse_limit(ts, why);
+    for (int i = 0; i < n; i++)
+        if (amounts[i].more > amount_free(&amounts[i], c->by))
+            return ERR_OVERLOADED;
+    for (int i = 0; i < n; i++) {
+        const struct amount *a = &amounts[i];
+
+        if (amount_is_over_share(a, c->by, a->user, USER_FACTOR))
+            return refuse_share(user, "your", why);
+        if (c->org.n && amount_is_over_share(a, c->by, a->org, ORG_FACTOR))
+            return refuse_share(org, "your org's", why);
+    }
+    return OK;
 }
 
 static struct share *share_new(struct map *all, struct str who)
@@ -88,13 +189,26 @@ static struct str load_key(struct str agent, char out[AGENT_NAME_MAX])
     return str_lowered(agent, out, AGENT_NAME_MAX);
 }
 
+struct str share_user(const struct task *t)
+{
+    return t->root_user.n ? t->root_user : t->requester;
+}
+
+struct str share_org(const struct tasks *ts, struct str user)
+{
+    return ts->opts.org_of ? ts->opts.org_of(ts->opts.ctx, user) : STR("");
+}
+
 enum err share_add(struct task_entry *e)
 {
     struct tasks *ts = e->ts;
+    struct str user = share_user(&e->t), org = share_org(ts, user);
     char key[AGENT_NAME_MAX];
 
-    e->share = count_in(&ts->shares, key_of(e->t.requester), e->bytes);
-    if (e->share)
+    e->share = count_in(&ts->shares, key_of(user), e->bytes);
+    if (e->share && org.n)
+        e->org = count_in(&ts->orgs, org, e->bytes);
+    if (e->share && (e->org || !org.n))
         e->load = count_in(&ts->loads, load_key(e->t.agent, key), e->bytes);
     if (!e->load)
         return ERR_NOMEM;
@@ -113,6 +227,7 @@ void share_remove(struct task_entry *e)
     }
     e->is_behind = false;
     count_out(&e->ts->shares, &e->share, e->bytes);
+    count_out(&e->ts->orgs, &e->org, e->bytes);
     count_out(&e->ts->loads, &e->load, e->bytes);
 }
 
@@ -209,6 +324,23 @@ static bool add_up(const struct map *all, size_t n, size_t n_waiting,
            map_check(all);
 }
 
+/* What has an org counts there, and nothing else does. */
+static bool orgs_add_up(const struct tasks *ts)
+{
+    size_t n = 0, bytes = 0;
+
+    for (int state = CLAIMED; state <= GOING_ON; state++) {
+        const struct list *all = &ts->entries[state];
+
+        for (struct list_node *at = list_first(all); at;
+             at = list_next(all, at)) {
+            n += entry_of_node(at)->org != NULL;
+            bytes += entry_of_node(at)->org ? entry_of_node(at)->bytes : 0;
+        }
+    }
+    return add_up(&ts->orgs, n, 0, 0, bytes);
+}
+
 /* Those at work are with their own agent, and nowhere else. */
 static bool at_work_is_right(const struct tasks *ts, size_t n_working)
 {
@@ -233,7 +365,7 @@ static bool at_work_is_right(const struct tasks *ts, size_t n_working)
 bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
                   size_t n_behind, size_t n_working, size_t bytes)
 {
-    return add_up(&ts->shares, n, 0, 0, bytes) &&
+    return add_up(&ts->shares, n, 0, 0, bytes) && orgs_add_up(ts) &&
            add_up(&ts->loads, n, n_waiting, n_behind, bytes) &&
            at_work_is_right(ts, n_working);
 }

@@ -55,11 +55,12 @@ enum ready {
 };
 
 /* What is not over; acceptance is refused beyond. Bytes are those of texts,
- * metadata and sources. */
+ * metadata and sources. A user may hold less than max_per_user while the
+ * server is full (share.c). */
 struct tasks_limits {
     size_t max_unfinished, max_unfinished_bytes;
-    size_t max_per_user, max_bytes_per_user; /* of them one requester's; zero:
-                                              * as many as there may be */
+    size_t max_per_user, max_bytes_per_user; /* of them one user's; zero: as
+                                              * many as there may be */
     int64_t timeout_ms;                      /* of a task that names none */
     int64_t input_ms; /* that what an agent asks waits while nobody listens */
 };
@@ -72,6 +73,10 @@ struct tasks_opts {
     struct str node; /* the name of this server */
     uint64_t seed[2];
     struct tasks_limits limits;
+
+    /* The org of a user; empty: none. Borrowed for the call. NULL: nobody has
+     * one. */
+    struct str (*org_of)(void *ctx, struct str user);
 
     /* t is the first of its order and waits to be carried: `queued`. Called
      * at the end of a turn, a bounded number of times. */
@@ -209,7 +214,7 @@ enum {
  * been asked before. Claims room, which task_settle confirms or gives back: it
  * must follow whatever became of the tx, and txs be submitted in the order of
  * these calls. On error nothing is claimed: ERR_OVERLOADED (at the limit),
- * ERR_TOO_MANY_TASKS (at that of the requester), ERR_TASK_NOT_OVER,
+ * ERR_TOO_MANY_TASKS (at that of the user or org), ERR_TASK_NOT_OVER,
  * ERR_NOT_ALLOWED (`before` was dropped), ERR_NOMEM. */
 MUST_USE enum err task_create(struct tasks *ts, struct msg *m,
                               const struct task *before);

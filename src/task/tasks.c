@@ -66,6 +66,7 @@ struct tasks *tasks_new(const struct tasks_opts *opts)
     map_init(&ts->by_id, ENTRIES_MAX, opts->seed);
     map_init(&ts->lanes, ENTRIES_MAX, opts->seed);
     map_init(&ts->shares, ENTRIES_MAX, opts->seed);
+    map_init(&ts->orgs, ENTRIES_MAX, opts->seed);
     map_init(&ts->loads, ENTRIES_MAX, opts->seed);
     return ts;
 }
@@ -144,6 +145,7 @@ void tasks_free(struct tasks *ts)
     map_fini(&ts->by_id);
     map_fini(&ts->lanes);
     map_fini(&ts->shares);
+    map_fini(&ts->orgs);
     map_fini(&ts->loads);
     timers_fini(&ts->began);
     free(ts->node);

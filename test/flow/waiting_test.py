@@ -70,7 +70,8 @@ class Waiting(unittest.TestCase):
             self.skipTest(f"only {raise_limit()} files may be open here")
         config = {"http": {"maxConnections": N + SPARE,
                            "replyTimeoutMs": 600000},
-                  "tasks": {"maxUnfinished": N + SPARE},
+                  "tasks": {"maxUnfinished": N + SPARE,
+                            "maxUnfinishedPerUser": 0},
                   "rate": {"perUser": 0}}  # they are all one user
         self.server = Server(agents=AGENTS, config=config)
         self.addCleanup(self.server.kill)

@@ -91,6 +91,16 @@ static inline enum err stage_open_store(struct why *why)
     return e;
 }
 
+/* What follows the @ of a name. */
+static struct str stage_org_of(void *ctx, struct str user)
+{
+    const char *at = user.n ? memchr(user.p, '@', user.n) : NULL;
+
+    (void)ctx;
+    return at ? (struct str){at + 1, user.n - (size_t)(at + 1 - user.p)}
+              : STR("");
+}
+
 static inline struct tasks *stage_new_tasks(void)
 {
     return tasks_new(&(struct tasks_opts){
@@ -101,6 +111,7 @@ static inline struct tasks *stage_new_tasks(void)
         .node = STR("here"),
         .seed = {1, 2},
         .limits = stage.limits,
+        .org_of = stage_org_of,
         .on_ready = stage_on_ready,
         .on_deadline = stage_on_deadline,
         .on_input_over = stage_on_input_over,
