@@ -155,7 +155,7 @@ static const char *const ledger_examples[] = {
     "signalbox ledger balance anna",
     "signalbox ledger statement anna --since 30d",
     "signalbox ledger statement anna --csv > anna.csv",
-    "signalbox ledger refund --task task_01j...",
+    "signalbox ledger refund task_01j... --amount 0.50",
     "signalbox ledger refund anna 5.50",
     "signalbox ledger payout zoe 120.25 --key 2026-11",
     "signalbox ledger check",

@@ -14,7 +14,8 @@ struct books {
     struct ledger_account account;
 
     /* A balance. */
-    int64_t balance, earned, reserved, spent;
+    int64_t balance, reserved, spent;
+    int64_t earned; /* below zero: owed */
     bool has_account;
     char after[LEDGER_RESERVATION_MAX]; /* reservations are read behind it */
 
@@ -26,8 +27,9 @@ struct books {
     struct ledger_order order; /* its strings are those below */
     char id[LEDGER_ID_MAX + 32], note[SPEAK_NOTE_MAX + 1];
     bool has_key, is_repeat;
-    struct id task_id; /* of which it is the refund; empty: of none */
-    int64_t turn;
+    struct id task_id;  /* of which it is the refund; empty: of none */
+    int64_t turn, part; /* no part: all that it cost */
+    struct ledger_refunded refunded;
     char of[ID_BYTES + 24]; /* "task_…:TURN" */
     struct tx tx;
     bool has_tx;

@@ -121,7 +121,8 @@ static void answer_balance(struct open *o)
     json_member_text(&out, "user", str_of(b->user));
     json_member_int(&out, "balance_micros", b->balance);
     json_member_int(&out, "reserved_micros", b->reserved);
-    json_member_int(&out, "earned_micros", b->earned);
+    json_member_int(&out, "earned_micros", b->earned > 0 ? b->earned : 0);
+    json_member_int(&out, "owed_micros", b->earned < 0 ? -b->earned : 0);
     json_key(&out, STR("budgets"));
     json_open(&out, '{');
     json_member_int(&out, "spent_today_micros", b->spent);
@@ -269,18 +270,20 @@ static void write_lines(struct open *o, struct sheet *s)
 
         ledger_entry_from(&e, r);
         o->books->span.cursor = e.seq;
-        speak_line(s, &(struct speak_line){.seq = e.seq,
-                                           .at_ms = e.at_ms,
-                                           .posting = e.posting,
-                                           .kind = entry_kind_name(e.kind),
-                                           .account = e.account,
-                                           .amount_micros = e.amount,
-                                           .task_id = e.task_id,
-                                           .turn = e.turn,
-                                           .agent = e.agent,
-                                           .skill = e.skill,
-                                           .by = e.by,
-                                           .note = e.note});
+        speak_line(
+            s, &(struct speak_line){.seq = e.seq,
+                                    .at_ms = e.at_ms,
+                                    .posting = e.posting,
+                                    .kind = entry_kind_name(e.kind),
+                                    .account = e.account,
+                                    .amount_micros = e.amount,
+                                    .task_id = e.task_id,
+                                    .turn = e.turn,
+                                    .agent = e.agent,
+                                    .skill = e.skill,
+                                    .by = e.by,
+                                    .note = e.note,
+                                    .state = reservation_state_name(e.became)});
     }
     sheet_close(s);
 }

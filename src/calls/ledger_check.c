@@ -13,6 +13,7 @@ static void answer(struct open *o, const struct ledger_report *r)
         .n_turns = r->n_turns,
         .n_reserved = r->n_reserved,
         .reserved_micros = r->reserved,
+        .owed_micros = r->owed,
         .n_problems = r->n_problems,
         .problems = r->problems,
         .n_shown = r->n_problems < LEDGER_PROBLEMS ? (size_t)r->n_problems

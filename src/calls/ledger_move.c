@@ -10,6 +10,7 @@
 #include <openssl/sha.h>
 #include <stdio.h>
 
+#include "base/amount.h"
 #include "base/fault.h"
 
 enum {
@@ -83,15 +84,29 @@ static void read_balance(struct open *o)
 }
 
 /* Whether what was posted then is what is wished now. A turn's own posting is
- * the same whoever asks for it and in what words; a key's row is not. */
+ * the same whoever asks for it and in what words, if they do not want another
+ * amount; a key's row is not. */
 static bool is_same(const struct books *b, const struct row *r)
 {
     if (!b->task_id.text[0])
         return ledger_is_same(&b->order, r);
     return row_int(r, POSTING_KIND) == ENTRY_REFUND &&
+           (!b->part || b->part == row_int(r, POSTING_AMOUNT)) &&
            str_eq(row_str(r, POSTING_ACCOUNT), str_of(b->of)) &&
            (str_eq(row_str(r, POSTING_ID), str_of(b->id)) ||
             str_eq(row_str(r, POSTING_NOTE), b->order.note));
+}
+
+/* A charge is refunded once, also a part of it. */
+static void refuse_second(struct open *o, const struct row *r)
+{
+    struct why why;
+
+    why_err(&why, ERR_EXISTS,
+            "%s of this charge was refunded already, and a charge is refunded "
+            "once",
+            amount_write(row_int(r, POSTING_AMOUNT)).text);
+    open_refuse(o, ERR_EXISTS, str_of(why.text), STR(""));
 }
 
 /* It was done before, or the id stands for something else. */
@@ -102,6 +117,11 @@ static void on_posting(struct open *o)
 
     if (!books_read(o))
         return;
+    if (r && b->part && b->part != row_int(r, POSTING_AMOUNT) &&
+        str_eq(row_str(r, POSTING_ID), str_of(b->id))) {
+        refuse_second(o, r);
+        return;
+    }
     if (!r || !is_same(b, r)) {
         open_refuse(o, r ? ERR_IDEMPOTENCY_MISMATCH : ERR_INTERNAL, STR(""),
                     STR(""));
@@ -154,7 +174,8 @@ static void on_written(struct tx *tx, void *ctx)
 
 /* For whose money it is, who moved it and admins. What turns cost is told with
  * the turns. */
-static void tell(struct books *b)
+static void tell(struct books *b, struct str user, struct str account,
+                 int64_t amount)
 {
     struct json_out out;
     struct buf data;
@@ -165,9 +186,9 @@ static void tell(struct books *b)
     buf_init(&data, TOLD_MAX);
     out = json_out(&data);
     json_open(&out, '{');
-    json_member_text(&out, "user", str_of(b->user));
-    json_member_text(&out, "account", str_of(b->account.text));
-    json_member_int(&out, "amount_micros", b->order.amount);
+    json_member_text(&out, "user", user);
+    json_member_text(&out, "account", account);
+    json_member_int(&out, "amount_micros", amount);
     json_member_text(&out, "posting", str_of(b->id));
     json_member_text(&out, "by", b->order.by);
     json_close(&out, '}');
@@ -179,14 +200,22 @@ static void tell(struct books *b)
                                          .type = str_of(type),
                                          .task_id = str_of(b->task_id.text),
                                          .requester = b->order.by,
-                                         .root_user = str_of(b->user),
+                                         .root_user = user,
                                          .data = buf_str(&data)});
     buf_fini(&data);
 }
 
+/* Of a charge's refund two are told: its payer, and the creator who gives it
+ * back, or owes it. */
 static void submit(struct open *o)
 {
-    tell(o->books);
+    struct books *b = o->books;
+    struct str creator = str_of(b->refunded.creator.text), name = creator;
+
+    tell(b, str_of(b->user), str_of(b->account.text), b->order.amount);
+    str_cut(&name, ':');
+    if (creator.n)
+        tell(b, name, creator, -b->refunded.from_creator);
     open_out(o);
     store_submit(o->calls->store, &o->books->tx, on_written, o);
 }
@@ -248,12 +277,13 @@ static void on_entries(struct open *o)
         e = why_err(&why, ERR_NOT_FOUND, "nothing was paid for turn %lld of %s",
                     (long long)b->turn, b->task_id.text);
     else
-        e = ledger_refund_turn(&b->order, &o->query, begin_tx(b),
-                               &b->order.amount, &why);
+        e = ledger_refund_turn(&b->order, &o->query, begin_tx(b), &b->refunded,
+                               &why);
     if (e) {
         open_refuse(o, e, str_of(why.text), STR(""));
         return;
     }
+    b->order.amount = b->refunded.amount;
     snprintf(b->of, sizeof(b->of), "%s:%lld", b->task_id.text,
              (long long)b->turn);
     claim_key(b);
@@ -387,6 +417,7 @@ static void take(struct call *c, enum speak_money what, enum entry_kind kind)
     }
     o->books->order.id = str_of(o->books->id);
     o->books->turn = said.turn;
+    o->books->part = said.task_id.n ? said.amount_micros : 0;
     if (said.task_id.n) {
         o->books->task_id = id_from(said.task_id);
         refund_turn(o);

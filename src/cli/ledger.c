@@ -17,7 +17,8 @@ enum {
 };
 
 const struct arg_option cli_ledger_options[] = {
-    {"task", "ID", "refund: what this task has cost", false},
+    {"task", "ID", "refund: what this task was charged", false},
+    {"amount", "AMOUNT", "refund of a task: only so much of its charge", false},
     {"turn", "N", "with --task: this turn; else the last that was paid for",
      false},
     {"note", "TEXT", "what it is for, for the statement", false},
@@ -85,6 +86,9 @@ static void show_balance(struct cli *c, const struct json *is)
                 "  for work that goes on");
     show_amount(c, "earned", cli_field_int(is, STR("earned_micros")),
                 "  by their agents, not paid out");
+    if (cli_field_int(is, STR("owed_micros")))
+        show_amount(c, "owed", cli_field_int(is, STR("owed_micros")),
+                    "  for refunds; later earnings pay it");
     show_amount(c, "spent today",
                 cli_field_int(budgets, STR("spent_today_micros")),
                 "  since 00:00 UTC");
@@ -246,27 +250,48 @@ static enum exit_status payout(struct cli *c, struct str user)
     return move_amount(c, "/api/ledger/payout");
 }
 
+/* --task ID, or a task's id alone. */
+static struct str refunded_task(struct cli *c)
+{
+    struct str task = args_get(&c->args, "task");
+
+    if (!task.n && c->args.n_operands == 2 &&
+        id_is_valid(c->args.operands[1], "task"))
+        return c->args.operands[1];
+    return task;
+}
+
+static enum exit_status refund_task(struct cli *c, struct move *m)
+{
+    struct why why = {""};
+
+    if (args_has(&c->args, "task") && c->args.n_operands > 1)
+        return cli_error(c, ERR_USAGE,
+                         "either a task or USER AMOUNT: a task's charge goes "
+                         "back to who paid it, and --amount says how much");
+    if (args_has(&c->args, "amount") &&
+        amount_read(args_get(&c->args, "amount"), &m->amount, &why))
+        return cli_error(c, ERR_USAGE, "%s", why.text);
+    return move(c, m);
+}
+
 static enum exit_status refund(struct cli *c, struct str user)
 {
-    struct move m = {.path = "/api/ledger/refund",
-                     .task = args_get(&c->args, "task")};
+    struct move m = {.path = "/api/ledger/refund", .task = refunded_task(c)};
     enum exit_status status;
 
     (void)user;
     if (!cli_number(c, "turn", 1, INT32_MAX, 0, &m.turn, &status))
         return status;
-    if (m.task.n && c->args.n_operands > 1)
-        return cli_error(c, ERR_USAGE,
-                         "either --task ID or USER AMOUNT: of a task, all that "
-                         "it has cost goes back to who paid");
     if (m.task.n)
-        return move(c, &m);
-    if (m.turn)
-        return cli_error(c, ERR_USAGE, "--turn is of a task: --task ID");
+        return refund_task(c, &m);
+    if (m.turn || args_has(&c->args, "amount"))
+        return cli_error(c, ERR_USAGE, "--%s is of a task: --task ID",
+                         m.turn ? "turn" : "amount");
     if (c->args.n_operands < 3)
         return cli_error(c, ERR_USAGE,
                          "say which: signalbox ledger refund USER AMOUNT, or "
-                         "signalbox ledger refund --task ID");
+                         "signalbox ledger refund TASK");
     return move_amount(c, m.path);
 }
 
@@ -275,7 +300,7 @@ const struct sub cli_ledger_subs[] = {
     {"statement", "[USER]", "account since until csv limit",
      cli_ledger_statement},
     {"topup", "USER AMOUNT", "note key", topup},
-    {"refund", "[USER] [AMOUNT]", "task turn note key", refund},
+    {"refund", "[TASK|USER] [AMOUNT]", "task turn amount note key", refund},
     {"payout", "USER AMOUNT", "note key", payout},
     {"accounts", NULL, "limit", cli_ledger_accounts},
     {"check", NULL, "offline config data", cli_ledger_check},

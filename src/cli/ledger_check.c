@@ -55,6 +55,11 @@ static enum exit_status show(struct cli *c, const struct json *is)
     buf_addf(&c->out, "%s is reserved, for ",
              amount_write(cli_field_int(is, STR("reserved_micros"))).text);
     show_count(c, cli_field_int(is, STR("reservations")), "turn\n", "turns\n");
+    if (cli_field_int(is, STR("owed_micros")))
+        buf_addf(&c->out,
+                 "  %s is owed by creators, after refunds of what they were "
+                 "paid out\n",
+                 amount_write(cli_field_int(is, STR("owed_micros"))).text);
     return is_right ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -70,6 +75,7 @@ static enum exit_status show_report(struct cli *c,
         .n_turns = r->n_turns,
         .n_reserved = r->n_reserved,
         .reserved_micros = r->reserved,
+        .owed_micros = r->owed,
         .n_problems = r->n_problems,
         .problems = r->problems,
         .n_shown = r->n_problems < LEDGER_PROBLEMS ? (size_t)r->n_problems

@@ -53,6 +53,14 @@ static void add_about(struct buf *out, const struct json *item)
         buf_addf(out, ": %.*s", STR_ARG(note));
 }
 
+/* A reserve that was paid is a charge. */
+static struct str kind_of(const struct json *item)
+{
+    return str_eq(cli_field(item, STR("state")), STR("charged"))
+               ? STR("charge")
+               : cli_field(item, STR("kind"));
+}
+
 static void add_line(struct listing *l, const struct json *item)
 {
     struct cli_time at = cli_time(cli_field_int(item, STR("at_ms")));
@@ -63,14 +71,13 @@ static void add_line(struct listing *l, const struct json *item)
     buf_init(&about, 16 * 1024);
     add_about(&about, item);
     if (is_narrow(l->c))
+        grid_add(&l->grid, (struct str[]){str_of(at.text), str_of(amount.text),
+                                          kind_of(item), buf_str(&about)});
+    else
         grid_add(&l->grid,
                  (struct str[]){str_of(at.text), str_of(amount.text),
-                                cli_field(item, STR("kind")), buf_str(&about)});
-    else
-        grid_add(&l->grid, (struct str[]){str_of(at.text), str_of(amount.text),
-                                          cli_field(item, STR("kind")),
-                                          cli_field(item, STR("account")),
-                                          buf_str(&about)});
+                                kind_of(item), cli_field(item, STR("account")),
+                                buf_str(&about)});
     buf_fini(&about);
 }
 
@@ -134,6 +141,7 @@ static bool add_csv(void *ctx, const struct json *item)
         .skill = cli_field(item, STR("skill")),
         .by = cli_field(item, STR("by")),
         .note = cli_field(item, STR("note")),
+        .state = cli_field(item, STR("state")),
     };
 
     speak_line(&x->sheet, &l);

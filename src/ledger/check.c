@@ -51,6 +51,7 @@ enum { NOT_RESERVED = 0 }; /* and enum reservation_state */
 struct turn {
     char of[LEDGER_OF_MAX];
     int64_t price;      /* as it was reserved, by the entries */
+    bool is_refunded;   /* likewise */
     int state;          /* by the entries so far */
     unsigned seen;      /* states from A on */
     int64_t row_price;  /* of the reservation */
@@ -262,9 +263,17 @@ static void take_earlier(struct ledger_check *c, const struct row *r)
 
 /* Entries. */
 
-static bool may_be_below(const struct account *a)
+static bool is_creators(const struct account *a)
 {
-    return strcmp(a->name, "outside") == 0;
+    return str_starts(str_of(a->name), STR("creator:"));
+}
+
+/* What a creator owes after a refund, their next earnings fill: so those two
+ * may leave it below zero, and nothing else may. */
+static bool may_be_below(const struct account *a, enum entry_kind by)
+{
+    return strcmp(a->name, "outside") == 0 ||
+           (is_creators(a) && (by == ENTRY_REFUND || by == ENTRY_CAPTURE));
 }
 
 static void drop(struct ledger_check *c, struct turn *t)
@@ -316,6 +325,25 @@ static void move_turn(struct ledger_check *c, const struct posting *p)
         drop(c, t);
 }
 
+/* Of a charge, once, and no more than it was. A turn that only the entries know
+ * is forgotten by now; the id of the posting is what makes that one once. */
+static void judge_refund(struct ledger_check *c, const struct posting *p)
+{
+    struct turn *t = map_get(&c->by_turn, str_of(p->of));
+
+    if (!t)
+        return;
+    if (t->state != RESERVATION_CAPTURED)
+        why_err(problem(c), OK, "%s: a refund of what was not paid", p->id);
+    else if (t->is_refunded)
+        why_err(problem(c), OK, "%s: a second refund of the same charge",
+                p->id);
+    else if (p->users <= 0 || p->users > t->price)
+        why_err(problem(c), OK, "%s: it gives back %lld of a charge of %lld",
+                p->id, (long long)p->users, (long long)t->price);
+    t->is_refunded = true;
+}
+
 static void end_posting(struct ledger_check *c)
 {
     struct posting *p = &c->posting;
@@ -328,6 +356,8 @@ static void end_posting(struct ledger_check *c)
                 p->id, (long long)p->sum);
     if (p->of[0] && state_of(p->kind))
         move_turn(c, p);
+    else if (p->of[0] && p->kind == ENTRY_REFUND)
+        judge_refund(c, p);
     p->id[0] = '\0';
 }
 
@@ -383,7 +413,7 @@ static void take_entry(struct ledger_check *c, const struct row *r)
         c->posting.reserved += e.amount;
     else if (str_starts(e.account, STR("user:")))
         c->posting.users += e.amount;
-    if (a->sum < 0 && !may_be_below(a) && !a->was_below) {
+    if (a->sum < 0 && !may_be_below(a, e.kind) && !a->was_below) {
         a->was_below = true;
         why_err(problem(c), OK, "%s is below zero after entry %lld (%lld)",
                 a->name, (long long)e.seq, (long long)a->sum);
@@ -504,9 +534,11 @@ static void judge_account(struct ledger_check *c, const struct account *a)
         why_err(problem(c), OK, "%s has %lld%s, and its entries come to %lld",
                 a->name, (long long)a->balance,
                 a->is_there ? "" : " (there is no row)", (long long)a->sum);
-    if (a->balance < 0 && !may_be_below(a) && !a->was_below)
+    if (a->balance < 0 && !may_be_below(a, ENTRY_REFUND) && !a->was_below)
         why_err(problem(c), OK, "%s is below zero (%lld)", a->name,
                 (long long)a->balance);
+    if (is_creators(a) && a->sum < 0)
+        c->report.owed -= (int64_t)a->sum;
 }
 
 static bool was(const struct turn *t, int state)

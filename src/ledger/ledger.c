@@ -280,6 +280,18 @@ static void close_reservation(struct str of, enum reservation_state to,
     tx_set(op, RESERVATION_CLOSED_MS, value_int(at_ms));
 }
 
+/* For those who read a statement: a reserve that was paid is a charge. */
+static void mark_reserve(const struct ledger_posting *p,
+                         enum reservation_state to)
+{
+    struct tx_op *op = tx_amend(p->tx, &entry_table);
+
+    tx_if(op, ENTRY_TASK_ID, IS, value_text(p->task_id));
+    tx_if(op, ENTRY_TURN, IS, value_int(p->turn));
+    tx_if(op, ENTRY_KIND, IS, value_int(ENTRY_RESERVE));
+    tx_set(op, ENTRY_BECAME, value_int(to));
+}
+
 static int64_t fee_of(const struct ledger *l, int64_t price)
 {
     return (int64_t)((__int128)price * l->s.fee_ppm / 1000000);
@@ -333,15 +345,16 @@ void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,
                                .agent = t->agent,
                                .skill = t->skill};
     char id[LEDGER_POSTING_MAX];
+    enum reservation_state to;
     struct ledger_of of;
 
     if (!t->price_micros)
         return;
     of = ledger_of(p.task_id, t->turn);
     p.id = posting_of(&of, p.kind, id);
-    close_reservation(str_of(of.text),
-                      is_earned ? RESERVATION_CAPTURED : RESERVATION_RELEASED,
-                      at_ms, tx);
+    to = is_earned ? RESERVATION_CAPTURED : RESERVATION_RELEASED;
+    close_reservation(str_of(of.text), to, at_ms, tx);
+    mark_reserve(&p, to);
     if (is_earned)
         capture(l, &p, payee, t->price_micros);
     else

@@ -9,7 +9,8 @@
  *     outside        where money comes from, and goes to: below zero
  *     user:NAME      what a user can spend: never below zero
  *     reserved       what is promised to work that is going on
- *     creator:NAME   what an agent's creator has earned
+ *     creator:NAME   what an agent's creator has earned; below zero, what the
+ *                    creator owes after a refund
  *     platform       fees, and the price of the house's own agents
  *
  *     accepted    user -> reserved                     reserve
@@ -17,7 +18,7 @@
  *     otherwise   reserved -> user                     release
  *     by an admin outside -> user                      topup
  *                 user -> outside                      refund
- *                 creator, platform -> user            refund (of a turn)
+ *                 creator, platform -> user            refund (of a charge)
  *                 creator -> outside                   payout
  *
  * The first three once for a task and turn, by a row of `reservation` that
@@ -33,6 +34,11 @@
  * of the day on which it was reserved; what is refunded later is not. They are
  * counted whether there is a limit or not, so one that is set counts from the
  * beginning.
+ *
+ * A turn that was captured is a charge. Its refund comes at once, also where
+ * the creator was paid out before: the platform covers what the creator's
+ * account lacks, the account goes below zero, and later earnings fill it
+ * before anything can be paid out again.
  *
  * Who was removed keeps the account, and nobody inherits it: a name is never
  * given again (access.h).
@@ -89,8 +95,10 @@ enum entry_column {
     ENTRY_TURN,
     ENTRY_AGENT,
     ENTRY_SKILL,
-    ENTRY_BY,   /* who did it, of a top-up or a refund */
-    ENTRY_NOTE, /* their words */
+    ENTRY_BY,     /* who did it, of a top-up or a refund */
+    ENTRY_NOTE,   /* their words */
+    ENTRY_BECAME, /* of a reserve: enum reservation_state, as it is by now;
+                   * NULL: of an entry from before it was kept */
     N_ENTRY_COLUMNS,
 };
 
@@ -124,6 +132,10 @@ enum spent_column {
 };
 
 struct str entry_kind_name(enum entry_kind k); /* "topup" */
+
+/* What became of a reservation, for people: "reserved", "charged", "released".
+ * Empty: not known. */
+struct str reservation_state_name(int64_t state);
 
 #define LEDGER_AMOUNT_MAX INT64_C(1000000000000000000) /* of one posting */
 
@@ -209,6 +221,17 @@ struct ledger_order {
 MUST_USE enum err ledger_order_check(const struct ledger_order *o,
                                      struct why *why);
 
+struct ledger_account {
+    char text[LEDGER_ACCOUNT_MAX];
+};
+
+/* What a charge's refund moves. */
+struct ledger_refunded {
+    int64_t amount;                /* to the payer */
+    int64_t from_creator;          /* of it; the rest is the platform's fee */
+    struct ledger_account creator; /* empty: all was the platform's */
+};
+
 /* Into tx; o was checked. A refund takes what the user has back outside, a
  * payout what a creator has earned; neither below zero. */
 void ledger_order(const struct ledger_order *o, struct tx *tx);
@@ -240,28 +263,29 @@ void ledger_posting_query(struct query *q, struct str id);
 /* A row of posting_table: the same was asked for then. */
 bool ledger_is_same(const struct ledger_order *o, const struct row *r);
 
-/* The price of a turn that was captured goes back to who paid it, from who got
- * it; once, whatever the id: the posting is "task_…:TURN:refund". o->kind,
- * name, amount and id do not matter. `entries` is what ledger_turn_query found.
- * ERR_NOT_FOUND: nothing was captured for it; ERR_LIMIT: not all of it was
- * read. ledger_order_refused as above: ERR_FUNDS, the creator has been paid
- * out. *amount: what goes back. With words. */
+/* The charge for a turn goes back to its payer, from those who got it; once,
+ * whatever the id: the posting is "task_…:TURN:refund". o->amount is how much
+ * of it, zero for all; the platform gives back its fee in proportion, rounded
+ * down, and the creator the rest. o->kind, name and id do not matter. A creator
+ * who was paid out goes below zero: the platform covers the refund, and the
+ * creator owes it. `entries` is what ledger_turn_query found. ERR_NOT_FOUND:
+ * nothing was charged for it; ERR_BAD_REQUEST: it is more than the charge;
+ * ERR_LIMIT: not all of it was read. With words. */
 void ledger_turn_query(struct query *q, struct str task_id, int64_t turn);
 MUST_USE enum err ledger_refund_turn(const struct ledger_order *o,
                                      const struct query *entries, struct tx *tx,
-                                     int64_t *amount, struct why *why);
+                                     struct ledger_refunded *out,
+                                     struct why *why);
 
 /* Balances and statements. */
 
-struct ledger_account {
-    char text[LEDGER_ACCOUNT_MAX];
-};
 struct ledger_account ledger_user(struct str name);    /* "user:anna" */
 struct ledger_account ledger_creator(struct str name); /* "creator:anna" */
 
 struct ledger_entry {
     int64_t seq, at_ms, amount, turn;
     enum entry_kind kind;
+    int64_t became; /* enum reservation_state; zero: not known, or no reserve */
     struct str posting, account, task_id, agent, skill, by, note; /* lent */
 };
 void ledger_entry_from(struct ledger_entry *e, const struct row *r);
@@ -304,9 +328,11 @@ void ledger_prune(struct tx *tx, int64_t before_ms, size_t limit);
 
 /* Whether the books are right: a fold over rows, in pages, beside a server that
  * goes on or without one. Every balance is the sum of its entries and, but
- * outside's, not below zero at any time; every posting sums to zero, and so do
+ * outside's, not below zero at any time, except a creator's, which a refund may
+ * take below zero and a payout may not; every posting sums to zero, and so do
  * all; `reserved` is what is reserved; every turn was reserved once, closed at
- * most once, and captured exactly when it was completed.
+ * most once, captured exactly when it was completed, and refunded at most once,
+ * by at most its price.
  *
  *     while (ledger_check_next(c, &q)) {
  *         store_look(store, &q);    (or store_read, and on when it is there)
@@ -332,7 +358,8 @@ enum { LEDGER_PROBLEMS = 16 };
 struct ledger_report {
     enum err err; /* it came to no end: a query's, or ERR_NOMEM */
     int64_t n_accounts, n_entries, n_postings, n_turns;
-    int64_t n_reserved, reserved;         /* open reservations, and their sum */
+    int64_t n_reserved, reserved; /* open reservations, and their sum */
+    int64_t owed; /* by creators, after refunds: what the platform covers */
     int64_t n_problems;                   /* zero: the books are right */
     struct why problems[LEDGER_PROBLEMS]; /* the first of them */
 };

@@ -1,6 +1,8 @@
 /* What an admin asks for: each once by its id, never below zero, and at its
  * limits. */
+#include "test/lib/control.h"
 #include "test/lib/ledger_stage.h"
+#include "test/lib/walk_agents.h"
 
 static enum err order(enum entry_kind kind, const char *id, const char *name,
                       int64_t amount)
@@ -116,11 +118,12 @@ TEST(ids_names_and_notes_have_limits)
     CHECK_INT(ledger_order_check(&o, &why), ERR_BAD_REQUEST);
 }
 
-static enum err refund_turn(const struct id *task, int64_t turn)
+static struct ledger_refunded refunded;
+
+static enum err refund_part(const struct id *task, int64_t turn, int64_t part)
 {
-    struct ledger_order o = {.by = STR("admin"), .at_ms = 1};
+    struct ledger_order o = {.by = STR("admin"), .at_ms = 1, .amount = part};
     struct why why = {""};
-    int64_t amount;
     struct query q;
     struct tx tx;
     enum err e;
@@ -128,15 +131,152 @@ static enum err refund_turn(const struct id *task, int64_t turn)
     ledger_turn_query(&q, str_of(task->text), turn);
     CHECK_INT(store_look(stage.store, &q), OK);
     tx_init(&tx);
-    e = ledger_refund_turn(&o, &q, &tx, &amount, &why);
+    e = ledger_refund_turn(&o, &q, &tx, &refunded, &why);
     if (!e) {
-        CHECK_INT(amount, ECHO_PRICE);
         money_commit(&tx);
         e = ledger_order_refused(&tx, &why);
     }
     query_fini(&q);
     tx_fini(&tx);
     return e;
+}
+
+static enum err refund_turn(const struct id *task, int64_t turn)
+{
+    enum err e = refund_part(task, turn, 0);
+
+    if (!e)
+        CHECK_INT(refunded.amount, ECHO_PRICE);
+    return e;
+}
+
+/* zoe's agent has earned a charge of which the platform keeps a tenth; she is
+ * paid out, and the charge is refunded. */
+
+static struct told charged(void)
+{
+    struct told t;
+
+    money_open();
+    stage_put("zoe", "hers",
+              "{\"description\":\"d\",\"visibility\":\"public\",\"url\":\"echo:"
+              "\",\"pricing\":{\"amount_micros\":500}}");
+    money_set((struct ledger_settings){.fee_ppm = 100000});
+    give("p1", "anna", 3 * ECHO_PRICE);
+    t = sent((struct letter){.to = "hers"});
+    pass_ms(10);
+    CHECK_INT(balance("creator:zoe"), 450);
+    CHECK_INT(order(ENTRY_PAYOUT, "out", "zoe", 450), OK);
+    return t;
+}
+
+TEST(a_paid_out_charge_is_refunded_and_the_creator_owes_it)
+{
+    struct told t = charged();
+
+    CHECK_INT(refund_turn(&t.task_id, 1), OK);
+    CHECK_INT(refunded.from_creator, 450);
+    CHECK_STR(str_of(refunded.creator.text), "creator:zoe");
+    CHECK_INT(balance("user:anna"), 3 * ECHO_PRICE);
+    CHECK_INT(balance("creator:zoe"), -450);
+    CHECK_INT(balance("platform"), 0);
+    CHECK_INT(money_report().owed, 450);
+    money_check();
+    /* Nothing is paid out of a debt; earnings fill it first. */
+    CHECK_INT(order(ENTRY_PAYOUT, "o2", "zoe", 1), ERR_FUNDS);
+    for (int i = 0; i < 2; i++) {
+        (void)sent((struct letter){.to = "hers"});
+        pass_ms(10);
+    }
+    CHECK_INT(balance("creator:zoe"), 450);
+    CHECK_INT(money_report().owed, 0);
+    CHECK_INT(order(ENTRY_PAYOUT, "o2", "zoe", 451), ERR_FUNDS);
+    CHECK_INT(order(ENTRY_PAYOUT, "o2", "zoe", 450), OK);
+    CHECK_INT(refund_turn(&t.task_id, 1), ERR_EXISTS);
+    money_check();
+    stage_close();
+}
+
+TEST(a_part_of_a_charge_goes_back_once_and_never_more_than_it)
+{
+    struct told t = charged();
+
+    CHECK_INT(refund_part(&t.task_id, 1, ECHO_PRICE + 1), ERR_BAD_REQUEST);
+    CHECK_INT(refund_part(&t.task_id, 1, 101), OK);
+    CHECK_INT(refunded.amount, 101);
+    CHECK_INT(refunded.from_creator, 91); /* 50 * 101 / 500, rounded down */
+    CHECK_INT(balance("user:anna"), 2 * ECHO_PRICE + 101);
+    CHECK_INT(balance("creator:zoe"), -91);
+    CHECK_INT(balance("platform"), 40);
+    CHECK_INT(refund_part(&t.task_id, 1, 1), ERR_EXISTS);
+    CHECK_INT(refund_turn(&t.task_id, 1), ERR_EXISTS);
+    CHECK_INT(balance("user:anna"), 2 * ECHO_PRICE + 101);
+    money_check();
+    stage_close();
+}
+
+static void refund_too_much(void)
+{
+    struct told t = charged();
+
+    (void)refund_part(&t.task_id, 1, ECHO_PRICE + 1);
+    money_check();
+    stage_close();
+}
+
+static void refund_again(void)
+{
+    struct told t = charged();
+
+    (void)refund_turn(&t.task_id, 1);
+    (void)refund_part(&t.task_id, 1, 1);
+    money_check();
+    stage_close();
+}
+
+TEST(control_a_refund_above_the_charge_is_noticed)
+{
+    check_control("ledger.refund_above", refund_too_much);
+}
+
+TEST(control_a_second_refund_is_noticed)
+{
+    check_control("ledger.refund_twice", refund_again);
+}
+
+static int64_t became(const char *posting)
+{
+    int64_t state = -1;
+    struct query q;
+
+    query_init(&q, &entry_table, 100);
+    CHECK_INT(store_look(stage.store, &q), OK);
+    QUERY_EACH(r, &q)
+    {
+        if (str_eq(row_str(r, ENTRY_POSTING), str_of(posting)))
+            state = row_int(r, ENTRY_BECAME);
+    }
+    query_fini(&q);
+    return state;
+}
+
+TEST(a_reserve_says_what_became_of_it)
+{
+    struct told t = charged(), slow = sent((struct letter){.to = "slow"});
+    char of[LEDGER_ACCOUNT_MAX];
+
+    snprintf(of, sizeof(of), "%s:1:reserve", t.task_id.text);
+    CHECK_STR(reservation_state_name(became(of)), "charged");
+    snprintf(of, sizeof(of), "%s:1:reserve", slow.task_id.text);
+    CHECK_STR(reservation_state_name(became(of)), "reserved");
+    CHECK_INT(walk_cancel(stage.walk, str_of(slow.task_id.text), STR("anna"),
+                          NULL, NULL),
+              OK);
+    pass_ms(0);
+    CHECK_STR(reservation_state_name(became(of)), "released");
+    CHECK_INT(became("out"), 0);
+    CHECK_INT(reservation_state_name(0).n, 0);
+    stage_close();
 }
 
 TEST(a_turn_s_price_goes_back_once)

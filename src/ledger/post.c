@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/fault.h"
 #include "base/utf8.h"
 #include "ledger/internal.h"
 
@@ -13,6 +14,17 @@ static const struct str kinds[] = {
 struct str entry_kind_name(enum entry_kind k)
 {
     return kinds[k];
+}
+
+struct str reservation_state_name(int64_t state)
+{
+    switch (state) {
+    case RESERVATION_RESERVED: return STR("reserved");
+    case RESERVATION_CAPTURED: return STR("charged");
+    case RESERVATION_RELEASED: return STR("released");
+    default: break;
+    }
+    return (struct str){NULL, 0};
 }
 
 struct ledger_of ledger_of(struct str task_id, int64_t turn)
@@ -67,6 +79,8 @@ void ledger_post(const struct ledger_posting *p, struct str account,
     tx_set(op, ENTRY_SKILL, value_text_or_null(p->skill));
     tx_set(op, ENTRY_BY, value_text_or_null(p->by));
     tx_set(op, ENTRY_NOTE, value_text_or_null(p->note));
+    if (p->kind == ENTRY_RESERVE)
+        tx_set(op, ENTRY_BECAME, value_int(RESERVATION_RESERVED));
 }
 
 /* Orders. */
@@ -201,11 +215,42 @@ void ledger_turn_query(struct query *q, struct str task_id, int64_t turn)
     query_order(q, ENTRY_SEQ, false);
 }
 
+/* Who paid a turn's charge, and who got how much of it. */
+struct charge {
+    struct str payer,
+        creator; /* accounts; no creator: all was the platform's */
+    int64_t earned, fee;
+};
+
+static struct charge charge_of(const struct query *entries)
+{
+    struct charge c = {.earned = 0};
+
+    QUERY_EACH(r, entries)
+    {
+        int64_t amount = row_int(r, ENTRY_AMOUNT);
+        struct str account = row_str(r, ENTRY_ACCOUNT);
+
+        if (row_int(r, ENTRY_KIND) == ENTRY_RESERVE && amount < 0)
+            c.payer = account;
+        if (row_int(r, ENTRY_KIND) != ENTRY_CAPTURE || amount <= 0)
+            continue;
+        if (str_eq(account, STR("platform"))) {
+            c.fee = amount;
+        } else {
+            c.creator = account;
+            c.earned = amount;
+        }
+    }
+    return c;
+}
+
 enum err ledger_refund_turn(const struct ledger_order *o,
                             const struct query *entries, struct tx *tx,
-                            int64_t *amount, struct why *why)
+                            struct ledger_refunded *out, struct why *why)
 {
-    struct str payer = {NULL, 0};
+    struct charge c = charge_of(entries);
+    int64_t whole = c.earned + c.fee, back = o->amount ? o->amount : whole, fee;
     char id[LEDGER_POSTING_MAX];
     struct ledger_posting p = {.tx = tx,
                                .kind = ENTRY_REFUND,
@@ -215,21 +260,22 @@ enum err ledger_refund_turn(const struct ledger_order *o,
     struct ledger_of of;
     int n;
 
-    *amount = 0;
+    *out = (struct ledger_refunded){.amount = 0};
     if (entries->has_more)
         return ERR_LIMIT;
-    QUERY_EACH(r, entries)
-    {
-        if (row_int(r, ENTRY_KIND) == ENTRY_RESERVE &&
-            row_int(r, ENTRY_AMOUNT) < 0)
-            payer = row_str(r, ENTRY_ACCOUNT);
-        if (row_int(r, ENTRY_KIND) == ENTRY_CAPTURE &&
-            row_int(r, ENTRY_AMOUNT) > 0)
-            *amount += row_int(r, ENTRY_AMOUNT);
-    }
-    if (!*amount || !payer.n)
+    if (!whole || !c.payer.n)
         return why_err(why, ERR_NOT_FOUND,
                        "nothing was paid for that turn, or it is not over");
+    if (back > whole && !PLANTED("ledger.refund_above"))
+        return why_err(why, ERR_BAD_REQUEST,
+                       "the charge is %s, and no more than that can be "
+                       "refunded",
+                       amount_write(whole).text);
+    fee = (int64_t)((__int128)c.fee * back / whole);
+    out->amount = back;
+    out->from_creator = back - fee;
+    snprintf(out->creator.text, sizeof(out->creator.text), "%.*s",
+             STR_ARG(c.creator));
     p.task_id = row_str(entries->rows, ENTRY_TASK_ID);
     p.turn = row_int(entries->rows, ENTRY_TURN);
     p.agent = row_str(entries->rows, ENTRY_AGENT);
@@ -237,15 +283,13 @@ enum err ledger_refund_turn(const struct ledger_order *o,
     of = ledger_of(p.task_id, p.turn);
     n = snprintf(id, sizeof(id), "%s:refund", of.text);
     p.id = (struct str){id, (size_t)n};
-    claim_id(tx, p.id, ENTRY_REFUND, str_of(of.text), *amount, o);
-    QUERY_EACH(r, entries)
-    {
-        if (row_int(r, ENTRY_KIND) == ENTRY_CAPTURE &&
-            row_int(r, ENTRY_AMOUNT) > 0)
-            ledger_post(&p, row_str(r, ENTRY_ACCOUNT),
-                        -row_int(r, ENTRY_AMOUNT), 0);
-    }
-    ledger_post(&p, payer, *amount, 0);
+    if (!PLANTED("ledger.refund_twice"))
+        claim_id(tx, p.id, ENTRY_REFUND, str_of(of.text), back, o);
+    if (back > fee)
+        ledger_post(&p, c.creator, fee - back, LEDGER_NO_FLOOR);
+    if (fee)
+        ledger_post(&p, STR("platform"), -fee, 0);
+    ledger_post(&p, c.payer, back, 0);
     return OK;
 }
 
@@ -266,6 +310,7 @@ void ledger_entry_from(struct ledger_entry *e, const struct row *r)
         .skill = row_str(r, ENTRY_SKILL),
         .by = row_str(r, ENTRY_BY),
         .note = row_str(r, ENTRY_NOTE),
+        .became = row_int(r, ENTRY_BECAME),
     };
 }
 

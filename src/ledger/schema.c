@@ -55,9 +55,14 @@ static const struct column entry_columns[N_ENTRY_COLUMNS] = {
     [ENTRY_SKILL] = {.name = "skill", .type = COLUMN_TEXT},
     [ENTRY_BY] = {.name = "by", .type = COLUMN_TEXT},
     [ENTRY_NOTE] = {.name = "note", .type = COLUMN_TEXT},
+    [ENTRY_BECAME] = {.name = "became", .type = COLUMN_INT, .since = 2},
 };
 
 static const struct table_index entry_indexes[] = {
+    {.name = "entry_by_turn",
+     .columns = {ENTRY_TASK_ID, ENTRY_TURN},
+     .n_columns = 2,
+     .since = 2},
     {.name = "entry_by_task", .columns = {ENTRY_TASK_ID}, .n_columns = 1},
     {.name = "entry_by_account", .columns = {ENTRY_ACCOUNT}, .n_columns = 1},
 };
@@ -107,4 +112,4 @@ static const struct table *const tables[] = {&account_table, &reservation_table,
                                              &posting_table};
 
 const struct schema ledger_schema = {
-    .room = "ledger", .version = 1, .tables = tables, .n_tables = N_OF(tables)};
+    .room = "ledger", .version = 2, .tables = tables, .n_tables = N_OF(tables)};

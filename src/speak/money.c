@@ -41,13 +41,13 @@ static enum err check_whole(const struct speak_money_call *m, struct why *why)
     return OK;
 }
 
-/* What a task has cost goes back whole, to who paid it. */
+/* What a task has cost goes back to who paid it, all of it or a part. */
 static enum err check_refund(const struct speak_money_call *m, struct why *why)
 {
-    if (m->task_id.n && (m->user.n || m->amount_micros))
+    if (m->task_id.n && m->user.n)
         return why_err(why, ERR_BAD_REQUEST,
-                       "a task's refund is all that it cost, to who paid it: "
-                       "give task_id without user and amount_micros");
+                       "a task's refund goes to who paid it: give task_id "
+                       "without user");
     if (m->task_id.n)
         return OK;
     if (m->turn)
@@ -119,7 +119,7 @@ enum err speak_money_post(struct arena *a, enum speak_money what,
 
 #define SHARED                                                            \
     "account", "kind", "task_id", "turn", "agent", "skill", "by", "note", \
-        "posting"
+        "posting", "state"
 
 const char *const *speak_line_columns(bool is_csv)
 {
@@ -155,6 +155,7 @@ void speak_line(struct sheet *s, const struct speak_line *l)
     sheet_str_or_none(s, l->by);
     sheet_str_or_none(s, l->note);
     sheet_str(s, l->posting);
+    sheet_str_or_none(s, l->state);
 }
 
 void speak_books(struct json_out *o, const struct speak_books *b)
@@ -167,6 +168,7 @@ void speak_books(struct json_out *o, const struct speak_books *b)
     json_member_int(o, "turns", b->n_turns);
     json_member_int(o, "reservations", b->n_reserved);
     json_member_int(o, "reserved_micros", b->reserved_micros);
+    json_member_int(o, "owed_micros", b->owed_micros);
     json_member_int(o, "problems_total", b->n_problems);
     json_key(o, STR("problems"));
     json_open(o, '[');

@@ -58,6 +58,10 @@ TEST(what_is_to_be_moved_is_read)
     CHECK_STR(a.call.task_id, "task_1");
     CHECK_INT(a.call.turn, 2);
     forget(&a);
+    ask(&a, SPEAK_REFUND, "{\"task_id\":\"task_1\",\"amount_micros\":7}", NULL);
+    CHECK(a.e == OK && !a.call.user.n);
+    CHECK_INT(a.call.amount_micros, 7);
+    forget(&a);
     ask(&a, SPEAK_PAYOUT,
         "{\"user\":\"a\",\"amount_micros\":1000000000000000000}", NULL);
     CHECK(a.e == OK && a.call.amount_micros == SPEAK_AMOUNT_MAX);
@@ -110,8 +114,6 @@ TEST(what_is_missing_or_too_much_is_named)
                   "turn must be");
     check_refused(SPEAK_REFUND, "{\"user\":\"a\"}", NULL,
                   "amount_micros is missing");
-    check_refused(SPEAK_REFUND, "{\"task_id\":\"a\",\"amount_micros\":1}", NULL,
-                  "without user");
     check_refused(SPEAK_REFUND, "{\"task_id\":\"a\",\"user\":\"a\"}", NULL,
                   "without user");
     check_refused(SPEAK_REFUND, "{\"amount_micros\":1}", NULL,
@@ -161,6 +163,7 @@ TEST(a_key_stands_for_what_is_wished)
         {SPEAK_TOPUP, "{\"user\":\"a\",\"amount_micros\":12,\"note\":\"x\"}"},
         {SPEAK_REFUND, "{\"task_id\":\"a\"}"},
         {SPEAK_REFUND, "{\"task_id\":\"a\",\"turn\":1}"},
+        {SPEAK_REFUND, "{\"task_id\":\"a\",\"amount_micros\":1}"},
         {SPEAK_REFUND, "{\"task_id\":\"a\",\"note\":\"a\"}"},
     };
     enum { N = sizeof(others) / sizeof(others[0]) };
@@ -203,17 +206,18 @@ TEST(a_statement_is_said_as_json_and_as_csv)
               "[{\"seq\":7,\"at_ms\":1763251200000,\"amount_micros\":-1500,"
               "\"account\":\"user:anna\",\"kind\":\"topup\",\"task_id\":null,"
               "\"turn\":null,\"agent\":null,\"skill\":null,\"by\":\"admin\","
-              "\"note\":\"=1+1, \\\"x\\\"\",\"posting\":\"post_1\"}]");
+              "\"note\":\"=1+1, \\\"x\\\"\",\"posting\":\"post_1\","
+              "\"state\":null}]");
     buf_clear(&out);
     sheet_open(&s, &out, true, speak_line_columns(true));
     speak_line(&s, &line);
     sheet_close(&s);
     CHECK_STR(buf_str(&out),
               "seq,at_ms,at,amount_micros,amount,account,kind,task_id,turn,"
-              "agent,skill,by,note,posting\r\n"
+              "agent,skill,by,note,posting,state\r\n"
               "7,1763251200000,\"2025-11-16T00:00:00Z\",-1500,-0.001500,"
               "\"user:anna\",\"topup\",,,,,\"admin\",\"'=1+1, \"\"x\"\"\","
-              "\"post_1\"\r\n");
+              "\"post_1\",\r\n");
     buf_fini(&out);
 }
 

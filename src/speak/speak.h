@@ -241,8 +241,8 @@ struct speak_money_call {
     struct str user;
     int64_t amount_micros;
     struct str note, key; /* empty: none */
-    struct str task_id;   /* of a refund, in place of user and amount; else
-                           * empty */
+    struct str task_id;   /* of a refund, in place of user; amount_micros may
+                           * be zero then, for all of it. Else empty */
     int64_t turn;         /* zero: not said */
 };
 
@@ -562,12 +562,13 @@ struct speak_line {
     struct str task_id; /* empty: none, and no turn either */
     int64_t turn;
     struct str agent, skill, by, note;
+    struct str state; /* of a reserve: what became of it; else empty */
 };
 
 /* What a look through the books has found. */
 struct speak_books {
     int64_t n_accounts, n_entries, n_postings, n_turns;
-    int64_t n_reserved, reserved_micros;
+    int64_t n_reserved, reserved_micros, owed_micros;
     int64_t n_problems;
     const struct why *problems; /* the first of them */
     size_t n_shown;

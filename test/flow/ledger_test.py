@@ -351,10 +351,60 @@ class Ledger(unittest.TestCase):
                          ("creator:hans", 20))
         self.assertEqual(told(lines(server, "&account=creator", token=hans)),
                          [("payout", -30), ("capture", 50)])
-        # The rest of it is still there to be given back, not all.
+        # Paid out in part, and refunded whole: hans owes the rest, and what
+        # he earns next pays it.
+        first = server.call("GET", "/api/feed?last=1").json()["next_after"]
         task = lines(server, "&user=ida")[0]["task_id"]
-        self.refused(move(server, "refund", task_id=task), 402,
-                     "insufficient_funds", "creator:hans")
+        r = move(server, "refund", task_id=task)
+        self.assertEqual((r.status, r.json()["balance_micros"]), (201, 50))
+        is_now = balance(server, token=hans)
+        self.assertEqual((is_now["earned_micros"], is_now["owed_micros"]),
+                         (0, 30))
+        self.assertEqual(told(lines(server, "&account=creator", token=hans)),
+                         [("refund", -50), ("payout", -30), ("capture", 50)])
+        heard = [[e["data"]["amount_micros"] for e in server.call(
+            "GET", f"/api/feed?after={first}", token=token).json()["items"]
+            if e["type"] == "ledger.refund"] for token in (hans,
+                                                           ida["token"])]
+        self.assertEqual(heard, [[-50], [50]])
+        report = server.call("GET", "/api/ledger/check").json()
+        self.assertEqual((report["is_right"], report["owed_micros"]),
+                         (True, 30))
+        self.refused(move(server, "payout", user="hans", amount_micros=1),
+                     402, "insufficient_funds", "creator:hans")
+        server.send("hi", to="hired", token=ida["token"])
+        is_now = balance(server, token=hans)
+        self.assertEqual((is_now["earned_micros"], is_now["owed_micros"]),
+                         (20, 0))
+
+    def test_a_charge_is_refunded_once_and_a_part_of_it_too(self):
+        server, otto = self.server, self.server.user("otto")
+        topup(server, "otto", PRICE)
+        task = server.send("hi", to="priced", token=otto).json()["task_id"]
+        line = lines(server, token=otto)[0]
+        self.assertEqual((line["kind"], line["state"]), ("reserve", "charged"))
+        self.refused(move(server, "refund", task_id=task,
+                          amount_micros=PRICE + 1), 400, "bad_request",
+                     "no more than that")
+        self.refused(move(server, "refund", token=otto, task_id=task), 403,
+                     "not_allowed")
+        answers = []
+
+        def ask():
+            answers.append(move(server, "refund", task_id=task,
+                                amount_micros=7))
+
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(sorted(r.status for r in answers), 7 * [200] + [201])
+        self.refused(move(server, "refund", task_id=task, amount_micros=8),
+                     409, "exists", "refunded already")
+        r = move(server, "refund", task_id=task)
+        self.assertEqual((r.status, r.json()["amount_micros"]), (200, 7))
+        self.assertEqual(balance(server, token=otto)["balance_micros"], 7)
 
     def test_who_was_removed_can_be_paid_but_gets_nothing_more(self):
         server = self.server
@@ -696,7 +746,7 @@ class Commands(Client):
         out = self.good("ledger")
         self.assertRegex(out, r"balance +8\.50\n")
         out = self.good("ledger", "statement")
-        self.assertRegex(out, r"-1\.50 +reserve +user:anna +priced task_")
+        self.assertRegex(out, r"-1\.50 +charge +user:anna +priced task_")
         self.assertRegex(out, r" 10\.00 +topup +user:anna +by admin: May")
         items = [json.loads(line) for line in self.good(
             "ledger", "statement", "--json").splitlines()]
@@ -706,7 +756,7 @@ class Commands(Client):
         self.bad(NOT_ALLOWED, "ledger", "topup", "anna", "1")
         self.use(self.box)
         task = items[0]["task_id"]
-        out = self.good("ledger", "refund", "--task", task)
+        out = self.good("ledger", "refund", task)
         self.assertIn(f"1.50 for {task} is back in anna's balance: the "
                       "balance is 10.00 now", out)
         out = self.good("ledger", "refund", "anna", "0.000001")
@@ -742,9 +792,10 @@ class Commands(Client):
         for args, words in (
                 (["topup"], "USER AMOUNT"), (["topup", "anna"], "USER AMOUNT"),
                 (["topup", "a", "1", "2"], "one word too many"),
-                (["refund"], "refund --task ID"),
-                (["refund", "anna"], "refund --task ID"),
-                (["refund", "anna", "1", "--task", "x"], "either --task"),
+                (["refund"], "refund TASK"),
+                (["refund", "anna"], "refund TASK"),
+                (["refund", "anna", "1", "--task", "x"], "either a task"),
+                (["refund", "anna", "1", "--amount", "1"], "of a task"),
                 (["refund", "anna", "1", "--turn", "1"], "--task ID"),
                 (["topup", "a", "1", "--task", "x"], "refund"),
                 (["statement", "--since", "x"], "span like"),

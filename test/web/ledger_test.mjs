@@ -183,6 +183,30 @@ test('money goes back to its user, and to who earned it, never below nothing', a
   await lines(page).filter({ hasText: 'payout' }).filter({ hasText: '−0.10' }).waitFor();
 });
 
+test('a charge is refunded from its task, and a creator who was paid out owes it', async () => {
+  const { task_id: task } = await server.ask('POST', '/api/messages', { text: 'hi', executor: { name: 'translator' } },
+    { token: anna });
+  const { earned_micros: earned } = await server.ask('GET', '/api/ledger/balance');
+  await server.ask('POST', '/api/ledger/payout', { user: 'admin', amount_micros: earned });
+  const before = await balance('anna');
+  const page = await server.newPage({ at: `#/tasks/${task}` });
+  await page.getByText('Charge', { exact: true }).waitFor();
+  const dialog = await open(page, 'Refund');
+  await dialog.getByText('Empty: all of the charge.').waitFor();
+  await fill(dialog, { Amount: '0.1' });
+  await axe(page);
+  await shot(page, 'ledger-refund-task');
+  await submit(dialog, 'Refund');
+  await page.getByText('0.10 were paid back to anna').waitFor();
+  assert.equal(await balance('anna'), before + 100000);
+  const books = await at('?user=admin');
+  await figure(books, 'Owed').getByText('0.09').waitFor();
+  await shot(books, 'ledger-owed');
+  const theirs = await at('?user=anna');
+  await lines(theirs).filter({ hasText: 'charge' }).first().waitFor();
+  assert.equal(await lines(theirs).filter({ hasText: /reserve/ }).count(), 0);
+});
+
 test('accounts lead to their lines, lines to a file, and the books add up', async () => {
   const page = await at('/accounts');
   const accounts = page.getByRole('table', { name: 'Accounts' });

@@ -47,6 +47,8 @@ function Balance({ user, balance }) {
         <${Figure} name="Balance" value=${money(data.balance_micros)} hint="can be spent"/>
         <${Figure} name="Reserved" value=${money(data.reserved_micros)} hint="promised to work that goes on"/>
         <${Figure} name="Earned" value=${money(data.earned_micros)} hint="by their agents, not paid out"/>
+        ${BigInt(data.owed_micros) > 0n && html`<${Figure} name="Owed" value=${money(data.owed_micros)}
+          hint="for refunds of what was paid out; later earnings pay it"/>`}
       </div><//>
     <${Budgets} budgets=${data.budgets}/></div>`;
 }
@@ -83,7 +85,7 @@ export default function Ledger({ args, query, go }) {
     <${Tabs} label="Ledger" tabs=${offered} current=${tab.id} onChange=${(id) => set({}, id)}/>
     <div role="tabpanel" aria-label=${tab.label} class="form" key=${tab.id}>
       ${tab.id === 'statement' && hasBalance && html`<${Statement} user=${user} query=${query} set=${set} round=${round}
-        onRefund=${(task) => setMoving({ what: 'refund', user: user || me().user, task })}/>`}
+        onRefund=${(task, turn) => setMoving({ what: 'refund', user: user || me().user, task, turn })}/>`}
       ${tab.id === 'accounts' && html`<${Accounts} round=${round} go=${go}/>`}
       ${tab.id === 'check' && html`<${Check}/>`}
     </div>

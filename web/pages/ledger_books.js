@@ -6,13 +6,16 @@ import { List, usePages } from '../lib/list.js';
 import { money, num } from '../lib/format.js';
 
 const KINDS = { user: 'can be spent', creator: 'earned, not paid out', reserved: 'promised to work that goes on',
-  platform: 'fees', outside: 'where money comes from and goes to' };
+  platform: 'fees, and cover for refunds that creators owe', outside: 'where money comes from and goes to' };
+
+const what = (a) => (a.account.startsWith('creator:') && BigInt(a.balance_micros) < 0n ? 'owed, for refunds'
+  : KINDS[a.account.split(':')[0]] || '');
 
 const COLUMNS = [
   { key: 'account', title: 'Account', width: 'minmax(10rem, 1.5fr)', phone: 'minmax(0, 1.4fr)',
     render: (a) => html`<${Text} text=${a.account} max=${140} line=${true}/>` },
   { key: 'what', title: 'What it is', width: 'minmax(8rem, 1fr)', phone: false,
-    render: (a) => html`<span class="faint">${KINDS[a.account.split(':')[0]] || ''}</span>` },
+    render: (a) => html`<span class="faint">${what(a)}</span>` },
   { key: 'balance', title: 'Balance', width: 'minmax(8rem, 1fr)', phone: 'minmax(0, 1fr)', align: 'right',
     render: (a) => money(a.balance_micros) },
   { key: 'moved', title: 'Last moved', width: '8rem', phone: false, align: 'right',
@@ -44,7 +47,8 @@ export function Check() {
     ${r && html`<div role="status"><p><${Badge} tone=${r.is_right ? 'good' : 'bad'}>
       ${r.is_right ? 'everything adds up' : `${num(r.problems_total)} wrong`}<//></p>
       <${Facts} facts=${[['Accounts', num(r.accounts)], ['Postings', num(r.postings)], ['Entries', num(r.entries)],
-        ['Turns', num(r.turns)], ['Reservations', num(r.reservations)], ['Reserved', money(r.reserved_micros)]]}/>
+        ['Turns', num(r.turns)], ['Reservations', num(r.reservations)], ['Reserved', money(r.reserved_micros)],
+          ['Owed by creators', BigInt(r.owed_micros) > 0n ? money(r.owed_micros) : null]]}/>
       ${r.problems.length > 0
         && html`<ul class="problems">${r.problems.map((p, i) =>
           html`<li key=${i}><${Text} text=${typeof p === 'string' ? p : JSON.stringify(p)}/></li>`)}</ul>`}</div>`}

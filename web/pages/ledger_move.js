@@ -65,19 +65,19 @@ function amountOf(text) {
 }
 
 /** Its exact reading, while it is typed. */
-function Amount({ value, onInput }) {
+function Amount({ value, onInput, isPart = false }) {
   const read = micros(value);
   const hint = read !== null && read > 0n && read <= MOST
     ? `${money(read)} units, ${read.toLocaleString('en')} micro-units`
-      : 'In units, with up to six digits behind the point.';
+      : isPart ? 'Empty: all of the charge.' : 'In units, with up to six digits behind the point.';
   return html`<${Field} label="Amount" hint=${hint}><input value=${value} onInput=${(e) => onInput(e.target.value)}
-    inputmode="decimal" required autocomplete="off" placeholder="25.00"/><//>`;
+    inputmode="decimal" required=${!isPart} autocomplete="off" placeholder=${isPart ? '' : '25.00'}/><//>`;
 }
 
 const said = (p) => (p.is_repeat ? 'This had been done before: nothing was moved twice. ' : '');
 
-/** `task`: its price is taken back from who got it. */
-export function Move({ what, user: preset, task: aTask = '', onDone, onClose }) {
+/** `task`: its charge, or a part of it, goes back to who paid. */
+export function Move({ what, user: preset, task: aTask = '', turn, onDone, onClose }) {
   const [kind, setKind] = useState(aTask ? 'task' : 'user');
   const [user, setUser] = useState(preset);
   const [amount, setAmount] = useState('');
@@ -86,6 +86,8 @@ export function Move({ what, user: preset, task: aTask = '', onDone, onClose }) 
   const isOfTask = what === 'refund' && kind === 'task';
   const send = async () => {
     const body = isOfTask ? { task_id: task.trim() } : { user: user.trim(), amount_micros: amountOf(amount) };
+    if (isOfTask && amount.trim()) body.amount_micros = amountOf(amount);
+    if (isOfTask && turn && task.trim() === aTask) body.turn = turn;
     if (note.trim()) body.note = note.trim();
     const posting = await moveOnce(path`/api/ledger/${what}`, body);
     onDone(said(posting) + DONE[what](posting));
@@ -95,11 +97,13 @@ export function Move({ what, user: preset, task: aTask = '', onDone, onClose }) 
       tabs=${[{ id: 'user', label: 'An amount' }, { id: 'task', label: 'A task' }]} current=${kind}
         onChange=${setKind}/>`}
     <p class="hint">
-      ${isOfTask ? 'Gives back what its last turn cost, from who got it to who paid. Each turn is refunded once.'
+      ${isOfTask ? `Gives back ${turn ? `the charge for turn ${turn}` : 'its last charge'} to who paid it, also where its
+        creator was paid out: then the platform covers it, and the creator owes it. Each charge is refunded once.`
         : KINDS[what].hint}</p>
     ${isOfTask ? html`<${Line} label="Task" value=${task} onInput=${setTask} required pattern="\\s*task_[0-9a-z]+\\s*"
       placeholder="task_…"
-        hint=${task && html`<${Link} to=${`/tasks/${encodeURIComponent(task.trim())}`}>Look at it<//>`}/>`
+        hint=${task && html`<${Link} to=${`/tasks/${encodeURIComponent(task.trim())}`}>Look at it<//>`}/>
+        <${Amount} value=${amount} onInput=${setAmount} isPart=${true}/>`
       : html`<${Line} label="User" value=${user} onInput=${setUser} required pattern=${NAME}/>
         <${Amount} value=${amount} onInput=${setAmount}/>`}
     <${Line} label="Note" hint="Stands in the statement; up to 256 bytes." value=${note} onInput=${setNote}

@@ -9,7 +9,7 @@ import { saveFile } from '../lib/save.js';
 const CSV_LINES = 5000; // that one answer has at most
 const CSV_PAGES = 40;
 
-const TONES = { topup: 'good', capture: 'good', refund: 'busy', release: 'calm', reserve: 'calm', payout: 'busy' };
+const TONES = { topup: 'good', capture: 'good', charge: 'good', refund: 'busy', release: 'calm', reserve: 'calm', payout: 'busy' };
 
 /** `2026-11-16` as the moment it begins, in UTC: the ledger's days are UTC's. */
 const dayStart = (text) => (/^\d{4}-\d\d-\d\d$/.test(text || '') ? Date.parse(`${text}T00:00:00Z`) : undefined);
@@ -65,10 +65,13 @@ const what = (l) => html`${l.agent && html`<${Name} agent=${l.agent}/>`}
   l.note && html` <${Text} text=${l.note} max=${120} line=${true}/>`}
     ${l.by && html` <span class="faint">by <${Text} text=${l.by} max=${60} line=${true}/></span>`}`;
 
+// A reserve that was paid is a charge.
+const kindOf = (l) => (l.state === 'charged' ? 'charge' : l.kind);
+
 const columns = (isOne, onRefund) => [
   { key: 'at', title: 'When', width: '10rem', phone: 'minmax(0, 1fr)', render: (l) => html`<${Time} ms=${l.at_ms}/>` },
   { key: 'kind', title: 'What', width: '7rem', phone: '5.5rem',
-    render: (l) => html`<${Badge} tone=${TONES[l.kind] || 'calm'}>${l.kind}<//>` },
+    render: (l) => html`<${Badge} tone=${TONES[kindOf(l)] || 'calm'}>${kindOf(l)}<//>` },
   { key: 'amount', title: 'Amount', width: 'minmax(7rem, .8fr)', phone: 'minmax(0, 1fr)', align: 'right',
     render: (l) => html`<span class=${BigInt(l.amount_micros) < 0n ? '' : 'plus'}>
       ${BigInt(l.amount_micros) > 0n ? '+' : ''}${money(l.amount_micros)}</span>` },
@@ -79,8 +82,8 @@ const columns = (isOne, onRefund) => [
     render: (l) => (l.task_id ? html`<${Id} id=${l.task_id} to=${`/tasks/${l.task_id}`}/>`
       : html`<span class="faint">–</span>`) },
   ...(can('ledger') ? [{ key: 'do', title: 'Do', width: '5.5rem', phone: false, align: 'right',
-    render: (l) => (/^(reserve|capture)$/.test(l.kind) && l.task_id
-    ? html`<${Button} className="small" onClick=${() => onRefund(l.task_id)}
+    render: (l) => (/^(charge|capture)$/.test(kindOf(l)) && l.task_id
+    ? html`<${Button} className="small" onClick=${() => onRefund(l.task_id, l.turn)}
       aria-label=${`Refund the task ${l.task_id}`}>Refund<//>` : '') }] : []),
 ];
 
@@ -89,7 +92,7 @@ function Nothing({ user, isNarrow, set }) {
     onClick=${() => set({ account: '', since: '', until: '' })}>Show all lines<//><//>`;
   return html`<${Empty} title="Nothing was paid yet" command=${[`build/signalbox ledger topup ${user} 25`,
     `build/signalbox ledger statement ${user}`]}>
-    <p>Each reservation, payment, refund and top-up stands here, with its task and its agent. Agents without a price
+    <p>Each reservation, charge, refund and top-up stands here, with its task and its agent. Agents without a price
       cost nothing; a price stands on the card, as <code>pricing.amount_micros</code>.</p>
     ${!can('ledger') && html`<p>An admin tops up a balance.</p>`}<//>`;
 }

@@ -1,6 +1,6 @@
 // One task in full: what was sent, how it was decided, the answer as it comes,
 // and what else hangs on it.
-import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, html, useEffect, useGet, useRef,
+import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, html, toast, useEffect, useGet, useRef,
   useState } from '../lib/ui.js';
 import { can, get, now, path } from '../lib/api.js';
 import { Inputs } from '../lib/input.js';
@@ -9,6 +9,7 @@ import { duration, money } from '../lib/format.js';
 import { cancelTask, isOver } from '../lib/tasks.js';
 import { Message } from '../lib/message.js';
 import { Missing } from '../lib/missing.js';
+import { Move } from './ledger_move.js';
 
 /** What is said and asked while it goes on: {text, voices, inputs, status, isLost}. */
 function useEvents(id, isOpen, onOver) {
@@ -113,7 +114,7 @@ function About({ task, around }) {
       to=${`/tasks/${task.parent_task_id}`}/></span>`],
     ['Priority', String(task.priority).toLowerCase()], ['Turn', task.turn > 1 ? task.turn : null],
       ['Attempt', task.attempt > 1 ? task.attempt : null],
-    ['Price', task.price_micros ? money(task.price_micros) : null],
+    [task.status === 'completed' ? 'Charge' : 'Price', task.price_micros ? money(task.price_micros) : null],
     ['Began', html`<${Time} ms=${task.created_ms}/>`], [isDone ? 'Took' : 'For',
       duration((task.finished_ms || now()) - task.created_ms)],
     ['Conversation',
@@ -140,7 +141,10 @@ export default function Task({ args }) {
     title="A task"><p>The <a href="#/feed">feed</a> leads to tasks.</p><//>`;
 }
 
+const isCharged = (task) => can('ledger') && task.status === 'completed' && task.price_micros > 0;
+
 function One({ id }) {
+  const [isRefunding, setRefunding] = useState(false);
   const { data: task, error, reload } = useGet(path`/api/tasks/${id}`);
   const isOpen = !!task && !isOver(task);
   const heard = useEvents(id, isOpen, reload);
@@ -156,7 +160,8 @@ function One({ id }) {
   if (!task) return html`<${Page} title="A task"><${Loading}/><//>`;
   return html`<${Page} title="A task" lead=${html`for <${Name} agent=${task.agent}/>`}
     actions=${html`<${Status} status=${heard.status && isOpen ? heard.status : task.status}/>
-      ${isOpen && can('send') && html`<${Button} kind="danger" onClick=${cancel}>Cancel<//>`}`}>
+      ${isOpen && can('send') && html`<${Button} kind="danger" onClick=${cancel}>Cancel<//>`}
+      ${isCharged(task) && html`<${Button} onClick=${() => setRefunding(true)}>Refund<//>`}`}>
     <div class="with-side">
       <div class="stack-of">
         <${Card} title=${task.turn > 1 ? `The message, turn ${task.turn}` : 'The message'}>
@@ -168,5 +173,7 @@ function One({ id }) {
       </div>
       <div class="side"><${About} task=${task} around=${around}/></div>
     </div>
+    ${isRefunding && html`<${Move} what="refund" user=${task.root_user} task=${id} turn=${task.turn}
+      onDone=${(words) => { setRefunding(false); toast(words); }} onClose=${() => setRefunding(false)}/>`}
   <//>`;
 }
