@@ -206,6 +206,8 @@ struct conn {
     bool is_plain;      /* it speaks HTTP without TLS to a port of TLS */
     /* Of the open request: */
     bool keeps_alive, is_head, is_http_10;
+    bool asks_upgrade; /* for a WebSocket: no other answer is followed by a
+                        * request */
     char peer[ADDR_TEXT_BYTES];
     uint8_t peer_addr[ADDR_BYTES];
     struct crowd *crowd; /* that it is counted in; NULL: none */

@@ -131,6 +131,15 @@ static void put_reply(struct conn *c, const struct http_reply *r)
     finish(c);
 }
 
+/* Whether another request may follow the one that is answered now. After a
+ * refused Upgrade none does: a proxy that takes the client's wish for the
+ * server's consent passes on what the client sends behind it, unread. */
+static bool may_go_on(const struct conn *c)
+{
+    return c->keeps_alive && !c->net->is_stopping &&
+           (!c->asks_upgrade || PLANTED("net.upgrade_goes_on"));
+}
+
 void net_reply(struct net *n, uint64_t id, const struct http_reply *r)
 {
     struct conn *c = net_find(n, id);
@@ -138,7 +147,7 @@ void net_reply(struct net *n, uint64_t id, const struct http_reply *r)
     if (!c)
         return;
     assert(c->state == CONN_OPEN && r->status >= 200);
-    c->keeps_alive = c->keeps_alive && !n->is_stopping;
+    c->keeps_alive = may_go_on(c);
     put_reply(c, r);
 }
 
@@ -238,7 +247,7 @@ enum err net_stream_open(struct net *n, uint64_t id, const struct http_reply *r)
     assert(c->state == CONN_OPEN && !http_is_bodiless(r->status));
     if (c->is_http_10)
         f.how = HTTP_UNTIL_CLOSE;
-    c->keeps_alive = c->keeps_alive && !n->is_stopping && !c->is_http_10;
+    c->keeps_alive = may_go_on(c) && !c->is_http_10;
     if (!put_head(c, r, f, r->body.n + CHUNK_ROOM_BYTES)) {
         give_up(c);
         return ERR_GONE;
@@ -390,6 +399,7 @@ static void hand_over(struct conn *c, struct http_request *rq)
     c->keeps_alive = c->parse.keeps_alive;
     c->is_head = c->parse.is_head;
     c->is_http_10 = c->parse.is_http_10;
+    c->asks_upgrade = ws_is_asked(rq);
     c->parse = (struct http_parse){.phase = HTTP_HEAD};
     conn_move(c, CONN_OPEN, n->opts.reply_timeout_ms);
     if (c->state == CONN_CLOSED)

@@ -541,20 +541,47 @@ TEST(who_talks_is_not_pinged)
     ws_stage_fini(&w);
 }
 
-/* The path's own answer, for a server without a WebSocket there. */
-TEST(an_upgrade_that_the_owner_does_not_want_is_a_request_like_any_other)
+/* The path's own answer, for a server without a WebSocket there; what is sent
+ * behind the request is not read, in the same piece or later. */
+static void refuse_an_upgrade(struct stage *s, bool is_late, bool is_stream)
+{
+    struct heard h = {.n = 0};
+    int fd = dial(s);
+
+    s->mode = is_late ? HOLD : is_stream ? STREAM : ANSWER;
+    say(fd, HELLO("/nothing") GET_CLOSE("/next"));
+    UNTIL(s, s->n_requests > 0);
+    if (is_late)
+        net_reply(s->net, s->ids[0], &s->reply);
+    if (is_stream)
+        net_stream_end(s->net, s->ids[0]);
+    HEAR_UNTIL(s, fd, &h, h.is_eof);
+    CHECK(has(&h, "\r\nConnection: close\r\n"));
+    CHECK(count(&h, "HTTP/1.1 404 ") == s->n_requests);
+    close(fd);
+}
+
+TEST(behind_an_upgrade_that_was_refused_nothing_is_read)
+{
+    for (int i = 0; i < 3; i++) {
+        struct stage s;
+
+        stage_init(&s, test_opts());
+        s.reply.status = 404;
+        refuse_an_upgrade(&s, i == 1, i == 2);
+        CHECK_STR(str_of(s.said), "GET /nothing [];");
+        stage_fini(&s);
+    }
+}
+
+TEST(a_server_that_reads_on_behind_a_refused_upgrade_is_noticed)
 {
     struct stage s;
-    struct heard h = {.n = 0};
-    int fd;
 
     stage_init(&s, test_opts());
     s.reply.status = 404;
-    fd = dial(&s);
-    say(fd, HELLO("/nothing") GET_CLOSE("/next"));
-    HEAR_UNTIL(&s, fd, &h, h.is_eof);
-    CHECK(count(&h, "HTTP/1.1 404 ") == 2);
+    fault_arm_at("net.upgrade_goes_on", 1);
+    refuse_an_upgrade(&s, false, false);
     CHECK_STR(str_of(s.said), "GET /nothing [];GET /next [];");
-    close(fd);
     stage_fini(&s);
 }

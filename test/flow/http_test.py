@@ -105,9 +105,16 @@ class Answers(unittest.TestCase):
                 answer = peer.response()
                 self.assertEqual(answer.status,
                                  self.ask("GET", path).status, path)
-                # And the connection goes on as it was.
-                peer.send(request("GET", "/healthz", host=self.server.host))
-                self.assertEqual(peer.response().status, 200)
+                self.assertTrue(answer.closes, path)
+                self.assertEqual(peer.until_close(), [], path)
+
+    def test_nothing_is_read_behind_a_refused_upgrade(self):
+        asks = request("GET", "/hub", "Upgrade: websocket",
+                       "Connection: Upgrade", host=self.server.host)
+        behind = request("GET", "/healthz", host=self.server.host)
+        with self.server.connect() as peer:
+            peer.send(asks + behind)
+            self.assertEqual([r.status for r in peer.until_close()], [401])
 
     def test_clients_that_hang_up_do_no_harm(self):
         burst = request("GET", "/metrics", host=self.server.host) * 200
