@@ -92,7 +92,7 @@ TEST(a_page_of_the_same_host_may_call)
     CHECK(check("127.0.0.1", "http://127.0.0.1") == OK);
     CHECK(check("[::1]:80", "http://[::1]:80") == OK);
     CHECK(check("box.example.", "https://box.example") == OK);
-    CHECK(check("box.example", "") == OK);
+    CHECK(check("box.example", NULL) == OK);
 }
 
 TEST(a_listed_origin_may_call)
@@ -106,6 +106,7 @@ TEST(a_listed_origin_may_call)
 TEST(any_other_page_may_not)
 {
     static const char *const bad[] = {
+        "", /* there, and empty */
         "null",
         "http://localhost",
         "http://localhost:8788",

@@ -130,7 +130,7 @@ enum err access_names_check(const struct access_names *n, struct str host,
     if (!host_read(host, &ours) || !is_ours(n, &ours))
         return why_err(why, ERR_FOREIGN_HOST, "%s",
                        err_row(ERR_FOREIGN_HOST)->wording);
-    if (origin.n && !is_welcome(n, &ours, origin))
+    if (origin.p && !is_welcome(n, &ours, origin))
         return why_err(why, ERR_FOREIGN_ORIGIN, "%s",
                        err_row(ERR_FOREIGN_ORIGIN)->wording);
     return OK;

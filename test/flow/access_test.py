@@ -434,7 +434,7 @@ class Names(unittest.TestCase):
             for origin in ("null", "http://evil.example", "http://localhost",
                            "http://app.example", "https://app.example:444",
                            "http://" + own + ".evil.example",
-                           "file://", "http://" + own + "/"):
+                           "file://", "http://" + own + "/", ""):
                 self.assertEqual(self.ask(server, own, "Origin: " + origin),
                                  (403, "foreign_origin"), origin)
             self.assertEqual(
