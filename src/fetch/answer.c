@@ -119,6 +119,19 @@ static bool is_small(struct request *r)
     return false;
 }
 
+/* With a length and a coding, where the body ends depends on who reads it: on
+ * a kept connection, or behind a proxy, the rest would be the next answer. */
+static bool has_one_end(struct request *r)
+{
+    if (!header(r, STR("Content-Length")).p ||
+        !header(r, STR("Transfer-Encoding")).p || PLANTED("fetch.two_ends"))
+        return true;
+    request_cut(r, ERR_BAD_REQUEST,
+                "%.*s answered with both Content-Length and Transfer-Encoding",
+                STR_ARG(r->url.authority));
+    return false;
+}
+
 static bool is_event_stream(const struct request *r)
 {
     struct str type = header(r, STR("Content-Type"));
@@ -156,6 +169,8 @@ static bool end_head(struct request *r)
     if (!read_head(r))
         return false;
     r->is_headed = true;
+    if (!has_one_end(r))
+        return false;
     r->is_redirect = redirect_is(r);
     if (r->is_redirect)
         return true;

@@ -5,6 +5,7 @@
 #include "test/lib/fetch_stage.h"
 
 #define HEAD(headers) "HTTP/1.1 200 OK\r\n" headers "\r\n"
+#define CHUNKS        "2\r\nok\r\n0\r\n\r\n"
 
 /* Bytes and then the end of the connection: e is what comes of it. */
 struct script {
@@ -83,6 +84,15 @@ static const struct script scripts[] = {
     {HEAD("Content-Length: 1\r\nContent-Length: 1\r\n") "x", OK, 200, "x"},
     {HEAD("Content-Length: -5\r\n") "x", ERR_BAD_REQUEST, 0, NULL},
     {HEAD("Content-Length: 0x10\r\n") "x", ERR_BAD_REQUEST, 200, NULL},
+    {HEAD("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n") CHUNKS,
+     ERR_BAD_REQUEST, 200, NULL},
+    {HEAD("transfer-encoding: CHUNKED\r\ncontent-length: 12\r\n") CHUNKS,
+     ERR_BAD_REQUEST, 200, NULL},
+    {HEAD("Content-Length: 2\r\nTransfer-Encoding: identity\r\n") "ok",
+     ERR_BAD_REQUEST, 200, NULL},
+    {"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 2\r\n"
+     "Transfer-Encoding: chunked\r\n\r\n" CHUNKS,
+     ERR_BAD_REQUEST, 302, NULL},
 
     /* Chunks that are none. */
     {HEAD("Transfer-Encoding: chunked\r\n") "5\r\nab", ERR_BAD_REQUEST, 200,
@@ -123,6 +133,19 @@ TEST(whatever_is_answered_ends_well_or_with_a_reason)
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
         play(s, &scripts[i], strlen(scripts[i].bytes), false);
     check_alive(s);
+    stage_free(s);
+}
+
+TEST(an_answer_with_two_ends_would_be_noticed)
+{
+    const struct script taken = {
+        HEAD("Content-Length: 2\r\nTransfer-Encoding: chunked\r\n") CHUNKS, OK,
+        200, "ok"};
+    struct stage *s = stage_new(test_opts());
+
+    peer_open(s, NULL);
+    fault_arm_at("fetch.two_ends", 1);
+    play(s, &taken, strlen(taken.bytes), false);
     stage_free(s);
 }
 
