@@ -279,6 +279,9 @@ MUST_USE enum err access_names_check(const struct access_names *n,
                                      struct str host, struct str origin,
                                      struct why *why);
 
+/* Whether that is one of `origins`: not the server's own, and not "null". */
+bool access_origin_is_listed(const struct access_names *n, struct str origin);
+
 struct access_stats {
     int64_t users, tokens;
     int64_t refused_total; /* by access_judge */

@@ -134,6 +134,17 @@ TEST(any_other_page_may_not)
             T_FAIL("\"%s\" is taken", bad[i]);
 }
 
+TEST(only_what_is_on_the_list_is_listed)
+{
+    CHECK(access_origin_is_listed(&names, STR("https://app.example")));
+    CHECK(access_origin_is_listed(&names, STR("http://dev.example:3000")));
+    CHECK(!access_origin_is_listed(&names, STR("http://localhost:8787")));
+    CHECK(!access_origin_is_listed(&names, STR("http://app.example")));
+    CHECK(!access_origin_is_listed(&names, STR("null")));
+    CHECK(!access_origin_is_listed(&names, STR("")));
+    CHECK(!access_origin_is_listed(&names, (struct str){NULL, 0}));
+}
+
 TEST(an_origin_of_null_cannot_be_listed)
 {
     static const struct str null = STR("null");

@@ -94,6 +94,25 @@ static bool origin_read(struct str s, struct str *scheme, struct host *out)
     return host_read(str_sub(s, colon + 3, s.n), out);
 }
 
+bool access_origin_is_listed(const struct access_names *n, struct str origin)
+{
+    struct host from;
+    struct str scheme;
+
+    if (!origin_read(origin, &scheme, &from))
+        return false;
+    for (size_t i = 0; i < n->n_origins; i++) {
+        struct host allowed;
+        struct str its_scheme;
+
+        if (origin_read(n->origins[i], &its_scheme, &allowed) &&
+            str_eq_nocase(its_scheme, scheme) &&
+            is_same_name(&allowed, &from) && str_eq(allowed.port, from.port))
+            return true;
+    }
+    return false;
+}
+
 static bool is_welcome(const struct access_names *n, const struct host *ours,
                        struct str origin)
 {
@@ -106,16 +125,7 @@ static bool is_welcome(const struct access_names *n, const struct host *ours,
         (str_eq_nocase(scheme, STR("http")) ||
          str_eq_nocase(scheme, STR("https"))))
         return true;
-    for (size_t i = 0; i < n->n_origins; i++) {
-        struct host allowed;
-        struct str its_scheme;
-
-        if (origin_read(n->origins[i], &its_scheme, &allowed) &&
-            str_eq_nocase(its_scheme, scheme) &&
-            is_same_name(&allowed, &from) && str_eq(allowed.port, from.port))
-            return true;
-    }
-    return false;
+    return access_origin_is_listed(n, origin);
 }
 
 enum err access_names_check(const struct access_names *n, struct str host,

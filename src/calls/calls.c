@@ -254,11 +254,12 @@ static void clear_body(struct calls *c)
 
 /* What is said to one person is kept nowhere in between, and no browser takes
  * it for anything but what it is said to be. */
-enum { N_ALWAYS = 2 };
-#define ALWAYS                                        \
-    {STR("Cache-Control"), STR("no-store")},          \
-    {                                                 \
-        STR("X-Content-Type-Options"), STR("nosniff") \
+enum { N_ALWAYS = 3 };
+#define ALWAYS                                           \
+    {STR("Cache-Control"), STR("no-store")},             \
+        {STR("X-Content-Type-Options"), STR("nosniff")}, \
+    {                                                    \
+        STR("Vary"), STR("Origin")                       \
     }
 
 void calls_answer_with(struct calls *c, uint64_t id, int status,
@@ -566,13 +567,12 @@ static bool read_args(struct call *c)
     return true;
 }
 
-/* A second one of these would be read by some and not by others. */
-static bool has_twice(const struct http_request *rq, struct str name)
+bool call_has_twice(const struct call *c, struct str name)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < rq->n_headers; i++)
-        n += str_eq_nocase(rq->headers[i].name, name);
+    for (size_t i = 0; i < c->rq->n_headers; i++)
+        n += str_eq_nocase(c->rq->headers[i].name, name);
     return n > 1;
 }
 
@@ -581,12 +581,12 @@ static bool check_names(struct call *c)
     struct why why = {""};
     enum err e;
 
-    if (has_twice(c->rq, STR("Authorization")) ||
-        has_twice(c->rq, STR("Origin")) ||
-        has_twice(c->rq, STR("Idempotency-Key")) ||
-        has_twice(c->rq, STR("Last-Event-ID")) ||
-        has_twice(c->rq, STR("If-Match")) ||
-        has_twice(c->rq, STR("If-None-Match"))) {
+    if (call_has_twice(c, STR("Authorization")) ||
+        call_has_twice(c, STR("Origin")) ||
+        call_has_twice(c, STR("Idempotency-Key")) ||
+        call_has_twice(c, STR("Last-Event-ID")) ||
+        call_has_twice(c, STR("If-Match")) ||
+        call_has_twice(c, STR("If-None-Match"))) {
         call_refuse(c, ERR_BAD_REQUEST,
                     STR("Authorization, Origin, Idempotency-Key, "
                         "Last-Event-ID, If-Match and If-None-Match may each be "
@@ -724,6 +724,30 @@ static void take(struct call *c, const struct call_row *row, struct str param)
         row->take(c);
 }
 
+/* There is none that takes it. */
+static void refuse_row(struct call *c)
+{
+    struct str param;
+
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (fits(table[i].path, c->rq->path, &param)) {
+            refuse_method(c);
+            return;
+        }
+    refuse_path(c);
+}
+
+/* A page of our own never asks. */
+static void take_cors(struct call *c)
+{
+    if (!check_address(c) || !check_names(c))
+        return;
+    if (c->is_cross)
+        cors_answer(c);
+    else
+        refuse_row(c);
+}
+
 void calls_take(struct calls *calls, uint64_t id, const struct http_request *rq)
 {
     struct call c = {.calls = calls,
@@ -731,25 +755,23 @@ void calls_take(struct calls *calls, uint64_t id, const struct http_request *rq)
                      .rq = rq,
                      .body = &calls->body,
                      .now_ms = loop_wall_ms(calls->loop)};
-    bool path_is_known = false;
 
     clear_body(calls);
     arena_reset(&calls->scratch);
+    cors_begin(&c);
+    if (cors_is_asked(&c)) {
+        take_cors(&c);
+        return;
+    }
     for (size_t i = 0; i < N_ROWS; i++) {
         struct str param = {NULL, 0};
 
-        if (!fits(table[i].path, rq->path, &param))
-            continue;
-        path_is_known = true;
-        if (takes(&table[i], rq->method)) {
+        if (fits(table[i].path, rq->path, &param) &&
+            takes(&table[i], rq->method)) {
             take(&c, &table[i], param);
             return;
         }
     }
-    if (!check_address(&c))
-        return;
-    if (path_is_known)
-        refuse_method(&c);
-    else
-        refuse_path(&c);
+    if (check_address(&c))
+        refuse_row(&c);
 }

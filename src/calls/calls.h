@@ -173,6 +173,7 @@ struct call {
     const struct http_request *rq;
     struct buf *body;     /* empty, to be written into */
     struct caller caller; /* nobody where no token is needed */
+    bool is_cross;        /* a page of http.allowedOrigins asks */
     int64_t now_ms;       /* Unix time */
     struct str param;     /* what stands for :name in the path, decoded */
     const char *const *arg_names;

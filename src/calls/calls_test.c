@@ -69,6 +69,38 @@ TEST(the_front_names_every_call_there_is)
     house_fini(&h);
 }
 
+/* CORS; test/flow/cors_test.py has the rest of it. */
+
+static bool is_readable_from(struct house *h, const char *origin)
+{
+    static const struct str ours = STR("https://app.example");
+    struct calls_settings s = h->calls.settings;
+    char line[128];
+
+    s.names.origins = &ours;
+    s.names.n_origins = 1;
+    calls_set(&h->calls, &s);
+    snprintf(line, sizeof(line), "Origin: %s\r\n", origin);
+    (void)house_ask(h, "GET /api/agents", line, "", answer);
+    CHECK(strstr(answer, "\r\nVary: Origin\r\n"));
+    CHECK(!strstr(answer, "Allow-Credentials"));
+    snprintf(line, sizeof(line), "\r\nAccess-Control-Allow-Origin: %s\r\n",
+             origin);
+    return strstr(answer, line);
+}
+
+TEST(only_a_page_that_is_listed_may_read)
+{
+    struct house h;
+
+    house_init(&h);
+    CHECK(is_readable_from(&h, "https://app.example"));
+    CHECK(!is_readable_from(&h, "https://evil.example"));
+    fault_arm_at("calls.any_origin", 1); /* which the line above notices */
+    CHECK(is_readable_from(&h, "https://evil.example"));
+    house_fini(&h);
+}
+
 /* Lists that take for ever. */
 
 /* Open a house with a feed that has no end: none of it is ever behind

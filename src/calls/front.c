@@ -71,8 +71,9 @@ static void answer_packed(struct call *c, const struct web_file *f,
 /* A file of web.folder, as it is now. */
 static void answer_live(struct call *c, struct str path)
 {
-    static const struct http_header keep = {STR("Cache-Control"),
-                                            STR("no-store")};
+    static const struct http_header keep[] = {
+        {STR("Cache-Control"), STR("no-store")},
+        {STR("Vary"), STR("Accept, Origin")}};
     struct buf file;
     enum err e;
 
@@ -88,7 +89,7 @@ static void answer_live(struct call *c, struct str path)
                     STR("there is no such file in web.folder, or none that is "
                         "served"));
     else
-        answer(c, 200, web_type(path), buf_str(c->body), &keep, 1);
+        answer(c, 200, web_type(path), buf_str(c->body), keep, 2);
     buf_clear(c->body); /* whoever is answered next begins with nothing */
 }
 
@@ -141,7 +142,7 @@ void call_front(struct call *c)
         answer_live(c, WEB_INDEX);
     else
         answer_packed(c, web_find(WEB_INDEX), STR("no-cache"),
-                      STR("Accept, Accept-Encoding"));
+                      STR("Accept, Accept-Encoding, Origin"));
 }
 
 void call_assets(struct call *c)
@@ -165,5 +166,5 @@ void call_assets(struct call *c)
                     STR("the dashboard has no such file; the page is at /"));
     else
         answer_packed(c, f, is_live ? STR("no-store") : FOR_EVER,
-                      STR("Accept-Encoding"));
+                      STR("Accept-Encoding, Origin"));
 }

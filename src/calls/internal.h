@@ -18,10 +18,26 @@ enum {
 void calls_answer(struct calls *c, uint64_t id, int status, struct str type);
 
 /* The same with headers of the call's own. */
-enum { CALLS_HEADERS_MAX = 2 };
+enum { CALLS_HEADERS_MAX = 3 };
 void calls_answer_with(struct calls *c, uint64_t id, int status,
                        struct str type, const struct http_header *more,
                        size_t n);
+
+/* Whether a header is there more than once: some readers would take the first
+ * of them, and others the last. */
+bool call_has_twice(const struct call *c, struct str name);
+
+/* cors.c */
+
+/* Whether c comes from a page of http.allowedOrigins is in c->is_cross; if so,
+ * its browser lets that page read the answer. */
+void cors_begin(struct call *c);
+
+/* Whether a browser asks on behalf of a page what that page may do. */
+bool cors_is_asked(const struct call *c);
+
+/* Say so to a page of http.allowedOrigins. */
+void cors_answer(struct call *c);
 
 /* A token in the subprotocols that a WebSocket offers, for browsers, which can
  * set no header: "bearer.TOKEN". Empty: there is none. */

@@ -336,11 +336,12 @@ bool open_stream(struct open *o, enum open_kind kind,
 {
     static const struct http_header headers[] = {
         {STR("Cache-Control"), STR("no-store")},
-        {STR("X-Content-Type-Options"), STR("nosniff")}};
+        {STR("X-Content-Type-Options"), STR("nosniff")},
+        {STR("Vary"), STR("Origin")}};
     struct http_reply r = {.status = 200,
                            .content_type = SPEAK_EVENTS,
                            .headers = headers,
-                           .n_headers = 2};
+                           .n_headers = 3};
 
     open_becomes(o, kind);
     o->pump = pump;

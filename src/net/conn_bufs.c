@@ -26,7 +26,7 @@ static void buf_give_back(struct net *n, struct buf *b)
 
 size_t conn_held_bytes(const struct conn *c)
 {
-    return c->in.cap + c->out.cap + c->tls_held_bytes;
+    return c->in.cap + c->out.cap + c->also.cap + c->tls_held_bytes;
 }
 
 size_t conn_unsent_bytes(const struct conn *c)
@@ -144,6 +144,7 @@ void conn_drop_buffers(struct conn *c)
 {
     buf_give_back(c->net, &c->in);
     buf_give_back(c->net, &c->out);
+    buf_fini(&c->also);
     c->out_at = 0;
     conn_count(c);
 }

@@ -131,6 +131,7 @@ struct http_framing {
     enum { HTTP_LENGTH, HTTP_CHUNKED, HTTP_UNTIL_CLOSE } how;
     struct str date;       /* from http_date */
     struct str connection; /* whole lines, each with its CRLF */
+    struct str also;       /* the same, from http_write_header */
 };
 
 /* Whether a reply of that status has no body, whatever the reply says. */
@@ -139,10 +140,13 @@ static inline bool http_is_bodiless(int status)
     return status < 200 || status == 204 || status == 304;
 }
 
+/* Write one header line. False: it would break the framing (a name of anything
+ * but letters, digits, '-' and '_', a control byte in its value, one that only
+ * net may say), and was left out. */
+bool http_write_header(struct buf *out, const struct http_header *h);
+
 /* Write status line and headers, the empty line included. A header of the
- * reply that would break the framing (a name of anything but letters, digits,
- * '-' and '_', a control byte in its value, one that only net may say) is left
- * out; returns how many were. */
+ * reply that would break the framing is left out; returns how many were. */
 size_t http_write_head(struct buf *out, const struct http_reply *r,
                        const struct http_framing *f);
 

@@ -91,6 +91,15 @@ static void add_header(struct buf *out, struct str name, struct str value)
     buf_add_str(out, STR("\r\n"));
 }
 
+bool http_write_header(struct buf *out, const struct http_header *h)
+{
+    bool is_safe = header_is_safe(h);
+
+    if (is_safe)
+        add_header(out, h->name, h->value);
+    return is_safe;
+}
+
 static void add_status(struct buf *out, int status)
 {
     assert(status >= 100 && status <= 599);
@@ -131,12 +140,9 @@ size_t http_write_head(struct buf *out, const struct http_reply *r,
         n_left_out++;
     add_framing(out, r, f);
     buf_add_str(out, f->connection);
-    for (size_t i = 0; i < r->n_headers; i++) {
-        if (header_is_safe(&r->headers[i]))
-            add_header(out, r->headers[i].name, r->headers[i].value);
-        else
-            n_left_out++;
-    }
+    buf_add_str(out, f->also);
+    for (size_t i = 0; i < r->n_headers; i++)
+        n_left_out += !http_write_header(out, &r->headers[i]);
     buf_add_str(out, STR("\r\n"));
     return n_left_out;
 }

@@ -168,6 +168,7 @@ struct conn {
     struct buf in;  /* of requests not yet whole or not yet due */
     struct buf out; /* what was not sent yet, from out_at on */
     size_t out_at;
+    struct buf also; /* header lines of the open request's answer */
     union {
         struct http_parse parse;
         struct ws_side ws; /* CONN_WS, CONN_WS_BYE, CONN_DIAL and after them */

@@ -141,6 +141,13 @@ MUST_USE enum err net_listen(struct net *n, struct str address, bool is_tls,
 const char *net_url(const struct net *n);
 const char *net_tls_url(const struct net *n);
 
+/* Headers for whatever answers an open request, also where net itself does (a
+ * time-out). Bytes are copied, up to NET_ALSO_BYTES of lines; without memory
+ * for them they are left out. A second call takes the place of the first. */
+enum { NET_ALSO_BYTES = 1024 };
+void net_reply_also(struct net *n, uint64_t id, const struct http_header *h,
+                    size_t n_headers);
+
 /* Answer a request whole. A HEAD request gets the same headers and no body.
  * Bytes are copied. An id that is nobody is ignored. */
 void net_reply(struct net *n, uint64_t id, const struct http_reply *r);

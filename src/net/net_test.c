@@ -625,6 +625,68 @@ TEST(what_happens_is_counted)
     stage_fini(&s);
 }
 
+/* However the request is answered, and by whom. */
+TEST(headers_of_a_request_go_with_whatever_answers_it)
+{
+    const struct http_header also[] = {{STR("X-Also"), STR("this")},
+                                       {STR("X-Bad"), STR("a\r\nb")},
+                                       {STR("Connection"), STR("ours")}};
+    struct stage s;
+    struct heard h;
+    int fd;
+
+    for (int i = 0; i < 4; i++) {
+        stage_init(&s, test_opts());
+        fd = open_request(&s, HOLD, GET("/x"));
+        net_reply_also(s.net, s.ids[0], also, 3);
+        CHECK(net_stats(s.net).buffered_bytes > 0);
+        h = (struct heard){.n = 0};
+        if (i == 1)
+            CHECK(net_stream_open(s.net, s.ids[0], &s.reply) == OK);
+        else if (i == 2)
+            later(&s, s.opts.reply_timeout_ms);
+        else
+            net_reply(s.net, s.ids[0], &s.reply);
+        HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n"));
+        CHECK(count(&h, "X-Also: this\r\n") == 1);
+        CHECK(!has(&h, "X-Bad") && !has(&h, "ours"));
+        if (i == 3) { /* the next request has none */
+            s.mode = ANSWER;
+            say(fd, GET("/y"));
+            HEAR_UNTIL(&s, fd, &h, has(&h, "/y"));
+            CHECK(count(&h, "X-Also") == 1);
+        }
+        close(fd);
+        stage_fini(&s);
+    }
+}
+
+TEST(headers_of_a_request_have_a_limit)
+{
+    char text[NET_ALSO_BYTES];
+    struct http_header also = {STR("X"), {text, NET_ALSO_BYTES - 5}};
+    struct stage s;
+    struct heard h;
+    int fd;
+
+    memset(text, 'a', sizeof(text));
+    for (int i = 0; i < 3; i++) {
+        stage_init(&s, test_opts());
+        fd = open_request(&s, HOLD, GET("/x"));
+        if (i == 2)
+            fault_arm_at("net.also", 1);
+        also.value.n = i == 1 ? NET_ALSO_BYTES - 4 : NET_ALSO_BYTES - 5;
+        net_reply_also(s.net, s.ids[0], &also, 1);
+        net_reply_also(s.net, s.ids[0] + 1, &also, 1); /* nobody */
+        net_reply(s.net, s.ids[0], &s.reply);
+        h = (struct heard){.n = 0};
+        HEAR_UNTIL(&s, fd, &h, has(&h, "\r\n\r\n"));
+        CHECK(has(&h, "X: aaa") == (i == 0));
+        close(fd);
+        stage_fini(&s);
+    }
+}
+
 TEST(a_header_that_would_break_a_reply_is_left_out)
 {
     const struct http_header hs[] = {

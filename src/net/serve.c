@@ -84,8 +84,9 @@ static bool put_head(struct conn *c, const struct http_reply *r,
     struct net *n = c->net;
     size_t n_left_out;
 
-    if (!conn_reserve(c, head_room(r) + body_room))
+    if (!conn_reserve(c, head_room(r) + c->also.n + body_room))
         return false;
+    f.also = buf_str(&c->also);
     f.date = date_now(n);
     f.connection =
         c->keeps_alive ? str_of(n->keep_alive) : STR("Connection: close\r\n");
@@ -101,6 +102,7 @@ static bool put_head(struct conn *c, const struct http_reply *r,
 static void finish(struct conn *c)
 {
     c->id = 0;
+    buf_fini(&c->also);
     if (c->keeps_alive && !c->net->is_stopping)
         conn_move(c, CONN_IDLE, c->net->opts.idle_timeout_ms);
     else
@@ -129,6 +131,25 @@ static void put_reply(struct conn *c, const struct http_reply *r)
     if (has_body)
         buf_add_str(&c->out, r->body);
     finish(c);
+}
+
+void net_reply_also(struct net *n, uint64_t id, const struct http_header *h,
+                    size_t n_headers)
+{
+    struct conn *c = net_find(n, id);
+
+    if (!c)
+        return;
+    assert(c->state == CONN_OPEN);
+    buf_fini(&c->also);
+    buf_init(&c->also, FAULT("net.also") ? 0 : NET_ALSO_BYTES);
+    for (size_t i = 0; i < n_headers; i++)
+        (void)http_write_header(&c->also, &h[i]);
+    if (c->also.over) {
+        log_warn(n->log, "net.header_left_out", LOG_C("peer", c->peer));
+        buf_fini(&c->also);
+    }
+    conn_count(c);
 }
 
 /* Whether another request may follow the one that is answered now. After a

@@ -499,6 +499,7 @@ enum err net_ws_accept(struct net *n, uint64_t id, const struct ws_hello *hello,
     if (is_refused(c))
         return ERR_GONE;
     c->id = 0; /* what fails from here on, the answer tells */
+    buf_fini(&c->also);
     if (!put_accept(c, hello, protocol)) {
         log_warn(n->log, "net.no_memory", LOG_C("peer", c->peer));
         conn_cut(c);

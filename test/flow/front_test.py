@@ -69,7 +69,8 @@ class Page(unittest.TestCase):
         self.assertEqual(answer.headers["content-type"],
                          "text/html; charset=utf-8")
         self.assertEqual(answer.headers["cache-control"], "no-cache")
-        self.assertEqual(answer.headers["vary"], "Accept, Accept-Encoding")
+        self.assertEqual(answer.headers["vary"],
+                         "Accept, Accept-Encoding, Origin")
         self.assertIn("<title>Signalbox</title>", self.page)
         self.assertNotIn("%ASSETS%", self.page)
         self.assert_headers(answer)
@@ -94,7 +95,7 @@ class Page(unittest.TestCase):
             self.assertEqual(answer.status, 200, path)
             self.assertEqual(answer.headers["content-type"], kind)
             self.assertEqual(answer.headers["cache-control"], FOR_EVER)
-            self.assertEqual(answer.headers["vary"], "Accept-Encoding")
+            self.assertEqual(answer.headers["vary"], "Accept-Encoding, Origin")
             self.assert_headers(answer)
 
     def test_gzip_for_who_takes_it(self):
