@@ -88,6 +88,13 @@ struct registry_limits roster_limits(const struct config *c)
         .max_skills = (size_t)c->registry.max_skills,
         .max_agents_per_user = (size_t)c->registry.max_agents_per_user,
         .max_bytes_per_user = (size_t)c->registry.max_card_bytes_per_user,
+        .max_skills_per_user = (size_t)c->registry.max_skills_per_user,
+        .max_index_bytes_per_user =
+            (size_t)c->registry.max_index_bytes_per_user,
+        .max_agents_per_org = (size_t)c->registry.max_agents_per_org,
+        .max_skills_per_org = (size_t)c->registry.max_skills_per_org,
+        .max_bytes_per_org = (size_t)c->registry.max_card_bytes_per_org,
+        .max_index_bytes_per_org = (size_t)c->registry.max_index_bytes_per_org,
     };
 }
 

@@ -310,6 +310,9 @@ struct config {
         int64_t max_skills;
         int64_t max_agents_per_user;     /* zero: no limit */
         int64_t max_card_bytes_per_user; /* zero: no limit */
+        int64_t max_skills_per_user, max_index_bytes_per_user; /* likewise */
+        int64_t max_agents_per_org, max_skills_per_org, max_card_bytes_per_org,
+            max_index_bytes_per_org;
     } registry;
 
     struct {

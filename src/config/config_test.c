@@ -257,7 +257,7 @@ TEST(every_number_has_limits_and_keeps_to_them)
         CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
         n_numbers++;
     }
-    CHECK(n_numbers == 95);
+    CHECK(n_numbers == 101);
 }
 
 TEST(every_row_is_in_order)
@@ -277,7 +277,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK_INT(n, 161);
+    CHECK_INT(n, 167);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -450,7 +450,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 161);
+    CHECK(again && again->n_from_file == 167);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);
@@ -582,6 +582,8 @@ TEST(search_and_the_registry_have_their_defaults_and_limits)
     CHECK(c && c->registry.max_agents == 100000);
     CHECK(c->registry.max_skills == 500000);
     CHECK(c->registry.max_agents_per_user == 1000);
+    CHECK(c->registry.max_skills_per_user == 2000);
+    CHECK(c->registry.max_skills_per_org == 10000);
     CHECK(c->search.semantic_weight == 0.7 && c->search.text_weight == 0.3);
     CHECK(c->search.fusion == CONFIG_FUSION_WEIGHTED);
     CHECK(c->search.order == CONFIG_ORDER_SPREAD);

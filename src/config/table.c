@@ -339,6 +339,31 @@ static const struct setting rows[] = {
      .what = "How long the cards of one user's agents may be together, as "
              "they are stored: an agent takes many times that of memory. An "
              "admin's are not bound. 0: no limit."},
+    {"registry.maxSkillsPerUser", AT(registry.max_skills_per_user),
+     .type = &type_int, .preset = "2000", .min = 0, .max = 10 * 1000 * 1000,
+     .what = "How many skills one user's agents may have together: every "
+             "search and every choice looks at all that are seen. An "
+             "admin's are not bound. 0: no limit."},
+    {"registry.maxIndexBytesPerUser", AT(registry.max_index_bytes_per_user),
+     .type = &type_int, .preset = "33554432", .min = 0, .max = 64LL * KIB * MIB,
+     .unit = "bytes",
+     .what = "What one user's agents may take of the index: a vector for "
+             "each skill, and the words, where an agent's own are in each "
+             "of its skills again. 0: no limit."},
+    {"registry.maxAgentsPerOrg", AT(registry.max_agents_per_org),
+     .type = &type_int, .preset = "5000", .min = 0, .max = 1000000,
+     .what = "How many agents the users of one org may have registered "
+             "together. 0: no limit."},
+    {"registry.maxSkillsPerOrg", AT(registry.max_skills_per_org),
+     .type = &type_int, .preset = "10000", .min = 0, .max = 10 * 1000 * 1000,
+     .what = "And how many skills those may have."},
+    {"registry.maxCardBytesPerOrg", AT(registry.max_card_bytes_per_org),
+     .type = &type_int, .preset = "41943040", .min = 0, .max = 64LL * KIB * MIB,
+     .unit = "bytes", .what = "And how long their cards may be."},
+    {"registry.maxIndexBytesPerOrg", AT(registry.max_index_bytes_per_org),
+     .type = &type_int, .preset = "167772160", .min = 0,
+     .max = 64LL * KIB * MIB, .unit = "bytes",
+     .what = "And what they may take of the index."},
 
     {"search.semanticWeight", AT(search.semantic_weight), .type = &type_real,
      .preset = "0.7", .min = 0, .max = 1,

@@ -230,8 +230,10 @@ const struct index_fine *index_near_fine(struct index *x, uint32_t number)
     struct index_fine *fine = &x->search.near_fine[number];
 
     assert(!x->search.is_open && number < x->agents_end);
-    if (near->is_seen && !near->is_fine)
+    if (near->is_seen && !near->is_fine) {
         look_finely(x, x->agents[number], near, fine);
+        x->stats.refined_total += (int64_t)x->agents[number]->n_docs;
+    }
     near->is_fine = true;
     return fine;
 }

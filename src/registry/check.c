@@ -157,6 +157,7 @@ static enum err check_store(struct registry *r, struct sums *s, struct why *why)
 
 static bool entry_is_right(const struct registry *r, const struct entry *e)
 {
+    static const struct holding none;
     struct str org = r->opts.org_of && e->agent.creator.n
                          ? r->opts.org_of(r->opts.ctx, e->agent.creator)
                          : (struct str){NULL, 0};
@@ -167,15 +168,18 @@ static bool entry_is_right(const struct registry *r, const struct entry *e)
            (e->has_own_org || str_eq(e->agent.org, org)) &&
            e->is_claimed == (map_get(&r->claims, e->key) != NULL) &&
            e->owner == owner_find(r, e->agent.creator) &&
-           e->is_counted == (e->owner != NULL) &&
-           list_has(&e->owned) == e->is_counted &&
-           e->bytes_counted == (e->is_counted ? e->bytes : 0);
+           list_has(&e->owned) == (e->owner != NULL) &&
+           holding_is(&e->counted, e->owner ? &e->size : &none) &&
+           e->in_org == (e->owner ? org_count_find(r, e->agent.org) : NULL) &&
+           holding_is(&e->org_counted, e->in_org ? &e->size : &none);
 }
 
 static bool counts_are_right(const struct registry *r)
 {
     struct registry_stats s = {.agents = 0};
-    size_t n_owned = 0, bytes = 0, n_awaited = 0, at = 0;
+    static const struct holding none;
+    struct holding owned = none, in_orgs = none;
+    size_t n_awaited = 0, at = 0;
     const struct map_slot *slot;
 
     for (size_t i = 0; i < r->n; i++) {
@@ -185,21 +189,26 @@ static bool counts_are_right(const struct registry *r)
         s.grants += (int64_t)a->n_grants;
         s.by_visibility[a->visibility & 3]++;
         s.unembedded += r->vectors && !entry_of(a)->is_embedded;
-        n_owned += entry_of(a)->is_counted;
-        bytes += entry_of(a)->bytes_counted;
+        holding_add(&owned, &entry_of(a)->counted);
+        holding_add(&in_orgs, &entry_of(a)->org_counted);
         n_awaited +=
             r->vectors && entry_of(a)->owner && !entry_of(a)->is_embedded;
     }
     while ((slot = map_next(&r->owners, &at))) {
         const struct owner *o = slot->value;
 
-        n_owned -= o->n;
-        bytes -= o->bytes;
+        holding_subtract(&owned, &o->held);
         n_awaited -= o->n_awaited;
     }
-    return ((n_owned == 0 && bytes == 0) || r->claims.n) && n_awaited == 0 &&
-           r->stats.agents == (int64_t)r->n && r->stats.skills == s.skills &&
-           r->stats.grants == s.grants && r->stats.unembedded == s.unembedded &&
+    at = 0;
+    while ((slot = map_next(&r->orgs, &at)))
+        holding_subtract(&in_orgs,
+                         &((const struct org_count *)slot->value)->held);
+    return ((holding_is(&owned, &none) && holding_is(&in_orgs, &none)) ||
+            r->claims.n) &&
+           n_awaited == 0 && r->stats.agents == (int64_t)r->n &&
+           r->stats.skills == s.skills && r->stats.grants == s.grants &&
+           r->stats.unembedded == s.unembedded &&
            memcmp(r->stats.by_visibility, s.by_visibility,
                   sizeof(s.by_visibility)) == 0;
 }

@@ -68,6 +68,7 @@ bool entry_refresh_org(struct registry *r, struct entry *e)
     keywords_take(r, e);
     set_org(e, org);
     keywords_put(r, e);
+    org_move(r, e);
     return true;
 }
 
@@ -87,7 +88,7 @@ static enum err fill(struct registry *r, struct entry *e, struct str stored,
     if (!arena_keep(&e->arena, key, &e->key) ||
         !arena_keep(&e->arena, creator, &e->agent.creator))
         return ERR_NOMEM;
-    e->bytes = stored.n;
+    e->size = holding_of(r, &e->agent, stored.n);
     e->is_unroutable = e->agent.routing.is_unroutable;
     e->has_own_org = own_org.n > 0;
     set_org(e, e->has_own_org ? own_org : creators_org(r, e));
@@ -160,7 +161,6 @@ enum err owner_take(struct registry *r, struct entry *e,
                     const struct entry *before)
 {
     bool is_same = before && owner_is_same(before, e);
-    size_t had = is_same ? before->bytes : 0;
     struct owner *o;
 
     assert(!e->owner);
@@ -172,33 +172,32 @@ enum err owner_take(struct registry *r, struct entry *e,
     if (!o)
         return ERR_NOMEM;
     e->owner = o;
-    e->is_counted = !is_same;
-    e->bytes_counted = e->bytes > had ? e->bytes - had : 0;
-    o->n += e->is_counted;
-    o->bytes += e->bytes_counted;
-    return OK;
+    e->counted = holding_beyond(&e->size, is_same ? &before->size : NULL);
+    holding_add(&o->held, &e->counted);
+    return org_take(r, e, before);
 }
 
 void owner_follow(struct entry *e, struct entry *before)
 {
-    if (!e->owner || e->is_counted)
+    org_follow(e, before);
+    if (!e->owner || e->counted.of[HELD_AGENTS])
         return;
-    e->owner->bytes += e->bytes - e->bytes_counted - before->bytes_counted;
-    e->bytes_counted = e->bytes;
-    e->is_counted = true;
-    before->bytes_counted = 0;
-    before->is_counted = false;
+    holding_subtract(&e->owner->held, &e->counted);
+    holding_subtract(&e->owner->held, &before->counted);
+    holding_add(&e->owner->held, &e->size);
+    e->counted = e->size;
+    before->counted = (struct holding){0};
 }
 
 static void owner_drop(struct registry *r, struct entry *e)
 {
     struct owner *o = e->owner;
 
+    org_drop(r, e);
     if (!o)
         return;
-    o->bytes -= e->bytes_counted;
-    o->n -= e->is_counted;
-    if (o->n)
+    holding_subtract(&o->held, &e->counted);
+    if (o->held.of[HELD_AGENTS])
         return;
     map_take(&r->owners, (struct str){o->name, o->name_bytes});
     free(o);

@@ -10,6 +10,7 @@
  *   change.c     cards: put, patch, remove
  *   configure.c  the agents of the configuration, all at once
  *   grant.c      who may see a shared agent
+ *   holding.c    what one owner and one org have
  *   step.c       what a change does to one agent: claimed, then settled
  *   tell.c       what the feed is told of it
  *   lost.c       who could not be kept in the index
@@ -28,16 +29,36 @@
 #include "base/map.h"
 #include "registry/registry.h"
 
+/* What is counted by owner and by org; holding.c. */
+enum held {
+    HELD_AGENTS,
+    HELD_SKILLS,
+    HELD_CARD_BYTES, /* as they are stored */
+    HELD_INDEX_BYTES,
+    N_HELD,
+};
+
+struct holding {
+    size_t of[N_HELD];
+};
+
 /* Who has registered agents, whatever the case their name is written in. */
 struct owner {
-    size_t n;            /* agents, those on their way included */
-    size_t bytes;        /* of their cards as they are stored, likewise */
+    struct holding held; /* those on their way included */
     size_t n_awaited;    /* that wait for vectors */
     struct list entries; /* those in the mirror */
     uint64_t asked;      /* registry_any_of: what was last asked of it, and */
     bool is_so;          /* what was found */
     size_t name_bytes;
     char name[]; /* in lower case */
+};
+
+/* The same of one org. */
+struct org_count {
+    struct holding held;
+    size_t n_entries; /* that point here */
+    size_t name_bytes;
+    char name[];
 };
 
 /* The grants of one agent: replaced whole, apart from its card. */
@@ -66,10 +87,11 @@ struct entry {
     bool has_own_org; /* said by an admin or the configuration; else it is
                        * the creator's, whichever that is */
     char org[PRINCIPAL_NAME_MAX + 1]; /* agent.org points here */
-    size_t bytes;                     /* of the card as it is stored */
+    struct holding size;              /* what it takes */
     struct owner *owner;              /* who it counts for; NULL: nobody */
-    bool is_counted;                  /* in owner->n */
-    size_t bytes_counted;             /* in owner->bytes */
+    struct holding counted;           /* in owner->held */
+    struct org_count *in_org;         /* of agent.org; NULL: none */
+    struct holding org_counted;       /* in in_org->held */
     struct list_node owned;           /* in owner->entries */
     struct grants *grants;            /* agent.grants points into it */
     bool is_lost;                     /* lost.c: not in the index */
@@ -138,6 +160,30 @@ bool entry_refresh_org(struct registry *r, struct entry *e);
 MUST_USE enum err owner_take(struct registry *r, struct entry *e,
                              const struct entry *before);
 void owner_follow(struct entry *e, struct entry *before);
+
+/* holding.c: the same for its org, once it counts for its creator. */
+MUST_USE enum err org_take(struct registry *r, struct entry *e,
+                           const struct entry *before);
+void org_follow(struct entry *e, struct entry *before);
+void org_drop(struct registry *r, struct entry *e);
+/* Its org is another one now. */
+void org_move(struct registry *r, struct entry *e);
+struct org_count *org_count_find(const struct registry *r, struct str org);
+
+struct holding holding_of(const struct registry *r, const struct agent *a,
+                          size_t card_bytes);
+bool holding_is(const struct holding *a, const struct holding *b);
+void holding_add(struct holding *to, const struct holding *more);
+void holding_subtract(struct holding *from, const struct holding *less);
+/* What `size` has more than that (may be NULL: nothing). */
+struct holding holding_beyond(const struct holding *size,
+                              const struct holding *had);
+
+/* Whether e, in the place of the one before (may be NULL), is within what one
+ * user and one org may have. ERR_LIMIT. */
+MUST_USE enum err holding_check(const struct registry *r, const struct entry *e,
+                                const struct entry *before, struct why *why);
+
 struct owner *owner_find(const struct registry *r, struct str creator);
 /* The same creator's, who is somebody. */
 bool owner_is_same(const struct entry *a, const struct entry *b);
@@ -493,6 +539,7 @@ struct near_mark {
     bool is_said;  /* one of its keywords may be in the text */
     bool is_platform;
     uint32_t user, org; /* hashes of whose it is */
+    uint32_t n_docs;    /* it and its skills */
     double most;        /* no less than its score */
 };
 
@@ -564,6 +611,7 @@ struct registry {
     uint32_t *free_numbers; /* below n_numbers; as many may be as that */
     size_t n_free;
     struct map owners;      /* lower-case name -> struct owner */
+    struct map orgs;        /* name -> struct org_count */
     struct map grants;      /* id -> struct grants that has it */
     size_t n_grants_coming; /* there is room for */
     struct map claims;      /* lower-case name -> struct registry_step */

@@ -13,7 +13,13 @@
  *
  * Whoever is left out has a lower score than each of the best, so what comes of
  * them is what would come of everyone. Where so few of the first are there that
- * there is no floor, nobody is left out. */
+ * there is no floor, nobody is left out.
+ *
+ * What one question costs is bounded, however many cards say the same: no more
+ * than FINE_DOCS documents are computed finely for the answer, and half as many
+ * for the floor. Where that is not enough, agents with the best guesses have
+ * it; those of strangers with very many documents come behind all others, so
+ * that a few owners cannot keep the rest out. */
 #include "registry/internal.h"
 
 #include <math.h>
@@ -21,7 +27,14 @@
 
 #include "base/fault.h"
 
-enum { FIRST = 128, AT_HOME = 8 };
+enum {
+    FIRST = 128,
+    AT_HOME = 8,
+    FINE_DOCS = 8192,
+    CROWD_DOCS = FINE_DOCS / 8, /* of one stranger; more are a crowd */
+    N_CROWDS = 4096,            /* strangers by their hashes */
+    N_LEVELS = 256,             /* of guesses */
+};
 
 static enum err near_room(struct registry *r)
 {
@@ -89,6 +102,7 @@ static void make_marks(struct registry *r)
             continue;
         r->near_marks[i].is_platform =
             e->agent.kind == AGENT_PLATFORM || !e->agent.creator.n;
+        r->near_marks[i].n_docs = (uint32_t)e->agent.n_skills + 1;
         r->near_marks[i].user = user_hash(r, e->agent.creator);
         r->near_marks[i].org = org_hash(r, e->agent.org);
     }
@@ -265,13 +279,16 @@ static double find_floor(struct registry *r,
 {
     struct first first[FIRST];
     double best[FIRST];
-    size_t n = 0;
+    size_t n = 0, n_docs = 0;
 
     find_first(r, n_near, first);
     for (size_t i = 0; i < FIRST; i++) {
         struct registry_near one;
 
         if (n == q->best && first[i].most <= best[n - 1])
+            break;
+        n_docs += r->near_marks[first[i].number].n_docs;
+        if (n_docs > FINE_DOCS / 2 && !PLANTED("near.no_bound"))
             break;
         one = fine_near(r, q, near, first[i].number);
         if (registry_is_there(r, one.agent))
@@ -292,6 +309,106 @@ static int by_their_names(const void *a, const void *b)
 static bool is_in(const struct near_mark *mark)
 {
     return mark->most > (double)-INFINITY;
+}
+
+/* What may be computed finely. */
+
+/* Of agents that are to be in the answer: by the level of their guesses, those
+ * of crowds apart. */
+struct fine_room {
+    double low, high; /* of guesses */
+    uint32_t of_crowd[N_CROWDS];
+    size_t docs[2][N_LEVELS]; /* [1]: of crowds */
+    size_t left[2];           /* at the level that only has room for some, */
+    int cut[2];               /* which is this one; above it there is for all */
+};
+
+static int level_of(const struct fine_room *f, double most)
+{
+    double part = f->high > f->low ? (most - f->low) / (f->high - f->low) : 0;
+
+    return part >= 1 ? N_LEVELS - 1 : (int)(part * N_LEVELS);
+}
+
+static bool is_of_crowd(const struct fine_room *f, const struct near_mark *mark,
+                        const struct near_mark *eyes)
+{
+    return !is_at_home(mark, eyes) &&
+           f->of_crowd[mark->user % N_CROWDS] > CROWD_DOCS;
+}
+
+/* How many documents there are, and between which guesses. */
+static size_t sum_docs(const struct registry *r, const struct near_mark *eyes,
+                       size_t n_near, double floor, struct fine_room *f)
+{
+    size_t sum = 0;
+
+    f->low = (double)INFINITY;
+    f->high = (double)-INFINITY;
+    for (size_t i = 0; i < n_near; i++) {
+        const struct near_mark *mark = &r->near_marks[i];
+
+        if (!is_in(mark) || mark->most < floor)
+            continue;
+        sum += mark->n_docs;
+        f->low = mark->most < f->low ? mark->most : f->low;
+        f->high = mark->most > f->high ? mark->most : f->high;
+        if (!is_at_home(mark, eyes))
+            f->of_crowd[mark->user % N_CROWDS] += mark->n_docs;
+    }
+    return sum;
+}
+
+static void find_cuts(struct fine_room *f)
+{
+    size_t left = FINE_DOCS;
+
+    for (int k = 0; k < 2; k++) {
+        int level = N_LEVELS - 1;
+
+        while (level >= 0 && f->docs[k][level] <= left)
+            left -= f->docs[k][level--];
+        f->cut[k] = level;
+        f->left[k] = left;
+        if (level >= 0)
+            left = 0;
+    }
+}
+
+/* Leave out what there is no room for. */
+static void leave_out(struct registry *r, const struct registry_near_query *q,
+                      size_t n_near, double floor)
+{
+    const struct near_mark eyes = {.user = user_hash(r, q->eyes.user),
+                                   .org = org_hash(r, q->eyes.org)};
+    struct fine_room f = {.low = 0};
+
+    if (sum_docs(r, &eyes, n_near, floor, &f) <= FINE_DOCS ||
+        PLANTED("near.no_bound"))
+        return;
+    for (size_t i = 0; i < n_near; i++) {
+        const struct near_mark *mark = &r->near_marks[i];
+
+        if (is_in(mark) && mark->most >= floor)
+            f.docs[is_of_crowd(&f, mark, &eyes)][level_of(&f, mark->most)] +=
+                mark->n_docs;
+    }
+    find_cuts(&f);
+    for (size_t i = 0; i < n_near; i++) {
+        struct near_mark *mark = &r->near_marks[i];
+        bool of_crowd = is_of_crowd(&f, mark, &eyes);
+        int level;
+
+        if (!is_in(mark) || mark->most < floor)
+            continue;
+        level = level_of(&f, mark->most);
+        if (level > f.cut[of_crowd])
+            continue;
+        if (level < f.cut[of_crowd] || f.left[of_crowd] < mark->n_docs)
+            mark->most = (double)-INFINITY;
+        else
+            f.left[of_crowd] -= mark->n_docs;
+    }
 }
 
 /* In the order of the list, which is that of the names. */
@@ -388,6 +505,8 @@ enum err registry_near(struct registry *r, const struct registry_near_query *q,
     n_all = guess_all(r, q, near, n_near, self);
     if (q->best && q->best < FIRST && n_all > FIRST)
         floor = find_floor(r, q, near, n_near);
+    if (q->best)
+        leave_out(r, q, n_near, floor > 0 ? floor : (double)-INFINITY);
     *n = floor > 0 ? answer_best(r, q, near, n_near, floor)
                    : answer_all(r, q, near, n_near);
     *n_left = n_all - *n;

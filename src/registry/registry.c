@@ -35,6 +35,7 @@ struct registry *registry_new(const struct registry_opts *opts)
     r->opts = *opts;
     map_init(&r->by_name, MIRROR_MAX, opts->seed);
     map_init(&r->owners, MIRROR_MAX, opts->seed);
+    map_init(&r->orgs, MIRROR_MAX, opts->seed);
     map_init(&r->grants, GRANTS_MAX, opts->seed);
     map_init(&r->claims, MIRROR_MAX, opts->seed);
     registry_set_limits(r, &opts->limits);
@@ -55,12 +56,13 @@ void registry_free(struct registry *r)
         vectors_forget(r, entry_of(r->list[i]));
         entry_free(r, entry_of(r->list[i]));
     }
-    assert(r->owners.n == 0 && r->grants.n == 0);
+    assert(r->owners.n == 0 && r->orgs.n == 0 && r->grants.n == 0);
     search_close(r);
     vectors_close(r);
     keywords_close(r);
     map_fini(&r->by_name);
     map_fini(&r->owners);
+    map_fini(&r->orgs);
     map_fini(&r->grants);
     map_fini(&r->claims);
     index_free(r->index);

@@ -104,6 +104,11 @@ struct registry_limits {
     size_t max_bytes_per_user;  /* of cards as they are stored:
                                  * registry.maxCardBytesPerUser; zero: no
                                  * limit */
+    /* The same of skills and of the index, and of the users of one org
+     * together; zero: no limit. */
+    size_t max_skills_per_user, max_index_bytes_per_user;
+    size_t max_agents_per_org, max_skills_per_org, max_bytes_per_org,
+        max_index_bytes_per_org;
 };
 
 struct registry_opts {

@@ -271,3 +271,69 @@ TEST(a_model_of_another_length_goes_by_words_and_then_by_meaning_again)
     find_check(f);
     find_free(f);
 }
+
+/* Two strangers with tiny skills that are all the same, and one agent of a
+ * third that means what is asked for. */
+static struct find *crowd(int n_agents)
+{
+    struct find *f = find_new(EMBED_TABLE);
+    char skills[16 * 1024];
+    size_t at = 0;
+
+    skills[0] = '\0';
+    for (int i = 0; i < AGENT_SKILLS_MAX; i++)
+        at += (size_t)snprintf(skills + at, sizeof(skills) - at,
+                               "%s{\"id\":\"%d\",\"name\":\"refund\"}",
+                               i ? "," : "", i);
+    for (int i = 0; i < n_agents; i++) {
+        char body[20 * 1024];
+
+        snprintf(body, sizeof(body),
+                 "{\"name\":\"m%d\",\"url\":\"echo:\",\"visibility\":"
+                 "\"public\",\"description\":\"refund\",\"skills\":[%s]}",
+                 i, skills);
+        PUT(f, i % 2 ? "mallory" : "oscar", body);
+    }
+    PUT(f, "eve",
+        "{\"name\":\"honest\",\"url\":\"echo:\",\"visibility\":\"public\","
+        "\"description\":\"Handles the refund of an invoice\",\"skills\":[{"
+        "\"id\":\"s\",\"name\":\"refund of an invoice\"}]}");
+    return f;
+}
+
+/* Documents that one choice computes finely; and whether it has the honest one
+ * among the best. */
+static int64_t documents_of_one_choice(int n_agents, bool *has_honest)
+{
+    struct find *f = crowd(n_agents);
+    struct taste fair = {.is_unfair = false};
+    int64_t before = registry_stats(f->r).index.refined_total;
+    struct top top = look(f, STR("the refund of an invoice"), &fair, BEST);
+    int64_t n = registry_stats(f->r).index.refined_total - before;
+
+    *has_honest = false;
+    for (size_t i = 0; i < top.n; i++)
+        *has_honest |= str_eq(top.list[i].agent->name, STR("honest"));
+    CHECK_INT(top.n_all, n_agents + 1);
+    find_free(f);
+    return n;
+}
+
+enum { ENOUGH = 8192 + 8192 / 2 + 8 * (AGENT_SKILLS_MAX + 1) };
+
+/* 25,700 and 38,550 documents. */
+TEST(what_one_choice_computes_is_bounded)
+{
+    bool has_honest;
+
+    CHECK(documents_of_one_choice(100, &has_honest) <= ENOUGH && has_honest);
+    CHECK(documents_of_one_choice(150, &has_honest) <= ENOUGH && has_honest);
+}
+
+TEST(the_test_above_would_notice_that_everything_is_computed)
+{
+    bool has_honest;
+
+    fault_arm_at("near.no_bound", 1);
+    CHECK(documents_of_one_choice(100, &has_honest) > ENOUGH && has_honest);
+}

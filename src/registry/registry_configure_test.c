@@ -186,7 +186,7 @@ TEST(all_of_it_or_nothing)
     struct registry_change c;
 
     stage_prepare(&s);
-    s.opts.limits = (struct registry_limits){3, 10, 0, 0};
+    s.opts.limits = (struct registry_limits){.max_agents = 3, .max_skills = 10};
     CHECK(stage_start(&s) == OK);
     CHECK(stage_configure(&s, ab, 2) == OK);
     CHECK(stage_configure(&s, twice, 3) == ERR_EXISTS);

