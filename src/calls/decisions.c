@@ -2,6 +2,7 @@
  * for admins: what others say to their agents is nobody's business, not even
  * that of the agents' creators. */
 #include "calls/hunt.h"
+#include "calls/share.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ static enum err write_decision(struct open *o, struct json_out *out,
     e = decision_from_row(scratch, row, &d);
     if (e)
         return e;
+    share_decision_for(&d, &o->caller);
     json_open(out, '{');
     speak_decision(out, &d, length);
     json_close(out, '}');

@@ -45,6 +45,7 @@ static void answer(struct open *o, const struct msg *m)
     d.id = (struct id){""}; /* there will be no record of it */
     d.conversation_id = m->call.conversation_id;
     d.turn = 0;
+    share_decision_for(&d, &o->caller);
     json_open(&out, '{');
     speak_decision(&out, &d, SPEAK_WHOLE);
     json_member_bool(&out, "switches", m->choice.is_switch);

@@ -48,6 +48,10 @@ enum { SHARE_DETAILS_MAX = 8 * 1024 }; /* of these */
  * used before, and its row read with a scratch that nothing else is in. NULL:
  * also where it cannot be read. */
 MUST_USE char *share_decision_keep(const struct router *r, const struct msg *m);
+/* Without what depends on what others do: the numbers of the registry's and of
+ * learning's states, which count everybody's changes, and types of query that
+ * all orgs shared. Admins are told all. */
+void share_decision_for(struct decision *d, const struct caller *c);
 void share_decision_ask(struct query *q, bool *is_used, const struct id *id);
 MUST_USE char *share_decision_of(const struct row *row, struct arena *scratch);
 

@@ -5,6 +5,7 @@
 
 #include "base/fault.h"
 #include "calls/share.h"
+#include "learn/learn.h"
 
 enum { DECISION_BYTES_MAX = 16 * 1024 };
 
@@ -80,6 +81,15 @@ static char *write_brief(const struct decision *d)
         kept = strdup(text.p);
     buf_fini(&text);
     return kept;
+}
+
+void share_decision_for(struct decision *d, const struct caller *c)
+{
+    if (caller_is_admin(c))
+        return;
+    d->registry_version = d->learn_version = -1;
+    if (d->type < LEARN_TYPE_FIRST)
+        d->type = 0;
 }
 
 char *share_decision_keep(const struct router *r, const struct msg *m)

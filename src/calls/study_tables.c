@@ -13,9 +13,9 @@ static void put_type_name(struct open *o, struct sheet *s, int64_t type)
         sheet_none(s);
 }
 
-static void put_type(struct sheet *s, int64_t type)
+static void put_type(struct open *o, struct sheet *s, int64_t type)
 {
-    if (type)
+    if (type >= LEARN_TYPE_FIRST || (type && caller_is_admin(&o->caller)))
         sheet_int(s, type);
     else
         sheet_none(s);
@@ -91,7 +91,7 @@ static void write_types(struct open *o, struct sheet *s)
     o->study->is_short |= !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
-        put_type(s, list[i].type);
+        put_type(o, s, list[i].type);
         put_type_name(o, s, list[i].type);
         sheet_str(s, list[i].agent);
         put_figures(s, &list[i].f);
@@ -110,7 +110,7 @@ static void write_gaps(struct open *o, struct sheet *s)
     o->study->is_short |= !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
-        put_type(s, list[i].type);
+        put_type(o, s, list[i].type);
         put_type_name(o, s, list[i].type);
         sheet_int(s, list[i].n);
         sheet_int(s, list[i].n_default);

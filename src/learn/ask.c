@@ -1,8 +1,8 @@
-/* A query is looked at once: its type's pairs are handed to their agents, and
- * every example of the scope speaks for the agent that was right and against
- * the one that was not, with the cube of its likeness: near ones much, far ones
- * hardly. What they say is added up in whole numbers (2^-40), so the sum is the
- * same in whatever order they lie.
+/* A query is looked at once: the pairs of its type in the scope are handed to
+ * their agents, and every example of the scope speaks for the agent that was
+ * right and against the one that was not, with the cube of its likeness: near
+ * ones much, far ones hardly. What they say is added up in whole numbers
+ * (2^-40), so the sum is the same in whatever order they lie.
  *
  * The high bytes give a good guess of the likeness; where it is worth anything
  * the low ones are looked at too, a few rows at once. Both are whole numbers
@@ -17,21 +17,25 @@ enum { AT_ONCE = 16 }; /* of which one that is near makes all fine */
 static const double ONE = 1099511627776.0; /* 2^40 */
 static const double FINE = 0.7; /* from here on the low bytes count too */
 
-static const struct type *type_of_query(const struct learn *l,
+/* What all others say of an agent counts as this part of the middle at most. An
+ * agent that does well with their queries need not with these. */
+static const double OTHERS = 0.5;
+
+static const struct type *type_of_query(const struct learn *l, struct str scope,
                                         const struct vec_packed *v)
 {
     struct type_vector first;
 
     return type_vector_of(l, l->model_hash, v, &first)
-               ? type_near(l, l->model_hash, &first.v)
+               ? type_near(l, scope, l->model_hash, &first.v)
                : NULL;
 }
 
-int64_t learn_type(const struct learn *l, struct str vector)
+int64_t learn_type(const struct learn *l, struct str scope, struct str vector)
 {
     struct vec_packed v;
     const struct type *t =
-        vector_open(&v, vector) ? type_of_query(l, &v) : NULL;
+        vector_open(&v, vector) ? type_of_query(l, scope, &v) : NULL;
 
     return t ? t->id : 0;
 }
@@ -51,26 +55,37 @@ static void hand_out_pairs(struct learn *l, const struct type *t)
     for (struct list_node *n = list_first(&t->pairs); n;
          n = list_next(&t->pairs, n)) {
         struct pair *p = LIST_OF(n, struct pair, of_type);
+        struct who *w = p->view->who;
 
-        note_told(l, p->who);
-        p->who->pair = p;
-        p->who->paired = l->asked;
+        note_told(l, w);
+        w->pair = p;
+        w->paired = l->asked;
+        w->view = p->view;
+        w->viewed = l->asked;
     }
 }
 
-/* The scope's own view of the pairs. */
-static void hand_out_views(struct learn *l, const struct type *t,
-                           struct str scope)
+/* What others say of an agent is without what the scope itself says of it, and
+ * by the plain formula its last success counts for every query. */
+static void hand_out_views(struct learn *l, struct str scope)
 {
-    const struct group *g = group_find(l, GROUP_VIEWS, t->id, scope);
-    struct list_node *n = g ? list_first(&g->things) : NULL;
+    const struct tenant *s =
+        (const struct tenant *)thing_live(l, THING_SCOPE, scope);
+    struct list_node *n = s ? list_first(&s->views) : NULL;
 
-    for (; n; n = list_next(&g->things, n)) {
-        const struct view *v = LIST_OF(n, struct view, of_group);
+    for (; n; n = list_next(&s->views, n)) {
+        const struct view *v = LIST_OF(n, struct view, of_scope);
 
-        v->pair->who->view = v;
-        v->pair->who->viewed = l->asked;
+        v->who->view = v;
+        v->who->viewed = l->asked;
     }
+}
+
+static void tell_of_renowned(struct learn *l)
+{
+    for (struct list_node *n = list_first(&l->renowned); n;
+         n = list_next(&l->renowned, n))
+        note_told(l, LIST_OF(n, struct known, renown)->who);
 }
 
 /* The agent that the latest correction of this very text names. */
@@ -185,44 +200,40 @@ enum err learn_begin(struct learn *l, const struct learn_query *q)
     l->recency_ms = q->recency_ms;
     hear_correction(l, q);
     hear_ratings(l, q->scope);
+    if (l->settings.is_plain || !list_is_empty(&l->renowned))
+        hand_out_views(l, q->scope);
     if (l->settings.is_plain)
         tell_of_all(l);
+    else
+        tell_of_renowned(l);
     if (vector_open(&v, q->vector)) {
-        if ((t = type_of_query(l, &v))) {
+        if ((t = type_of_query(l, q->scope, &v)))
             hand_out_pairs(l, t);
-            hand_out_views(l, t, q->scope);
-        }
-        if ((s = shelf_find(l, q->scope, l->model_hash, v.n)))
+        s = shelf_find(l, THING_EXAMPLE, q->scope, l->model_hash, v.n);
+        if (s)
             hear_examples(l, s, &v);
     }
     l->next = l->told;
     return OK;
 }
 
-/* A scope's own verdicts in full, and those of all others by their weight. Few
- * of them lean on the middle, not on the agent's own figure: an agent that is
- * often right with some queries is not more often right with others. */
-struct weighed {
-    double sum, n;
-};
-
-static struct weighed own_and_others(double own_rate, int64_t own_n,
-                                     double rate, double others)
-{
-    struct weighed w = {(double)own_n * own_rate, (double)own_n};
-
-    if (others > 1e-9) { /* less is what rounding leaves */
-        w.n += others;
-        w.sum += others * rate;
-    }
-    return w;
-}
-
-static double performance(const struct learn *l, struct weighed w)
+/* A scope's own verdicts of this type in full, and those of all others about
+ * the agent by their weight. Few of them lean on the middle, not on the agent's
+ * own figure: an agent that is often right with some queries is not more often
+ * right with others. */
+static double performance(const struct learn *l, double rate, int64_t n,
+                          double others_rate, double others)
 {
     double lean = l->settings.agent_lean;
+    double sum = (double)n * rate, all = (double)n;
 
-    return w.n > 0 ? (w.sum + lean * 0.5) / (w.n + lean) : 0.5;
+    if (others > OTHERS * lean)
+        others = OTHERS * lean;
+    if (others > 1e-9) { /* less is what rounding leaves */
+        all += others;
+        sum += others * others_rate;
+    }
+    return all > 0 ? (sum + lean * 0.5) / (all + lean) : 0.5;
 }
 
 /* From one, at a success just now, down to zero. */
@@ -240,45 +251,49 @@ static double freshness(const struct learn *l, int64_t good_ms)
  * count it for all queries was measured to take 2 points of first places from
  * two of five sets (docs/quality.md): agents that did well with something else
  * would win what is nearly even. */
-static double recency(const struct learn *l, int64_t good_ms, struct weighed w)
+static double recency(const struct learn *l, int64_t good_ms, int64_t n)
 {
-    return w.n > 0
-               ? freshness(l, good_ms) * w.n / (w.n + l->settings.agent_lean)
-               : 0;
+    return n > 0 ? freshness(l, good_ms) * (double)n /
+                       ((double)n + l->settings.agent_lean)
+                 : 0;
 }
 
-static void look_at_pair(const struct learn *l, const struct who *w,
+static void look_closely(const struct learn *l, const struct who *w,
                          struct learn_hint *out)
 {
-    static const struct view nothing;
-    const struct view *own = w->viewed == l->asked ? w->view : &nothing;
-    const struct pair *p = w->pair;
-    struct weighed all =
-        own_and_others(own->rate, own->n, p->rate, p->weight - own->weight);
-    struct weighed outside =
-        own_and_others(own->outside_rate, own->outside_n, p->outside_rate,
-                       p->outside_weight - own->outside_weight);
+    static const struct view unseen;
+    static const struct pair untried;
+    static const struct known unknown;
+    const struct view *own = w->viewed == l->asked ? w->view : &unseen;
+    const struct pair *p = w->paired == l->asked ? w->pair : &untried;
+    const struct known *k =
+        w->known && list_has(&w->known->renown) ? w->known : &unknown;
 
-    out->performance = (float)performance(l, all);
-    out->recency = (float)recency(l, w->known->good_ms, all);
-    out->has_inside =
-        p->outside_n != p->n || w->known->outside_good_ms != w->known->good_ms;
-    out->outside_performance = (float)performance(l, outside);
+    out->performance = (float)performance(l, p->rate, p->n, k->public_rate,
+                                          k->weight - own->weight);
+    out->recency = (float)recency(l, own->good_ms, p->n);
+    out->outside_performance =
+        (float)performance(l, p->outside_rate, p->outside_n, k->outside_rate,
+                           k->outside_weight - own->outside_weight);
     out->outside_recency =
-        (float)recency(l, w->known->outside_good_ms, outside);
+        (float)recency(l, own->outside_good_ms, p->outside_n);
+    out->has_inside = out->performance != out->outside_performance ||
+                      out->recency != out->outside_recency;
 }
 
-/* DESIGN.md, "Learning": the type's average leans on the agent's. */
+/* DESIGN.md, "Learning": the type's average leans on the agent's. Types and the
+ * last success are the scope's. */
 static void look_plainly(const struct learn *l, const struct who *w,
                          struct learn_hint *out)
 {
     const struct pair *p = w->paired == l->asked ? w->pair : NULL;
+    int64_t good_ms = w->viewed == l->asked ? w->view->good_ms : 0;
     double n = p ? (double)p->n : 0, lean = l->settings.agent_lean;
 
     out->performance =
-        (float)(p ? (n * p->plain_rate + lean * w->known->rate) / (n + lean)
+        (float)(p ? (n * p->rate + lean * w->known->rate) / (n + lean)
                   : w->known->rate);
-    out->recency = (float)freshness(l, w->known->good_ms);
+    out->recency = (float)freshness(l, good_ms);
     out->outside_performance = out->performance;
     out->outside_recency = out->recency;
 }
@@ -295,8 +310,8 @@ static struct learn_hint hint_of(const struct learn *l, const struct who *w)
 
     if (w && l->settings.is_plain && w->known)
         look_plainly(l, w, &hint);
-    else if (w && w->paired == l->asked)
-        look_at_pair(l, w, &hint);
+    else if (w && !l->settings.is_plain)
+        look_closely(l, w, &hint);
     hint.is_taught = w && w->taught == l->asked;
     hint.is_rated = w && w->rated == l->asked;
     if (w && w->asked == l->asked)

@@ -27,28 +27,32 @@ static bool row_is_in_order(const struct thing *t)
 
 static bool known_is_in_order(const struct known *k)
 {
-    return k->who->known == k && k->rate >= 0 && k->rate <= 1;
+    return k->who->known == k && k->rate >= 0 && k->rate <= 1 &&
+           list_has(&k->renown) == (k->who->n_views > 1) &&
+           list_length(&k->who->views) == k->who->n_views;
 }
 
 static bool type_is_in_order(const struct type *t)
 {
     return t->shelf->owner[t->row] == &t->thing && t->n > 0 &&
-           t->shelf->scope.n == 0 && t->row < t->shelf->n;
+           t->shelf->kind == THING_TYPE && t->row < t->shelf->n &&
+           str_eq(t->shelf->scope, tenant_name(t->scope)) &&
+           list_has(&t->of_scope) && !t->scope->thing.is_gone;
 }
 
 static bool pair_is_in_order(const struct pair *p)
 {
-    return list_has(&p->of_who) && list_has(&p->of_type) && p->n > 0 &&
-           p->outside_n <= p->n && p->outside_n >= 0 && p->who->known &&
-           p->weight >= 0 && p->weight <= (double)p->n &&
-           !p->type->thing.is_gone;
+    return list_has(&p->of_view) && list_has(&p->of_type) && p->n > 0 &&
+           p->outside_n <= p->n && p->outside_n >= 0 && p->n <= p->view->n &&
+           p->view->scope == p->type->scope && !p->type->thing.is_gone &&
+           !p->view->thing.is_gone;
 }
 
 static bool view_is_in_order(const struct view *v)
 {
-    return list_has(&v->of_pair) && list_has(&v->of_group) && v->n > 0 &&
-           v->n <= v->pair->n && v->outside_n <= v->n && v->group->n > 0 &&
-           !v->pair->thing.is_gone;
+    return list_has(&v->of_who) && list_has(&v->of_scope) && v->n > 0 &&
+           v->weight >= 0 && v->weight <= (double)v->n && v->who->known &&
+           v->outside_good_ms <= v->good_ms && !v->scope->thing.is_gone;
 }
 
 static bool rating_is_in_order(const struct rating *r)
@@ -58,9 +62,9 @@ static bool rating_is_in_order(const struct rating *r)
            r->group->n <= LEARN_RATINGS_PER_SCOPE;
 }
 
-static bool scope_is_in_order(const struct scope_owners *s)
+static bool scope_is_in_order(const struct tenant *s)
 {
-    return s->n > 0 && s->n <= LEARN_SCOPE_OWNERS;
+    return s->n <= LEARN_SCOPE_OWNERS && list_length(&s->types) == s->n_types;
 }
 
 static bool example_is_in_order(const struct example *x)
@@ -68,6 +72,7 @@ static bool example_is_in_order(const struct example *x)
     const struct shelf *s = x->shelf;
 
     return s->owner[x->row] == &x->thing && x->row < s->n && s->scope.n > 0 &&
+           s->kind == THING_EXAMPLE &&
            (x->text_hash != 0) == (x->group != NULL) &&
            (s->dims || x->text_hash) && s->heard[x->row] == x->thing.heard &&
            (s->right[x->row] || s->wrong[x->row]);
@@ -82,7 +87,7 @@ static bool thing_is_in_order(const struct thing *t)
     case THING_EXAMPLE: return example_is_in_order((const struct example *)t);
     case THING_VIEW: return view_is_in_order((const struct view *)t);
     case THING_RATING: return rating_is_in_order((const struct rating *)t);
-    case THING_SCOPE: return scope_is_in_order((const struct scope_owners *)t);
+    case THING_SCOPE: return scope_is_in_order((const struct tenant *)t);
     case THING_NUMBER:
     case N_KINDS: break;
     }
@@ -97,7 +102,7 @@ static bool refs_are_right(const struct learn *l)
 
     for (size_t i = 0; i < l->whos.cap; i++)
         n_refs += l->whos.slots[i] ? l->whos.slots[i]->n_refs : 0;
-    n = l->heaps[THING_AGENT].n + l->heaps[THING_PAIR].n +
+    n = l->heaps[THING_AGENT].n + l->heaps[THING_VIEW].n +
         l->heaps[THING_RATING].n;
     while ((slot = map_next(&l->shelves, &at))) {
         const struct shelf *s = slot->value;

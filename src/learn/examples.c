@@ -64,7 +64,8 @@ const struct example *example_latest(const struct group *g)
 void example_thank(struct learn *l, const struct outcome *o,
                    const struct who *right, const struct vec_packed *v)
 {
-    struct shelf *s = shelf_find(l, o->scope, o->model_hash, v->n);
+    struct shelf *s =
+        shelf_find(l, THING_EXAMPLE, o->scope, o->model_hash, v->n);
     struct example *nearest = NULL;
     double best = NEAR_ENOUGH;
 
@@ -114,7 +115,7 @@ static struct example *least_useful(const struct shelf *s, bool is_of_all,
     return least < s->n ? (struct example *)s->owner[least] : NULL;
 }
 
-/* Types lie on shelves too, of no scope. */
+/* Types lie on shelves too. */
 static struct shelf *fullest(const struct learn *l)
 {
     const struct map_slot *slot;
@@ -124,7 +125,7 @@ static struct shelf *fullest(const struct learn *l)
     while ((slot = map_next(&l->shelves, &at))) {
         struct shelf *s = slot->value;
 
-        if (s->n && s->owner[0]->kind == THING_EXAMPLE &&
+        if (s->n && s->kind == THING_EXAMPLE &&
             (!most || s->n > most->n ||
              (s->n == most->n && str_cmp(s->key, most->key) < 0)))
             most = s;

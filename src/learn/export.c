@@ -31,14 +31,17 @@ static void export_known(struct json_out *o, const struct known *k)
     json_member_real(o, "performance", k->rate);
     json_member_int(o, "positive", k->n_good);
     json_member_int(o, "negative", k->n_bad);
-    json_member_int(o, "last_positive_ms", k->good_ms);
-    json_member_int(o, "last_positive_outside_ms", k->outside_good_ms);
+    json_member_real(o, "performance_public", k->public_rate);
+    json_member_real(o, "weight", k->weight);
+    json_member_real(o, "performance_outside", k->outside_rate);
+    json_member_real(o, "weight_outside", k->outside_weight);
 }
 
 static void export_type(const struct learn *l, struct json_out *o,
                         const struct type *t)
 {
     json_member_int(o, "type", t->id);
+    json_member_str(o, "scope", tenant_name(t->scope));
     json_member_str(o, "name", learn_type_name(l, t->id));
     json_member_int(o, "queries", t->n);
     json_member_str(o, "model_hash", t->shelf->model_hash);
@@ -55,27 +58,23 @@ static void export_type(const struct learn *l, struct json_out *o,
 static void export_pair(struct json_out *o, const struct pair *p)
 {
     json_member_int(o, "type", p->type->id);
-    json_member_str(o, "agent", p->who->name);
+    json_member_str(o, "agent", p->view->who->name);
+    json_member_str(o, "scope", tenant_name(p->view->scope));
     json_member_real(o, "performance", p->rate);
     json_member_int(o, "outcomes", p->n);
     json_member_real(o, "performance_outside", p->outside_rate);
     json_member_int(o, "outcomes_outside", p->outside_n);
-    json_member_real(o, "performance_plain", p->plain_rate);
-    json_member_real(o, "weight", p->weight);
-    json_member_real(o, "weight_outside", p->outside_weight);
 }
 
 static void export_view(struct json_out *o, const struct view *v)
 {
-    json_member_int(o, "type", v->pair->type->id);
-    json_member_str(o, "agent", v->pair->who->name);
-    json_member_str(o, "scope", group_scope(v->group));
-    json_member_real(o, "performance", v->rate);
+    json_member_str(o, "agent", v->who->name);
+    json_member_str(o, "scope", tenant_name(v->scope));
     json_member_int(o, "outcomes", v->n);
     json_member_real(o, "weight", v->weight);
-    json_member_real(o, "performance_outside", v->outside_rate);
-    json_member_int(o, "outcomes_outside", v->outside_n);
     json_member_real(o, "weight_outside", v->outside_weight);
+    json_member_int(o, "last_positive_ms", v->good_ms);
+    json_member_int(o, "last_positive_outside_ms", v->outside_good_ms);
 }
 
 static void export_rating(struct json_out *o, const struct rating *r)
@@ -94,9 +93,9 @@ static void export_rating(struct json_out *o, const struct rating *r)
     json_close(o, '}');
 }
 
-static void export_scope(struct json_out *o, const struct scope_owners *s)
+static void export_scope(struct json_out *o, const struct tenant *s)
 {
-    json_member_str(o, "scope", str_sub(s->thing.key, 1, s->thing.key.n));
+    json_member_str(o, "scope", tenant_name(s));
     json_key(o, STR("owners"));
     json_open(o, '[');
     for (size_t i = 0; i < s->n; i++) {
@@ -139,7 +138,7 @@ static void export_thing(const struct learn *l, struct buf *out,
     case THING_EXAMPLE: export_example(&o, (const struct example *)t); break;
     case THING_VIEW: export_view(&o, (const struct view *)t); break;
     case THING_RATING: export_rating(&o, (const struct rating *)t); break;
-    case THING_SCOPE: export_scope(&o, (const struct scope_owners *)t); break;
+    case THING_SCOPE: export_scope(&o, (const struct tenant *)t); break;
     case THING_NUMBER:
     case N_KINDS: break;
     }

@@ -1,11 +1,15 @@
 #ifndef LEARN_INTERNAL_H
 #define LEARN_INTERNAL_H
 
-/* What is remembered is a thing: an agent, a type of query, a pair of the two,
- * an example, and of each scope its view of a pair, its rating of an agent and
- * the owners whose agents it has judged. Each is one row of learn_table, known
- * by its kind and key, and has the number of the last outcome that touched it:
- * where there are too many the one longest untouched goes.
+/* What is remembered is a thing: an agent, a scope, a scope's view of an agent,
+ * a type of query of a scope, a pair of view and type, an example, and a
+ * scope's rating of an agent. Each is one row of learn_table, known by its kind
+ * and key, and has the number of the last outcome that touched it: where there
+ * are too many the one longest untouched goes.
+ *
+ *     agent -- view -- pair
+ *     scope --/   type --/       a scope goes with its views and types, and
+ *     scope ------/              these with their pairs
  *
  *   things.c    things by key and by age; whose row is to be written
  *   whos.c      agents' names
@@ -13,7 +17,7 @@
  *   types.c     online clustering of the queries
  *   names.c     the words that tell types apart
  *   examples.c  what was corrected, and which of it stays
- *   scopes.c    what each scope has said: views, ratings, owners
+ *   scopes.c    what each scope has said: views, ratings, owners; its end
  *   groups.c    things that are found together
  *   voids.c     outcomes that a fold leaves out
  *   learn.c     the fold
@@ -37,19 +41,22 @@ enum {
     TELLING_WORDS = 32,
     TELLING_BYTES = 24, /* longer words are none that tell */
     DIMS_MAX = 65536,
-    ROW_FORM = 3,     /* of the bytes in a row: their first */
-    ROW_FORM_OLD = 2, /* without hashes of texts, views, ratings and owners */
+    ROW_FORM = 4, /* of the bytes in a row: their first */
+    /* Types of query of all scopes together. Of these rows examples are read,
+     * and the rest is folded again from the outcomes. */
+    ROW_FORM_SHARED = 3,
+    ROW_FORM_OLD = 2, /* the same, without hashes of texts */
 };
 
 enum thing_kind {
     THING_NUMBER = 0, /* only as a row */
-    THING_AGENT,
+    THING_AGENT,      /* in the order in which rows are read */
+    THING_SCOPE,
+    THING_VIEW,
+    THING_EXAMPLE, /* 4 in rows of every form */
     THING_TYPE,
     THING_PAIR,
-    THING_EXAMPLE,
-    THING_VIEW,
     THING_RATING,
-    THING_SCOPE,
     N_KINDS,
 };
 
@@ -74,13 +81,14 @@ struct who {
     uint64_t hash;
     size_t n_refs;
     struct known *known;
-    struct list pairs, ratings;
+    struct list views, ratings;
+    size_t n_views;
 
     /* Each is the number of the last query that it was so for. */
     uint64_t told;   /* it is in learn.told */
     uint64_t asked;  /* examples spoke of it: sum */
     uint64_t paired; /* pair */
-    uint64_t viewed; /* view */
+    uint64_t viewed; /* view, of the scope that asks */
     uint64_t taught, rated;
     int64_t sum;
     const struct pair *pair;
@@ -92,10 +100,12 @@ struct who {
 struct known {
     struct thing thing;
     struct who *who;
-    double rate;
+    double rate; /* every verdict weighs the same */
     int64_t n_good, n_bad;
-    int64_t good_ms;         /* when it was last good; zero: never */
-    int64_t outside_good_ms; /* and to others than its own people */
+    /* By the weight of each verdict: of all, and without its own people. */
+    double public_rate, outside_rate;
+    double weight, outside_weight;
+    struct list_node renown; /* in learn.renowned */
 };
 
 /* A word that tells, by its stem; shown is the shortest form met. */
@@ -106,13 +116,11 @@ struct telling {
     uint32_t n_types; /* types that have it, when that was last counted */
 };
 
-struct naming {
-    int64_t counted; /* the change that types of words were counted at */
-};
-
 struct type {
     struct thing thing;
-    int64_t id; /* the number of the outcome that began it */
+    int64_t id; /* type_id of the outcome that began it */
+    struct tenant *scope;
+    struct list_node of_scope;
     struct shelf *shelf;
     size_t row;
     float *mean; /* of the directions of what joined it; packed behind it */
@@ -124,27 +132,27 @@ struct type {
     size_t n_name;
 };
 
+/* What one scope has seen of an agent with queries of one type. */
 struct pair {
     struct thing thing;
-    struct who *who;
+    struct view *view;
     struct type *type;
-    struct list_node of_who, of_type;
-    struct list views;
-    double plain_rate;         /* every verdict weighs the same */
+    struct list_node of_view, of_type;
     double rate, outside_rate; /* of all, and without its own people */
-    double weight, outside_weight;
     int64_t n, outside_n;
 };
 
-/* One scope's view of a pair: its own verdicts, in full. */
+/* What one scope has seen of an agent. */
 struct view {
     struct thing thing;
-    struct pair *pair;
-    struct group *group; /* of the scope and the type */
-    struct list_node of_pair, of_group;
-    double rate, outside_rate;     /* as in the pair */
-    double weight, outside_weight; /* its part of the pair's */
-    int64_t n, outside_n;
+    struct who *who;
+    struct tenant *scope;
+    struct list_node of_who, of_scope;
+    struct list pairs;
+    int64_t n;
+    double weight, outside_weight; /* its part of the agent's */
+    int64_t good_ms;               /* when it was last good; zero: never */
+    int64_t outside_good_ms;       /* and not as one of its own people */
 };
 
 /* The rating of an agent by the people of one scope: their latest votes, the
@@ -162,16 +170,19 @@ struct rating {
     size_t n;
 };
 
-/* The first owners whose agents a scope has judged, by hashes of their names.
- */
-struct scope_owners {
-    struct thing thing; /* its key is the scope */
-    uint64_t owners[LEARN_SCOPE_OWNERS];
+/* A scope: an org, or a user without one. */
+struct tenant {
+    struct thing thing;                  /* its key is the scope */
+    uint64_t owners[LEARN_SCOPE_OWNERS]; /* the first whose agents it has
+                                          * judged, by hashes of their names */
     size_t n;
+    struct list types, views;
+    size_t n_types;
+    int64_t counted; /* the change that types of words were counted at */
 };
 
 /* Things of one scope that are found together: the examples of one text, the
- * views of one type, the ratings. */
+ * ratings. */
 struct group {
     struct str key; /* behind it */
     struct list things;
@@ -191,10 +202,11 @@ struct example {
     size_t n_text;
 };
 
-/* Vectors of one length made by one model, of one scope (of types: none). An
- * example without a vector lies on the shelf of length zero. */
+/* Vectors of one length made by one model, of the examples or of the types of
+ * one scope. An example without a vector lies on the shelf of length zero. */
 struct shelf {
     struct str key, scope, model_hash; /* behind it */
+    enum thing_kind kind;
     size_t dims, stride, n, cap;
     int8_t *high, *low; /* cap rows of stride */
     float *scale, *slack;
@@ -229,6 +241,7 @@ struct learn {
     struct map things, shelves, groups;
     struct whos whos;
     struct heap heaps[N_KINDS];
+    struct list renowned; /* agents that several scopes have judged */
 
     /* The table. */
     struct list dirty, flying;
@@ -238,6 +251,8 @@ struct learn {
     bool is_flying, is_last_flying;
     bool has_number; /* the row with it was loaded */
     bool is_void;    /* what is being loaded is not whole: none of it counts */
+    int64_t kept_from; /* the first outcome that is kept; zero: none is */
+    bool is_shared;    /* rows of an older form: ROW_FORM_SHARED */
 
     /* The query that was begun. */
     uint64_t asked;
@@ -245,23 +260,21 @@ struct learn {
     int64_t now_ms, recency_ms;
 
     int64_t changes;
-    struct naming *naming; /* apart: asking for a name changes nothing */
 };
 
 /* ---- learn.c ---- */
 
 enum { PAIR_KEY_MAX = 24 + 1 + AGENT_NAME_MAX };
 struct str pair_key(int64_t type, struct str name, char out[PAIR_KEY_MAX]);
-/* Takes a reference of its own. */
-void pair_link(struct pair *p, struct who *w, struct type *t);
+void pair_link(struct pair *p, struct view *v, struct type *t);
+bool is_scope(struct str scope);
 
 /* ---- groups.c ---- */
 
 enum { GROUP_KEY_MAX = 1 + 8 + SCOPE_MAX };
-enum group_kind { GROUP_TEXT = 't', GROUP_VIEWS = 'v', GROUP_RATINGS = 'r' };
+enum group_kind { GROUP_TEXT = 't', GROUP_RATINGS = 'r' };
 
-/* `number` is the text's hash, or the type; of ratings zero. NULL: there is
- * none. */
+/* `number` is the text's hash; of ratings zero. NULL: there is none. */
 struct group *group_find(const struct learn *l, enum group_kind kind,
                          int64_t number, struct str scope);
 /* Made if it is new; NULL: memory is gone. */
@@ -275,23 +288,24 @@ struct str group_scope(const struct group *g);
 
 /* ---- scopes.c ---- */
 
-enum {
-    VIEW_KEY_MAX = PAIR_KEY_MAX + 1 + SCOPE_MAX,
-    RATING_KEY_MAX = AGENT_NAME_MAX + 1 + SCOPE_MAX,
-};
-struct str view_key(int64_t type, struct str name, struct str scope,
-                    char out[VIEW_KEY_MAX]);
-struct str rating_key(struct str name, struct str scope,
-                      char out[RATING_KEY_MAX]);
-void view_link(struct view *v, struct pair *p, struct group *g);
+/* Of a scope's view or rating of an agent. */
+enum { VIEW_KEY_MAX = AGENT_NAME_MAX + 1 + SCOPE_MAX };
+struct str view_key(struct str name, struct str scope, char out[VIEW_KEY_MAX]);
+struct str tenant_name(const struct tenant *s);
+/* NULL: memory is gone. In no map yet. */
+MUST_USE struct tenant *tenant_new(struct str scope);
+/* Takes a reference of its own; the agent is known. */
+void view_link(struct learn *l, struct view *v, struct who *w,
+               struct tenant *s);
 /* Takes the reference. */
 void rating_link(struct rating *r, struct who *w, struct group *g);
 
 /* The weight of the scope's next verdict about agents of that owner. */
-double scope_weight(const struct scope_owners *s, const struct view *v,
+double scope_weight(const struct tenant *s, const struct view *v,
                     struct str owner);
-/* The owner is not empty. */
-void scope_meets(struct scope_owners *s, struct str owner);
+void scope_meets(struct tenant *s, struct str owner);
+/* Scopes go where there are too many, or too many types of all of them. */
+void tenants_bound(struct learn *l);
 
 uint64_t voter_of(const struct outcome *o);
 void rating_vote(struct rating *r, uint64_t voter, int64_t sign);
@@ -339,6 +353,7 @@ void type_drop(struct learn *l, struct type *t);
 void pair_drop(struct learn *l, struct pair *p);
 void example_drop(struct learn *l, struct example *x);
 void view_drop(struct learn *l, struct view *v);
+void tenant_drop(struct learn *l, struct tenant *s);
 void rating_drop(struct learn *l, struct rating *r);
 void drop_any(struct learn *l, struct thing *t);
 
@@ -356,12 +371,13 @@ bool whos_check(const struct whos *t);
 
 /* ---- shelf.c ---- */
 
-/* NULL: there is none. */
-struct shelf *shelf_find(const struct learn *l, struct str scope,
-                         struct str model_hash, size_t dims);
+/* Of THING_EXAMPLE or THING_TYPE. NULL: there is none. */
+struct shelf *shelf_find(const struct learn *l, enum thing_kind kind,
+                         struct str scope, struct str model_hash, size_t dims);
 /* Made if it is new, with room for one more. */
-MUST_USE struct shelf *shelf_take(struct learn *l, struct str scope,
-                                  struct str model_hash, size_t dims);
+MUST_USE struct shelf *shelf_take(struct learn *l, enum thing_kind kind,
+                                  struct str scope, struct str model_hash,
+                                  size_t dims);
 /* Gone if nothing is on it. */
 void shelf_tidy(struct learn *l, struct shelf *s);
 /* There is room. Returns its row. */
@@ -378,7 +394,6 @@ bool vector_open(struct vec_packed *v, struct str packed);
 
 /* ---- types.c ---- */
 
-/* The nearest type that is near enough; NULL: none is. */
 /* Whether vectors of that model and length have two parts. Of another model
  * than the one in use this is not known, and none of its vectors is compared
  * with a query. */
@@ -393,22 +408,25 @@ struct type_vector {
 bool type_vector_of(const struct learn *l, struct str model_hash,
                     const struct vec_packed *v, struct type_vector *out);
 
-/* The vector is one of type_vector_of. */
-struct type *type_near(const struct learn *l, struct str model_hash,
-                       const struct vec_packed *v);
+/* The nearest of the scope's types that is near enough; NULL: none is. The
+ * vector is one of type_vector_of. */
+struct type *type_near(const struct learn *l, struct str scope,
+                       struct str model_hash, const struct vec_packed *v);
+/* The id of a type that the outcome begins. */
+int64_t type_id(const struct learn *l, const struct outcome *o);
 /* NULL: memory is gone. In no map or shelf yet; has room for its mean. */
 MUST_USE struct type *type_new(int64_t id, size_t dims);
-/* Onto the shelf and among the things. False: the mean is nothing. */
-MUST_USE bool type_shelve(struct learn *l, struct type *t, struct shelf *s,
-                          int64_t heard);
-void type_begin(struct learn *l, struct type *t, struct shelf *s,
-                const struct vec_packed *v, int64_t seq);
+/* Onto the scope's shelf and among the things. False: the mean is nothing. */
+MUST_USE bool type_shelve(struct learn *l, struct type *t, struct tenant *scope,
+                          struct shelf *s, int64_t heard);
+void type_begin(struct learn *l, struct type *t, struct tenant *scope,
+                struct shelf *s, const struct vec_packed *v, int64_t seq);
 void type_join(struct learn *l, struct type *t, const struct vec_packed *v,
                int64_t seq);
 struct str type_key(int64_t id, char out[24]);
 struct type *type_of(const struct learn *l, int64_t id);
-/* One goes where there are too many. */
-void types_bound(struct learn *l);
+/* Types of the scope go where there are too many. */
+void types_bound(struct learn *l, struct tenant *s);
 
 /* ---- names.c ---- */
 

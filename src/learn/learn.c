@@ -31,12 +31,8 @@ struct learn *learn_new(const struct learn_settings *s, struct str model_hash,
 {
     struct learn *l = FAULT("learn.new") ? NULL : calloc(1, sizeof(*l));
 
-    if (l)
-        l->naming = FAULT("learn.new") ? NULL : calloc(1, sizeof(*l->naming));
-    if (!l || !l->naming) {
-        free(l);
+    if (!l)
         return NULL;
-    }
     model_hash = str_head(model_hash, HASH_MAX);
     if (model_hash.n)
         memcpy(l->model_hash_bytes, model_hash.p, model_hash.n);
@@ -48,6 +44,7 @@ struct learn *learn_new(const struct learn_settings *s, struct str model_hash,
     map_init(&l->groups, NAMES_MAX, seed);
     list_init(&l->dirty);
     list_init(&l->flying);
+    list_init(&l->renowned);
     learn_set(l, s);
     return l;
 }
@@ -71,7 +68,6 @@ void learn_free(struct learn *l)
     map_fini(&l->groups);
     for (int kind = 0; kind < N_KINDS; kind++)
         free(l->heaps[kind].p);
-    free(l->naming);
     free(l);
 }
 
@@ -93,6 +89,7 @@ void learn_set(struct learn *l, const struct learn_settings *s)
     l->settings.max_views = limit_of(s->max_views, LEARN_VIEWS_MAX);
     l->settings.max_ratings = limit_of(s->max_ratings, LEARN_RATINGS_MAX);
     l->settings.max_scopes = limit_of(s->max_scopes, LEARN_SCOPES_MAX);
+    l->settings.max_all_types = limit_of(s->max_all_types, LEARN_TYPES_MAX);
 }
 
 int64_t learn_version(const struct learn *l)
@@ -136,10 +133,10 @@ struct plan {
     struct shelf *type_shelf;
     struct pair *pair;
     struct view *view;
-    struct scope_owners *scope;
+    struct tenant *scope;
     struct example *example;
     struct shelf *shelf;
-    struct group *views, *same, *ratings;
+    struct group *same, *ratings;
     struct plan_vote votes[2]; /* for and against */
     bool is_known_new, is_type_new, is_pair_new, is_view_new, is_scope_new;
     struct text_words words;
@@ -164,7 +161,6 @@ static void plan_fini(struct learn *l, struct plan *p)
             thing_free(&p->votes[i].rating->thing);
         who_release(l, p->votes[i].who);
     }
-    group_tidy(l, p->views);
     group_tidy(l, p->same);
     group_tidy(l, p->ratings);
     shelf_tidy(l, p->type_shelf);
@@ -172,6 +168,11 @@ static void plan_fini(struct learn *l, struct plan *p)
     who_release(l, p->agent);
     who_release(l, p->right);
     who_release(l, p->wrong);
+}
+
+bool is_scope(struct str scope)
+{
+    return scope.n > 0 && scope.n <= SCOPE_MAX;
 }
 
 /* Whether the outcome says how the agent did. */
@@ -187,7 +188,7 @@ static bool judges(const struct outcome *o)
 static bool is_said(const struct outcome *o)
 {
     return (o->kind == OUTCOME_CORRECTION || o->kind == OUTCOME_FEEDBACK) &&
-           o->scope.n && o->scope.n <= SCOPE_MAX && (o->text.n || o->vector.n);
+           is_scope(o->scope) && (o->text.n || o->vector.n);
 }
 
 /* Whether it teaches whose the text is, or only whose it is not. */
@@ -218,20 +219,21 @@ static enum err plan_type(struct learn *l, struct plan *p)
 {
     if (!words_of(p->o->text, &p->words))
         return ERR_NOMEM;
-    p->type = type_near(l, p->o->model_hash, &p->of_type.v);
+    p->type = type_near(l, p->o->scope, p->o->model_hash, &p->of_type.v);
     if (p->type)
         return OK;
-    p->type_shelf = shelf_take(l, STR(""), p->o->model_hash, p->of_type.v.n);
-    p->type = p->type_shelf ? type_new(p->o->seq, p->of_type.v.n) : NULL;
+    p->type_shelf = shelf_take(l, THING_TYPE, p->o->scope, p->o->model_hash,
+                               p->of_type.v.n);
+    p->type = p->type_shelf ? type_new(type_id(l, p->o), p->of_type.v.n) : NULL;
     p->is_type_new = p->type != NULL;
     return p->type ? OK : ERR_NOMEM;
 }
 
-static struct pair *find_pair(const struct who *w, const struct type *t)
+static struct pair *find_pair(const struct view *v, const struct type *t)
 {
-    for (struct list_node *n = list_first(&w->pairs); n;
-         n = list_next(&w->pairs, n)) {
-        struct pair *p = LIST_OF(n, struct pair, of_who);
+    for (struct list_node *n = list_first(&v->pairs); n;
+         n = list_next(&v->pairs, n)) {
+        struct pair *p = LIST_OF(n, struct pair, of_view);
 
         if (p->type == t)
             return p;
@@ -252,7 +254,8 @@ static enum err plan_pair(struct plan *p)
 {
     char key[PAIR_KEY_MAX];
 
-    p->pair = p->is_type_new ? NULL : find_pair(p->agent, p->type);
+    p->pair =
+        p->is_type_new || p->is_view_new ? NULL : find_pair(p->view, p->type);
     if (p->pair)
         return OK;
     p->pair = thing_new(THING_PAIR, pair_key(p->type->id, p->agent->name, key));
@@ -260,50 +263,42 @@ static enum err plan_pair(struct plan *p)
     return p->pair ? OK : ERR_NOMEM;
 }
 
-/* The owners whose agents the scope has judged. The platform is none of them.
- */
 static enum err plan_scope(struct learn *l, struct plan *p)
 {
     struct str scope = p->o->scope;
 
-    if (!p->o->owner.n)
-        return OK;
-    p->scope = (struct scope_owners *)thing_live(l, THING_SCOPE, scope);
+    p->scope = (struct tenant *)thing_live(l, THING_SCOPE, scope);
     if (p->scope)
         return OK;
-    p->scope = thing_new(THING_SCOPE, scope);
+    p->scope = tenant_new(scope);
     p->is_scope_new = p->scope != NULL;
     return p->scope ? OK : ERR_NOMEM;
 }
 
-/* The scope's own view of the pair. */
 static enum err plan_view(struct learn *l, struct plan *p)
 {
-    struct str scope = p->o->scope;
     char key[VIEW_KEY_MAX];
-    struct str id;
+    struct str id = view_key(p->agent->name, p->o->scope, key);
 
-    id = view_key(p->type->id, p->agent->name, scope, key);
     p->view = (struct view *)thing_live(l, THING_VIEW, id);
-    if (!p->view) {
-        p->views = group_take(l, GROUP_VIEWS, p->type->id, scope);
-        p->view = p->views ? thing_new(THING_VIEW, id) : NULL;
-        p->is_view_new = p->view != NULL;
-    }
+    if (p->view)
+        return OK;
+    p->view = thing_new(THING_VIEW, id);
+    p->is_view_new = p->view != NULL;
     return p->view ? OK : ERR_NOMEM;
 }
 
 static enum err plan_vote(struct learn *l, struct plan *p, struct plan_vote *to,
                           struct str agent, int64_t sign)
 {
-    char key[RATING_KEY_MAX];
+    char key[VIEW_KEY_MAX];
     struct str id;
 
     to->who = who_take(l, agent);
     if (!to->who)
         return ERR_NOMEM;
     to->sign = sign;
-    id = rating_key(to->who->name, p->o->scope, key);
+    id = view_key(to->who->name, p->o->scope, key);
     to->rating = (struct rating *)thing_live(l, THING_RATING, id);
     if (to->rating)
         return OK;
@@ -348,8 +343,8 @@ static enum err plan_example(struct learn *l, struct plan *p)
         if (!p->same)
             return ERR_NOMEM;
     }
-    p->shelf = shelf_take(l, o->scope, p->has_vector ? o->model_hash : STR(""),
-                          p->v.n);
+    p->shelf = shelf_take(l, THING_EXAMPLE, o->scope,
+                          p->has_vector ? o->model_hash : STR(""), p->v.n);
     p->example =
         p->shelf ? thing_new(THING_EXAMPLE, example_key(o, key)) : NULL;
     if (!p->example)
@@ -373,19 +368,19 @@ static enum err plan_all(struct learn *l, struct plan *p)
                     vector_open(&p->v, o->vector);
     if (!p->has_vector)
         p->v = (struct vec_packed){.n = 0};
-    p->has_type =
-        p->has_vector && type_vector_of(l, o->model_hash, &p->v, &p->of_type);
+    p->has_type = p->has_vector && is_scope(o->scope) &&
+                  o->counts != COUNTS_NOT &&
+                  type_vector_of(l, o->model_hash, &p->v, &p->of_type);
     if (!e && p->is_judged)
         e = plan_agent(l, p);
-    if (!e && p->has_type && o->counts != COUNTS_NOT)
-        e = plan_type(l, p);
-    if (!e && p->type && p->is_judged)
-        e = plan_pair(p);
-    if (!e && p->pair && o->scope.n && o->scope.n <= SCOPE_MAX) {
+    if (!e && (p->is_judged || p->has_type) && is_scope(o->scope))
         e = plan_scope(l, p);
-        if (!e)
-            e = plan_view(l, p);
-    }
+    if (!e && p->scope && p->is_judged)
+        e = plan_view(l, p);
+    if (!e && p->has_type)
+        e = plan_type(l, p);
+    if (!e && p->type && p->view)
+        e = plan_pair(p);
     if (!e)
         e = plan_votes(l, p);
     if (!e && (p->has_vector || o->text_hash) && teaches(o))
@@ -401,13 +396,29 @@ static void move_rate(const struct learn *l, double *rate, bool is_good,
     *rate += l->settings.rate * weight * ((is_good ? 1 : 0) - *rate);
 }
 
-static void judge_agent(struct learn *l, struct plan *p)
+/* The scope has been heard, and what it has met counts for its next verdict. */
+static double meet_scope(struct learn *l, struct plan *p)
+{
+    double weight = scope_weight(p->scope, p->view, p->o->owner);
+
+    if (p->is_judged && p->o->owner.n)
+        scope_meets(p->scope, p->o->owner);
+    if (p->is_scope_new)
+        thing_add(l, &p->scope->thing, p->o->seq);
+    else
+        thing_touch(l, &p->scope->thing, p->o->seq);
+    p->is_scope_new = false;
+    return weight;
+}
+
+/* A verdict without a scope weighs nothing for others. */
+static void judge_agent(struct learn *l, struct plan *p, double weight)
 {
     struct known *k = p->known;
     bool is_good = p->o->verdict == VERDICT_POSITIVE;
 
     if (p->is_known_new) {
-        k->rate = 0.5;
+        k->rate = k->public_rate = k->outside_rate = 0.5;
         k->who = p->agent;
         k->who->n_refs++;
         k->who->known = k;
@@ -417,18 +428,20 @@ static void judge_agent(struct learn *l, struct plan *p)
     move_rate(l, &k->rate, is_good, 1);
     k->n_good += is_good;
     k->n_bad += !is_good;
-    if (is_good && p->o->at_ms > k->good_ms)
-        k->good_ms = p->o->at_ms;
-    if (is_good && p->o->counts == COUNTS_FOR_ALL &&
-        p->o->at_ms > k->outside_good_ms)
-        k->outside_good_ms = p->o->at_ms;
+    move_rate(l, &k->public_rate, is_good, weight);
+    k->weight += weight;
+    if (p->o->counts == COUNTS_FOR_ALL) {
+        move_rate(l, &k->outside_rate, is_good, weight);
+        k->outside_weight += weight;
+    }
     thing_touch(l, &k->thing, p->o->seq);
 }
 
 static void join_type(struct learn *l, struct plan *p)
 {
     if (p->is_type_new)
-        type_begin(l, p->type, p->type_shelf, &p->of_type.v, p->o->seq);
+        type_begin(l, p->type, p->scope, p->type_shelf, &p->of_type.v,
+                   p->o->seq);
     else
         type_join(l, p->type, &p->of_type.v, p->o->seq);
     p->is_type_new = false;
@@ -436,54 +449,33 @@ static void join_type(struct learn *l, struct plan *p)
     type_hear(p->type, &p->words);
 }
 
-void pair_link(struct pair *p, struct who *w, struct type *t)
+void pair_link(struct pair *p, struct view *v, struct type *t)
 {
-    p->who = w;
+    p->view = v;
     p->type = t;
-    w->n_refs++;
-    list_init(&p->views);
-    list_append(&w->pairs, &p->of_who);
+    list_append(&v->pairs, &p->of_view);
     list_append(&t->pairs, &p->of_type);
 }
 
-/* How much the verdict weighs for others than the scope that gave it. */
-static double verdict_weight(struct learn *l, struct plan *p)
-{
-    double weight = scope_weight(p->scope, p->view, p->o->owner);
-
-    if (!p->scope)
-        return weight;
-    scope_meets(p->scope, p->o->owner);
-    if (p->is_scope_new)
-        thing_add(l, &p->scope->thing, p->o->seq);
-    else
-        thing_touch(l, &p->scope->thing, p->o->seq);
-    p->is_scope_new = false;
-    return weight;
-}
-
-static void judge_view(struct learn *l, struct plan *p, bool is_good,
-                       double weight)
+static void judge_view(struct learn *l, struct plan *p, double weight)
 {
     struct view *v = p->view;
+    bool is_good = p->o->verdict == VERDICT_POSITIVE;
+    bool is_outside = p->o->counts == COUNTS_FOR_ALL;
 
-    if (!v)
-        return;
     if (p->is_view_new) {
-        v->rate = v->outside_rate = 0.5;
-        view_link(v, p->pair, p->views);
+        view_link(l, v, p->agent, p->scope);
         thing_add(l, &v->thing, p->o->seq);
         p->is_view_new = false;
-        p->views = NULL;
     }
-    move_rate(l, &v->rate, is_good, 1);
     v->n++;
     v->weight += weight;
-    if (p->o->counts == COUNTS_FOR_ALL) {
-        move_rate(l, &v->outside_rate, is_good, 1);
-        v->outside_n++;
+    if (is_outside)
         v->outside_weight += weight;
-    }
+    if (is_good && p->o->at_ms > v->good_ms)
+        v->good_ms = p->o->at_ms;
+    if (is_good && is_outside && p->o->at_ms > v->outside_good_ms)
+        v->outside_good_ms = p->o->at_ms;
     thing_touch(l, &v->thing, p->o->seq);
 }
 
@@ -491,25 +483,20 @@ static void judge_pair(struct learn *l, struct plan *p)
 {
     struct pair *pair = p->pair;
     bool is_good = p->o->verdict == VERDICT_POSITIVE;
-    double weight = verdict_weight(l, p);
 
     if (p->is_pair_new) {
-        pair->rate = pair->outside_rate = pair->plain_rate = 0.5;
-        pair_link(pair, p->agent, p->type);
+        pair->rate = pair->outside_rate = 0.5;
+        pair_link(pair, p->view, p->type);
         thing_add(l, &pair->thing, p->o->seq);
         p->is_pair_new = false;
     }
-    move_rate(l, &pair->plain_rate, is_good, 1);
-    move_rate(l, &pair->rate, is_good, weight);
-    pair->weight += weight;
+    move_rate(l, &pair->rate, is_good, 1);
     pair->n++;
     if (p->o->counts == COUNTS_FOR_ALL) {
-        move_rate(l, &pair->outside_rate, is_good, weight);
-        pair->outside_weight += weight;
+        move_rate(l, &pair->outside_rate, is_good, 1);
         pair->outside_n++;
     }
     thing_touch(l, &pair->thing, p->o->seq);
-    judge_view(l, p, is_good, weight);
 }
 
 static void count_votes(struct learn *l, struct plan *p)
@@ -544,14 +531,14 @@ static void withdraw_vote(struct learn *l, const struct outcome *o,
     struct str good = o->right_agent.n                 ? o->right_agent
                       : o->verdict == VERDICT_POSITIVE ? o->agent
                                                        : STR("");
-    char key[RATING_KEY_MAX];
+    char key[VIEW_KEY_MAX];
     struct rating *r;
 
     if (!before || str_eq_nocase(before->name, good) ||
         str_eq_nocase(before->name, o->agent))
         return;
     r = (struct rating *)thing_live(l, THING_RATING,
-                                    rating_key(before->name, o->scope, key));
+                                    view_key(before->name, o->scope, key));
     if (!r || !rating_withdraw(r, voter_of(o)))
         return;
     if (r->n)
@@ -599,14 +586,15 @@ static void bound_kind(struct learn *l, enum thing_kind kind, size_t max)
         drop_any(l, things_oldest(l, kind));
 }
 
-static void bound(struct learn *l)
+static void bound(struct learn *l, struct tenant *s)
 {
-    types_bound(l);
+    if (s)
+        types_bound(l, s);
     bound_kind(l, THING_AGENT, l->settings.max_agents);
     bound_kind(l, THING_PAIR, l->settings.max_pairs);
     bound_kind(l, THING_VIEW, l->settings.max_views);
     bound_kind(l, THING_RATING, l->settings.max_ratings);
-    bound_kind(l, THING_SCOPE, l->settings.max_scopes);
+    tenants_bound(l);
 }
 
 static void thank_example(struct learn *l, const struct plan *p)
@@ -620,8 +608,12 @@ static void thank_example(struct learn *l, const struct plan *p)
 
 static void carry_out(struct learn *l, struct plan *p)
 {
+    double weight = p->scope ? meet_scope(l, p) : 0;
+
     if (p->is_judged)
-        judge_agent(l, p);
+        judge_agent(l, p, weight);
+    if (p->view)
+        judge_view(l, p, weight);
     if (p->type) {
         join_type(l, p);
         thank_example(l, p);
@@ -633,7 +625,7 @@ static void carry_out(struct learn *l, struct plan *p)
         keep_example(l, p);
     else if (p->o->kind == OUTCOME_CORRECTION || p->o->kind == OUTCOME_FEEDBACK)
         take_back(l, p->o);
-    bound(l);
+    bound(l, p->scope);
 }
 
 static void forget_agent(struct learn *l, struct str name)

@@ -16,6 +16,12 @@
  * A crash between the two commits loses nothing: the outcomes after the number
  * that is kept are applied again when the server starts.
  *
+ * A scope is an org, or a user without one. Whatever depends on texts (types of
+ * query, what an agent did with each, examples, when it last did well) is of
+ * one scope and for that scope alone. Other scopes see one thing of it: the
+ * overall performance of an agent that several scopes have judged, and that
+ * counts for half as much as the middle at most.
+ *
  * Vectors of a model of two tiers are quick or full, as the decision had them,
  * and examples of both kinds are compared with queries of both kinds. Types are
  * told apart by the first part alone, which both kinds have: so a text is of
@@ -25,13 +31,13 @@
  * right, by degrees, and the same text (by decision_text_hash) goes there at
  * once. They count within the org of whose message it was, regardless of who
  * made them (that person, or an admin for them); who has no org, for themselves
- * alone. Performance counts for all, with one exception: what came of messages
- * of the agent's own people, its creator and their org, counts among them
- * alone, or an owner could praise an agent into other people's answers.
+ * alone. Of overall performance, what came of messages of the agent's own
+ * people, its creator and their org, counts among them alone, or an owner could
+ * praise an agent into other people's answers.
  *
  * Verdicts are weighted by how independent they are. In its own scope each one
  * counts in full. In the public average the k-th verdict of a scope about an
- * agent and type has a weight of 2^-k, so all verdicts of one scope together
+ * agent has a weight of 2^-k, so all verdicts of one scope together
  * weigh less than two; and a scope that has judged agents of few owners weighs
  * less: d / (d + 1) with d owners other than the one judged. The agents of the
  * platform have no owner: verdicts about them have no such factor and add
@@ -53,7 +59,7 @@ struct learn_settings {
     double rate;               /* learning.rate, of the moving averages: 0.1 */
     double agent_lean;         /* learning.lean: observations of a type that the
                                 * middle, 0.5, counts for: 5 */
-    size_t max_types;          /* learning.maxTypes */
+    size_t max_types;          /* learning.maxTypes, of one scope */
     double type_likeness;      /* learning.typeLikeness: less than this to every
                                 * type makes a new one */
     size_t examples_per_agent; /* learning.examplesPerAgent, of one org */
@@ -61,7 +67,7 @@ struct learn_settings {
     size_t max_agents;         /* of whom something is known; beyond, those
                                 * longest not heard of go */
     /* The same for the other kinds; zero: LEARN_PAIRS_MAX and so on. */
-    size_t max_pairs, max_views, max_ratings, max_scopes;
+    size_t max_pairs, max_views, max_ratings, max_scopes, max_all_types;
     bool is_plain; /* routing.preset "seed": the type's moving average leans on
                     * the agent's, recency is that of the agent, and all
                     * verdicts weigh the same */
@@ -73,11 +79,12 @@ struct learn_settings learn_defaults(void);
  * longest not heard of go. */
 enum {
     LEARN_PAIRS_MAX = 100 * 1000,   /* agents with a type */
-    LEARN_VIEWS_MAX = 100 * 1000,   /* what one scope saw of a pair */
+    LEARN_VIEWS_MAX = 100 * 1000,   /* what one scope saw of an agent */
     LEARN_RATINGS_MAX = 100 * 1000, /* of an agent by a scope */
     LEARN_RATINGS_PER_SCOPE = 256,  /* agents that one scope has rated */
     LEARN_RATING_VOTES = 32,        /* the latest that a rating consists of */
-    LEARN_SCOPES_MAX = 50 * 1000,   /* whose owners are known */
+    LEARN_SCOPES_MAX = 50 * 1000,   /* each goes with its types and views */
+    LEARN_TYPES_MAX = 8 * 1024,     /* of all scopes; beyond, scopes go */
     LEARN_SCOPE_OWNERS = 8,         /* that are counted of one scope */
 };
 
@@ -181,8 +188,11 @@ struct learn_query {
     int64_t recency_ms;
 };
 
-/* The type of the query, zero: none is near enough. */
-int64_t learn_type(const struct learn *l, struct str vector);
+/* The scope's type of the query, zero: none is near enough. Smaller numbers
+ * than this are of types that all scopes shared, in records of earlier
+ * versions. */
+#define LEARN_TYPE_FIRST (INT64_C(1) << 39)
+int64_t learn_type(const struct learn *l, struct str scope, struct str vector);
 
 /* Three or so telling words; empty: there is no such type. Borrowed until the
  * next change. Admins' eyes only: they are of other people's texts. */
@@ -195,8 +205,8 @@ struct learn_hint {
     bool has_inside;   /* some of what follows was said by its own people, and
                         * is not for others: learn_outside */
     float performance; /* 0.5 where nothing is known */
-    float recency;     /* of its last success; the less, the fewer queries of
-                        * this type it is known by */
+    float recency;     /* of its last success in the scope; the less, the fewer
+                        * queries of this type it is known by */
     float learned;     /* cubes of the likeness to each example of the scope: of
                         * those that it was right for, less those that it was
                         * wrong for; zero: nothing speaks for it or against it */
@@ -258,7 +268,7 @@ enum outcome_column {
 };
 
 /* One row for each thing that is remembered (an agent, a type, an agent with a
- * type, an example, a scope's view, rating or owners), and one, of kind zero,
+ * type, an example, a scope, its view or rating of an agent), and one, of zero,
  * with the last outcome's number. */
 enum learn_column {
     LEARN_KIND,
@@ -289,6 +299,14 @@ void learn_rewrite(struct learn *l);
 /* A row of learn_table, when the server starts: in the order of LEARN_KIND, so
  * that the number comes first. ERR_SYNTAX: none of ours; ERR_NOMEM. */
 MUST_USE enum err learn_load_row(struct learn *l, const struct row *r);
+
+/* Before the rows: the number of the first outcome that is kept; zero: none is.
+ * Rows of a form in which scopes shared their types are not read, and the state
+ * has no number: all outcomes that are kept are to be applied. Examples from
+ * outcomes that are not kept any more stay. */
+void learn_kept_from(struct learn *l, int64_t first);
+/* Whether the rows were such: the state takes the place of theirs. */
+bool learn_was_shared(const struct learn *l);
 
 /* All of it as JSON lines, in one order: two states that are the same write the
  * same bytes. */

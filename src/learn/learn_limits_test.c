@@ -66,14 +66,14 @@ TEST(oddities_do_not_wash_out_the_types_of_every_day)
     s = stage_new_with(tight);
     for (int i = 0; i < 3; i++)
         judge(s, "engineer", 1, VERDICT_POSITIVE);
-    every_day = learn_type(s->l, vector_of(s, 1));
+    every_day = learn_type(s->l, STR("org:acme"), vector_of(s, 1));
     CHECK(every_day > 0);
     for (int i = 2; i < 60; i++)
         judge(s, "engineer", i, VERDICT_POSITIVE);
     CHECK_INT(learn_stats(s->l).types, 5);
     CHECK_INT(learn_stats(s->l).agent_types, 5);
-    CHECK_INT(learn_type(s->l, vector_of(s, 1)), every_day);
-    CHECK(learn_type(s->l, vector_of(s, 59)) > 0);
+    CHECK_INT(learn_type(s->l, STR("org:acme"), vector_of(s, 1)), every_day);
+    CHECK(learn_type(s->l, STR("org:acme"), vector_of(s, 59)) > 0);
     CHECK(learn_check(s->l));
     stage_free(s);
 }
@@ -91,9 +91,9 @@ TEST(where_all_types_are_well_known_the_oldest_goes)
     judge(s, "engineer", 1, VERDICT_POSITIVE);
     /* The new one is the only one that few have joined. */
     judge(s, "engineer", 3, VERDICT_POSITIVE);
-    CHECK_INT(learn_type(s->l, vector_of(s, 3)), 0);
-    CHECK(learn_type(s->l, vector_of(s, 1)) > 0);
-    CHECK(learn_type(s->l, vector_of(s, 2)) > 0);
+    CHECK_INT(learn_type(s->l, STR("org:acme"), vector_of(s, 3)), 0);
+    CHECK(learn_type(s->l, STR("org:acme"), vector_of(s, 1)) > 0);
+    CHECK(learn_type(s->l, STR("org:acme"), vector_of(s, 2)) > 0);
     stage_free(s);
 }
 
@@ -217,7 +217,7 @@ TEST(vectors_of_every_length)
         CHECK(learn_begin(s->l, &q) == OK);
         learn_look(s->l, STR("bob"), &h);
         CHECK(h.learned > 0.99F && h.learned <= 1);
-        CHECK(learn_type(s->l, q.vector) > 0);
+        CHECK(learn_type(s->l, STR("org:acme"), q.vector) > 0);
         CHECK(learn_check(s->l));
     }
     v[0] = 0;
@@ -255,9 +255,12 @@ TEST(long_texts_and_strange_ones_are_cut_and_kept)
                  "0123456789abcdef0123456789abcdef");
     apply(s, &o);
     CHECK(exported(s));
-    CHECK(str_find(learn_type_name(s->l, learn_type(s->l, vector_of(s, 1))),
+    CHECK(str_find(learn_type_name(s->l, learn_type(s->l, STR("org:acme"),
+                                                    vector_of(s, 1))),
                    '\x1b', 0) ==
-          learn_type_name(s->l, learn_type(s->l, vector_of(s, 1))).n);
+          learn_type_name(s->l,
+                          learn_type(s->l, STR("org:acme"), vector_of(s, 1)))
+              .n);
     stage_free(s);
 }
 
@@ -276,7 +279,9 @@ TEST(words_that_come_again_outlast_those_that_do_not)
         o.text = str_of(text);
         apply(s, &o);
     }
-    CHECK(str_starts(learn_type_name(s->l, 1), STR("invoice ")));
+    CHECK(str_starts(learn_type_name(s->l, learn_type(s->l, STR("org:acme"),
+                                                      vector_of(s, 1))),
+                     STR("invoice ")));
     stage_free(s);
 }
 
@@ -304,9 +309,9 @@ TEST(a_type_of_thousands_follows_what_is_asked_now)
     }
     CHECK_INT(learn_stats(s->l).types, 1);
     o = judged_at(s, 96);
-    CHECK_INT(learn_type(s->l, o.vector), 1);
+    CHECK(learn_type(s->l, STR("org:acme"), o.vector) > 0);
     o = judged_at(s, 106);
-    CHECK_INT(learn_type(s->l, o.vector), 0);
+    CHECK_INT(learn_type(s->l, STR("org:acme"), o.vector), 0);
     stage_free(s);
 }
 
@@ -417,10 +422,14 @@ TEST(ratings_longest_not_heard_of_go)
     stage_free(s);
 }
 
-TEST(scopes_longest_not_heard_of_go)
+static bool has_type(struct stage *s, const char *scope)
+{
+    return learn_type(s->l, str_of(scope), vector_of(s, 1)) > 0;
+}
+
+TEST(scopes_longest_not_heard_of_go_with_all_they_have_seen)
 {
     struct learn_settings tight = learn_defaults();
-    struct outcome o;
     struct stage *s;
 
     tight.max_scopes = 3;
@@ -429,20 +438,69 @@ TEST(scopes_longest_not_heard_of_go)
     judge_in(s, "org:b", "ann");
     judge_in(s, "org:c", "ann");
     CHECK_INT(learn_stats(s->l).scopes, 3);
+    CHECK_INT(learn_stats(s->l).types, 3);
     judge_in(s, "org:a", "ann");
     judge_in(s, "org:d", "ann");
     CHECK_INT(learn_stats(s->l).scopes, 3);
-    /* The second owner that it has met, as far as it is known. */
-    o = judged(s, "bob", 1, VERDICT_POSITIVE);
-    o.owner = STR("mallory");
-    o.scope = STR("org:b");
-    apply(s, &o);
-    CHECK(ask(s, "org:x", 1, "bob").performance == 0.5F);
-    o = judged(s, "bob", 1, VERDICT_POSITIVE);
-    o.owner = STR("mallory");
-    o.scope = STR("org:a");
-    apply(s, &o);
+    CHECK_INT(learn_stats(s->l).types, 3);
+    CHECK_INT(learn_stats(s->l).views, 3);
+    CHECK_INT(learn_stats(s->l).agent_types, 3);
+    CHECK(has_type(s, "org:a") && !has_type(s, "org:b"));
+    CHECK(has_type(s, "org:c") && has_type(s, "org:d"));
+    CHECK(ask(s, "org:b", 1, "ann").recency == 0);
+    CHECK(learn_check(s->l));
+    stage_free(s);
+}
+
+/* The owners that a scope has met are known as long as the scope is. */
+TEST(a_scope_that_went_is_heard_as_a_new_one)
+{
+    struct learn_settings tight = learn_defaults();
+    static const char *const scopes[] = {"org:a", "org:b", "org:c", "org:b"};
+    struct stage *s;
+
+    tight.max_scopes = 3;
+    s = stage_new_with(tight);
+    for (int i = 0; i < 4; i++) {
+        struct outcome o;
+
+        judge_in(s, scopes[i], "ann");
+        o = judged(s, "bob", 1, VERDICT_POSITIVE);
+        o.owner = STR("mallory");
+        o.scope = str_of(scopes[i]);
+        if (i < 3)
+            apply(s, &o);
+    }
     CHECK(ask(s, "org:x", 1, "bob").performance > 0.5F);
+    judge_in(s, "org:d", "ann"); /* org:a goes */
+    CHECK(ask(s, "org:a", 1, "bob").performance ==
+          ask(s, "org:x", 1, "bob").performance);
+    stage_free(s);
+}
+
+TEST(where_all_types_are_too_many_the_scope_longest_not_heard_of_goes)
+{
+    struct learn_settings tight = learn_defaults();
+    struct stage *s;
+
+    tight.max_all_types = 4;
+    s = stage_new_with(tight);
+    judge_in(s, "org:a", "ann");
+    judge_in(s, "org:b", "ann");
+    judge(s, "ann", 1, VERDICT_POSITIVE);
+    judge(s, "ann", 2, VERDICT_POSITIVE);
+    CHECK_INT(learn_stats(s->l).types, 4);
+    CHECK(has_type(s, "org:a"));
+    judge(s, "ann", 3, VERDICT_POSITIVE);
+    CHECK_INT(learn_stats(s->l).types, 4);
+    CHECK(!has_type(s, "org:a") && has_type(s, "org:b"));
+    /* Of one scope alone, its own. */
+    for (int i = 4; i < 9; i++)
+        judge(s, "ann", i, VERDICT_POSITIVE);
+    CHECK_INT(learn_stats(s->l).types, 4);
+    CHECK_INT(learn_stats(s->l).scopes, 1);
+    CHECK(!has_type(s, "org:b") && !has_type(s, "org:acme"));
+    CHECK(learn_type(s->l, STR("org:acme"), vector_of(s, 8)) > 0);
     CHECK(learn_check(s->l));
     stage_free(s);
 }

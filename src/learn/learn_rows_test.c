@@ -74,7 +74,7 @@ TEST(an_outcome_writes_its_few_rows)
     learn_written(s->l, false);
     tx_fini(&tx);
     write_all(s->l, k);
-    CHECK_INT(k->n, n + 2); /* the example, and what org:acme saw of the pair */
+    CHECK_INT(k->n, n + 2); /* the example, and the rating of bob */
     forget(s, "cy");
     write_all(s->l, k);
     check_loads_the_same(s, k);
@@ -201,7 +201,7 @@ TEST(rows_come_in_the_order_of_their_kinds)
         if (k->rows[i].kind == 0)
             CHECK(load_one(l, &k->rows[i]) == OK);
     for (size_t i = 0; i < k->n; i++)
-        if (k->rows[i].kind == 3) /* whose types are not there */
+        if (k->rows[i].kind == 6) /* pairs, whose types are not there */
             CHECK(load_one(l, &k->rows[i]) == ERR_SYNTAX);
     CHECK(learn_check(l));
     learn_free(l);
@@ -225,11 +225,11 @@ static void spoil(struct stage *s, struct kept *k, struct learn *l)
     else if (how == 1 && r->n_key)
         key[stage_random(s) % r->n_key] = (char)stage_random(s);
     else if (how == 2)
-        spoilt.kind = (int64_t)(stage_random(s) % 7) - 1;
+        spoilt.kind = (int64_t)(stage_random(s) % 9) - 1;
     else
         for (uint64_t n = 1 + stage_random(s) % 4; n > 0; n--)
             bytes[stage_random(s) % r->n_bytes] = (char)stage_random(s);
-    for (int64_t kind = -1; kind < 7; kind++)
+    for (int64_t kind = -1; kind < 9; kind++)
         for (size_t i = 0; i < k->n; i++) {
             const struct kept_row *one =
                 &k->rows[i] == r ? &spoilt : &k->rows[i];
@@ -315,39 +315,98 @@ static void cut(struct kept_row *r, size_t at, size_t n)
     r->n_bytes -= n;
 }
 
-/* As version 0.1 wrote them: without weights, hashes and views. */
-TEST(rows_of_the_form_before_are_read)
+/* As they were written when scopes shared their types: of form 3, and of 2,
+ * without hashes of texts. What is in the other rows does not matter, for none
+ * of it is read. */
+static void age(struct kept *k, int form)
+{
+    for (size_t i = 0; i < k->n; i++) {
+        struct kept_row *r = &k->rows[i];
+
+        r->bytes[0] = (char)form;
+        if (form == 2 && r->kind == 0)
+            cut(r, r->n_bytes - 8, 8);
+        else if (form == 2 && r->kind == 4)
+            cut(r, 1 + 8 + 8, 16);
+    }
+}
+
+/* Three corrections; the outcome of the first is not kept any more. */
+static struct stage *upgraded(int form, int64_t kept_from)
 {
     struct stage *s = stage_new();
     struct kept *k = calloc(1, sizeof(*k));
     struct learn *l;
 
     CHECK(k);
-    judge(s, "ann", 1, VERDICT_POSITIVE);
-    correct(s, "ann", "bob", "org:acme", 2);
+    correct(s, "ann", "bob", "org:acme", 1);
+    correct(s, "ann", "cy", "org:acme", 2);
+    judge(s, "ann", 3, VERDICT_POSITIVE);
     write_all(s->l, k);
-    for (size_t i = 0; i < k->n; i++) {
-        struct kept_row *r = &k->rows[i];
-
-        r->bytes[0] = 2;
-        if (r->kind == 0)
-            cut(r, r->n_bytes - 8, 8);
-        else if (r->kind == 3)
-            cut(r, r->n_bytes - 24, 24);
-        else if (r->kind == 4)
-            cut(r, 1 + 8 + 8, 16);
-        else if (r->kind > 4)
-            kept_drop(k, i--);
-    }
-    l = loaded(s, k);
+    age(k, form);
+    l = learn_new(&s->settings, STR("model"), 0, stage_seed);
+    CHECK(l);
+    learn_kept_from(l, kept_from);
+    CHECK(load_all(l, k) == OK && learn_check(l) && learn_was_shared(l));
     learn_free(s->l);
     s->l = l;
-    CHECK_INT(learn_version(l), 2);
-    CHECK(ask(s, "org:acme", 1, "ann").performance > 0.5F);
-    CHECK(ask(s, "org:acme", 2, "bob").learned == 1);
-    /* A new example has a hash of its text and a number. */
-    correct(s, "ann", "bob", "org:acme", 2);
-    CHECK(learn_check(s->l));
+    kept_clear(k);
+    free(k);
+    return s;
+}
+
+TEST(of_rows_with_shared_types_only_examples_without_their_outcome_are_read)
+{
+    for (int form = 2; form <= 3; form++) {
+        struct stage *s = upgraded(form, 2);
+        struct kept *k = calloc(1, sizeof(*k));
+        struct outcome o;
+
+        CHECK_INT(learn_version(s->l), 0);
+        CHECK_INT(learn_stats(s->l).examples, 1);
+        CHECK_INT(learn_stats(s->l).types, 0);
+        CHECK_INT(learn_stats(s->l).agents, 0);
+        CHECK(ask(s, "org:acme", 1, "bob").learned == 1);
+        CHECK(ask(s, "org:acme", 2, "cy").learned == 0);
+        /* The outcomes that are kept come again, and all is written. */
+        s->seq = 1;
+        o = corrected(s, "ann", "cy", "org:acme", 2);
+        apply(s, &o);
+        CHECK(ask(s, "org:acme", 2, "cy").learned == 1);
+        CHECK_INT(learn_stats(s->l).types, 1);
+        CHECK(k);
+        write_all(s->l, k);
+        check_loads_the_same(s, k);
+        kept_clear(k);
+        free(k);
+        stage_free(s);
+    }
+}
+
+TEST(without_any_outcome_all_examples_stay)
+{
+    struct stage *s = upgraded(3, 0);
+
+    CHECK_INT(learn_stats(s->l).examples, 2);
+    CHECK(ask(s, "org:acme", 2, "cy").learned == 1);
+    stage_free(s);
+}
+
+/* Rows of two forms are nobody's. */
+TEST(forms_do_not_mix)
+{
+    struct stage *s = stage_new();
+    struct kept *k = calloc(1, sizeof(*k));
+    struct learn *l = learn_new(&s->settings, STR("model"), 0, stage_seed);
+
+    CHECK(k && l);
+    correct(s, "ann", "bob", "org:acme", 1);
+    write_all(s->l, k);
+    for (size_t i = 0; i < k->n; i++)
+        if (k->rows[i].kind == 0)
+            k->rows[i].bytes[0] = 3;
+    CHECK(load_all(l, k) == ERR_SYNTAX);
+    learn_free(l);
     kept_clear(k);
     free(k);
     stage_free(s);

@@ -12,7 +12,7 @@ TEST(nothing_known_is_the_middle)
 
     CHECK(h.performance == 0.5F && h.recency == 0 && h.learned == 0);
     CHECK_INT(learn_version(s->l), 0);
-    CHECK_INT(learn_type(s->l, vector_of(s, 1)), 0);
+    CHECK_INT(learn_type(s->l, STR("org:acme"), vector_of(s, 1)), 0);
     stage_free(s);
 }
 
@@ -180,7 +180,7 @@ TEST(vectors_of_another_model_are_not_compared)
     o.model_hash = STR("another");
     apply(s, &o);
     CHECK(ask(s, "org:acme", 1, "writer").learned == 0);
-    CHECK_INT(learn_type(s->l, vector_of(s, 1)), 0);
+    CHECK_INT(learn_type(s->l, STR("org:acme"), vector_of(s, 1)), 0);
     CHECK_INT(learn_stats(s->l).examples, 1);
     CHECK_INT(learn_stats(s->l).types, 1);
     stage_free(s);
@@ -239,13 +239,65 @@ TEST(types_are_named_by_what_tells_them_apart)
         o.text = STR("please debug the crash in my parser");
         apply(s, &o);
     }
-    flights = learn_type(s->l, vector_of(s, 1));
-    bugs = learn_type(s->l, vector_of(s, 2));
+    flights = learn_type(s->l, STR("org:acme"), vector_of(s, 1));
+    bugs = learn_type(s->l, STR("org:acme"), vector_of(s, 2));
     CHECK(flights > 0 && bugs > 0 && flights != bugs);
     CHECK_STR(learn_type_name(s->l, flights), "book flight rome");
     CHECK_STR(learn_type_name(s->l, bugs), "crash debug parser");
     CHECK_STR(learn_type_name(s->l, 4711), "");
     stage_free(s);
+}
+
+/* What an org learns when another asks: nothing. */
+TEST(types_of_one_scope_are_none_of_another)
+{
+    struct stage *s = stage_new();
+    struct outcome o = judged(s, "lawyer", 1, VERDICT_POSITIVE);
+    char *before;
+
+    o.scope = STR("org:b");
+    o.text = STR("draft the contract");
+    apply(s, &o);
+    before = strdup(exported(s));
+    for (int i = 0; i < 5; i++) {
+        o = judged(s, "lawyer", i % 2 ? 1 : 2, VERDICT_POSITIVE);
+        o.scope = STR("org:a");
+        o.text = STR("the Henderson merger");
+        apply(s, &o);
+    }
+    CHECK_INT(learn_type(s->l, STR("org:b"), vector_of(s, 2)), 0);
+    CHECK_INT(learn_type(s->l, STR("user:c"), vector_of(s, 1)), 0);
+    CHECK(learn_type(s->l, STR("org:a"), vector_of(s, 1)) !=
+          learn_type(s->l, STR("org:b"), vector_of(s, 1)));
+    CHECK_INT(learn_stats(s->l).types, 3);
+    /* Its mean, its words, its name and its number of queries. */
+    CHECK(strstr(before, "\"type\""));
+    *strstr(strstr(before, "{\"type\""), "\n") = '\0';
+    CHECK(strstr(exported(s), strstr(before, "{\"type\"")));
+    free(before);
+    stage_free(s);
+}
+
+/* A number that counted outcomes would say how many others there were. */
+TEST(a_types_number_is_of_its_own_decision)
+{
+    int64_t ids[2];
+
+    for (int i = 0; i < 2; i++) {
+        struct stage *s = stage_new();
+        struct outcome o = judged(s, "lawyer", 1, VERDICT_POSITIVE), other;
+
+        for (int n = 0; n < 7 * i; n++) {
+            other = judged(s, "lawyer", n, VERDICT_POSITIVE);
+            other.scope = STR("org:other");
+            apply(s, &other);
+        }
+        apply(s, &o);
+        ids[i] = learn_type(s->l, STR("org:acme"), vector_of(s, 1));
+        CHECK(ids[i] > 0 && ids[i] < INT64_C(1) << 53);
+        stage_free(s);
+    }
+    CHECK_INT(ids[0], ids[1]);
 }
 
 static struct outcome said_inside(struct stage *s, enum verdict verdict)

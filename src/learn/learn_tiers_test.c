@@ -146,10 +146,10 @@ TEST(a_text_is_of_one_type_whichever_tier_decided)
 
     o.vector = quick_of(s, t);
     apply(s, &o);
-    type = learn_type(s->l, quick_of(s, t));
-    CHECK(type && learn_type(s->l, full_of(s, t)) == type);
-    CHECK(learn_type(s->l, full_of(s, same_table)) == type);
-    CHECK(learn_type(s->l, full_of(s, other)) != type);
+    type = learn_type(s->l, STR("org:acme"), quick_of(s, t));
+    CHECK(type && learn_type(s->l, STR("org:acme"), full_of(s, t)) == type);
+    CHECK(learn_type(s->l, STR("org:acme"), full_of(s, same_table)) == type);
+    CHECK(learn_type(s->l, STR("org:acme"), full_of(s, other)) != type);
     CHECK_INT(learn_stats(s->l).types, 1);
     /* Full ones join it, and the mean stays a direction of the first part. */
     for (int i = 0; i < 50; i++) {
@@ -158,7 +158,7 @@ TEST(a_text_is_of_one_type_whichever_tier_decided)
         apply(s, &o);
     }
     CHECK_INT(learn_stats(s->l).types, 1);
-    CHECK(learn_type(s->l, quick_of(s, t)) == type);
+    CHECK(learn_type(s->l, STR("org:acme"), quick_of(s, t)) == type);
     CHECK((double)ask_by(s, full_of(s, t), "writer").performance > .8);
     CHECK(ask_by(s, full_of(s, t), "writer").performance ==
           ask_by(s, quick_of(s, t), "writer").performance);
@@ -177,7 +177,7 @@ TEST(without_a_first_part_there_is_no_type)
     apply(s, &o);
     CHECK_INT(learn_stats(s->l).types, 0);
     CHECK_INT(learn_stats(s->l).examples, 1);
-    CHECK(!learn_type(s->l, pack(s, v)));
+    CHECK(!learn_type(s->l, STR("org:acme"), pack(s, v)));
     CHECK((double)ask_by(s, pack(s, v), "writer").learned > .999);
     CHECK(learn_check(s->l));
     stage_free(s);

@@ -1,6 +1,11 @@
 /* Rows, read again when the server starts. They are our own, but a disk may
  * have been at them: every length, number and vector is looked at before it
- * counts, and what one row says of another must be there. */
+ * counts, and what one row says of another must be there.
+ *
+ * Before ROW_FORM all scopes had the same types of query. Such rows tell one
+ * scope what others asked, so none of that is read: the outcomes that are kept
+ * are folded again. Examples were of one scope then too, and those whose
+ * outcomes retention has removed would be lost: they are read. */
 #include "learn/internal.h"
 
 #include <math.h>
@@ -11,7 +16,7 @@ static const int64_t COUNT_MAX = INT64_C(1) << 53;
 
 struct reader {
     struct str rest;
-    bool is_old; /* ROW_FORM_OLD */
+    uint8_t form;
     bool is_bad;
 };
 
@@ -109,8 +114,10 @@ static enum err load_known(struct learn *l, struct str key, struct reader *r,
 
     k.n_good = read_count(r);
     k.n_bad = read_count(r);
-    k.good_ms = read_number(r);
-    k.outside_good_ms = read_number(r);
+    k.public_rate = read_rate(r);
+    k.weight = read_weight(r, k.n_good + k.n_bad);
+    k.outside_rate = read_rate(r);
+    k.outside_weight = read_weight(r, k.n_good + k.n_bad);
     if (!is_done(r) || !is_low(key))
         return ERR_SYNTAX;
     w = who_take(l, key);
@@ -123,8 +130,10 @@ static enum err load_known(struct learn *l, struct str key, struct reader *r,
     to->rate = k.rate;
     to->n_good = k.n_good;
     to->n_bad = k.n_bad;
-    to->good_ms = k.good_ms;
-    to->outside_good_ms = k.outside_good_ms;
+    to->public_rate = k.public_rate;
+    to->weight = k.weight;
+    to->outside_rate = k.outside_rate;
+    to->outside_weight = k.outside_weight;
     w->known = to;
     settle(l, &to->thing, heard);
     return OK;
@@ -165,8 +174,9 @@ static bool is_in_order(const struct type *t)
     return true;
 }
 
-static enum err fill_type(struct learn *l, struct type *t, struct str hash,
-                          uint32_t dims, struct reader *r, int64_t heard)
+static enum err fill_type(struct learn *l, struct type *t, struct tenant *scope,
+                          struct str hash, uint32_t dims, struct reader *r,
+                          int64_t heard)
 {
     struct shelf *s;
 
@@ -176,10 +186,10 @@ static enum err fill_type(struct learn *l, struct type *t, struct str hash,
         r->is_bad |= !(fabsf(t->mean[i]) <= 1.01F);
     if (!is_done(r) || !is_in_order(t))
         return ERR_SYNTAX;
-    s = shelf_take(l, STR(""), hash, dims);
+    s = shelf_take(l, THING_TYPE, tenant_name(scope), hash, dims);
     if (!s)
         return ERR_NOMEM;
-    if (!type_shelve(l, t, s, heard)) {
+    if (!type_shelve(l, t, scope, s, heard)) {
         shelf_tidy(l, s);
         return ERR_SYNTAX;
     }
@@ -196,27 +206,44 @@ static bool read_id(struct str key, int64_t *id)
     return !str_to_i64(key, id) && *id > 0 && str_eq(type_key(*id, again), key);
 }
 
+static struct tenant *read_scope(struct learn *l, struct reader *r)
+{
+    struct str name = read_short(r, SCOPE_MAX);
+
+    return name.n ? (struct tenant *)thing_live(l, THING_SCOPE, name) : NULL;
+}
+
 static enum err load_type(struct learn *l, struct str key, struct reader *r,
                           int64_t heard)
 {
     int64_t n = read_count(r), id;
+    struct tenant *scope = read_scope(l, r);
     struct str hash = read_short(r, HASH_MAX);
     uint32_t dims;
     struct type *t;
     enum err e;
 
     read_bytes(r, &dims, sizeof(dims));
-    if (r->is_bad || dims < 1 || dims > DIMS_MAX || n < 1 ||
+    if (r->is_bad || !scope || dims < 1 || dims > DIMS_MAX || n < 1 ||
         r->rest.n < dims * sizeof(float) || !read_id(key, &id))
         return ERR_SYNTAX;
     t = type_new(id, dims);
     if (!t)
         return ERR_NOMEM;
     t->n = n;
-    e = fill_type(l, t, hash, dims, r, heard);
+    e = fill_type(l, t, scope, hash, dims, r, heard);
     if (e)
         thing_free(&t->thing);
     return e;
+}
+
+static struct view *view_of(const struct learn *l, struct str name,
+                            const struct tenant *s)
+{
+    char key[VIEW_KEY_MAX];
+
+    return (struct view *)thing_live(l, THING_VIEW,
+                                     view_key(name, tenant_name(s), key));
 }
 
 static enum err load_pair(struct learn *l, struct str key, struct reader *r,
@@ -226,21 +253,12 @@ static enum err load_pair(struct learn *l, struct str key, struct reader *r,
     struct pair was = {.rate = read_rate(r)}, *p;
     int64_t id;
     struct type *t = read_id(number, &id) ? type_of(l, id) : NULL;
-    struct who *w = is_low(name) ? who_find(l, name) : NULL;
+    struct view *v = t && is_low(name) ? view_of(l, name, t->scope) : NULL;
 
     was.n = read_count(r);
     was.outside_rate = read_rate(r);
     was.outside_n = read_count(r);
-    was.plain_rate = was.rate;
-    was.weight = (double)was.n;
-    was.outside_weight = (double)was.outside_n;
-    if (!r->is_old) {
-        was.plain_rate = read_rate(r);
-        was.weight = read_weight(r, was.n);
-        was.outside_weight = read_weight(r, was.outside_n);
-    }
-    if (!is_done(r) || !t || !w || !w->known || was.n < 1 ||
-        was.outside_n > was.n)
+    if (!is_done(r) || !v || was.n < 1 || was.n > v->n || was.outside_n > was.n)
         return ERR_SYNTAX;
     p = thing_new(THING_PAIR, key);
     if (!p)
@@ -249,57 +267,38 @@ static enum err load_pair(struct learn *l, struct str key, struct reader *r,
     p->n = was.n;
     p->outside_rate = was.outside_rate;
     p->outside_n = was.outside_n;
-    p->plain_rate = was.plain_rate;
-    p->weight = was.weight;
-    p->outside_weight = was.outside_weight;
-    pair_link(p, w, t);
+    pair_link(p, v, t);
     settle(l, &p->thing, heard);
     return OK;
-}
-
-static struct pair *pair_at(const struct learn *l, int64_t type,
-                            struct str name)
-{
-    char key[PAIR_KEY_MAX];
-
-    return is_low(name) ? (struct pair *)thing_live(l, THING_PAIR,
-                                                    pair_key(type, name, key))
-                        : NULL;
 }
 
 static enum err load_view(struct learn *l, struct str key, struct reader *r,
                           int64_t heard)
 {
-    int64_t type = read_number(r);
     struct str name = read_short(r, AGENT_NAME_MAX);
-    struct str scope = read_short(r, SCOPE_MAX);
-    struct view was = {.rate = read_rate(r)}, *v;
-    struct pair *p = pair_at(l, type, name);
+    struct tenant *scope = read_scope(l, r);
+    struct view was = {.n = read_count(r)}, *v;
+    struct who *w = is_low(name) ? who_find(l, name) : NULL;
     char again[VIEW_KEY_MAX];
-    struct group *g;
 
-    was.n = read_count(r);
     was.weight = read_weight(r, was.n);
-    was.outside_rate = read_rate(r);
-    was.outside_n = read_count(r);
-    was.outside_weight = read_weight(r, was.outside_n);
-    if (!is_done(r) || !p || !scope.n || was.n < 1 || was.n > p->n ||
-        was.outside_n > was.n ||
-        !str_eq(key, view_key(type, name, scope, again)))
+    was.outside_weight = read_weight(r, was.n);
+    was.good_ms = read_number(r);
+    was.outside_good_ms = read_number(r);
+    if (!is_done(r) || !scope || !w || !w->known || was.n < 1 ||
+        was.n > w->known->n_good + w->known->n_bad ||
+        was.outside_good_ms > was.good_ms ||
+        !str_eq(key, view_key(name, tenant_name(scope), again)))
         return ERR_SYNTAX;
-    g = group_take(l, GROUP_VIEWS, type, scope);
-    v = g ? thing_new(THING_VIEW, key) : NULL;
-    if (!v) {
-        group_tidy(l, g);
+    v = thing_new(THING_VIEW, key);
+    if (!v)
         return ERR_NOMEM;
-    }
-    v->rate = was.rate;
     v->n = was.n;
     v->weight = was.weight;
-    v->outside_rate = was.outside_rate;
-    v->outside_n = was.outside_n;
     v->outside_weight = was.outside_weight;
-    view_link(v, p, g);
+    v->good_ms = was.good_ms;
+    v->outside_good_ms = was.outside_good_ms;
+    view_link(l, v, w, scope);
     settle(l, &v->thing, heard);
     return OK;
 }
@@ -329,12 +328,12 @@ static enum err load_rating(struct learn *l, struct str key, struct reader *r,
     struct str name = read_short(r, AGENT_NAME_MAX);
     struct str scope = read_short(r, SCOPE_MAX);
     struct rating was = {.n = 0}, *to;
-    char again[RATING_KEY_MAX];
+    char again[VIEW_KEY_MAX];
     struct group *g;
     struct who *w;
 
     if (!is_low(name) || !scope.n || !read_votes(r, &was) ||
-        !str_eq(key, rating_key(name, scope, again)))
+        !str_eq(key, view_key(name, scope, again)))
         return ERR_SYNTAX;
     g = group_take(l, GROUP_RATINGS, 0, scope);
     if (g && g->n == LEARN_RATINGS_PER_SCOPE)
@@ -357,12 +356,12 @@ static enum err load_scope(struct learn *l, struct str key, struct reader *r,
                            int64_t heard)
 {
     size_t n = r->rest.n / sizeof(uint64_t);
-    struct scope_owners *s;
+    struct tenant *s;
 
-    if (!key.n || key.n > SCOPE_MAX || !n || n > LEARN_SCOPE_OWNERS ||
+    if (!is_scope(key) || n > LEARN_SCOPE_OWNERS ||
         r->rest.n != n * sizeof(uint64_t))
         return ERR_SYNTAX;
-    s = thing_new(THING_SCOPE, key);
+    s = tenant_new(key);
     if (!s)
         return ERR_NOMEM;
     read_bytes(r, s->owners, n * sizeof(uint64_t));
@@ -388,9 +387,9 @@ struct example_row {
 static bool read_example(struct reader *r, struct example_row *x)
 {
     read_bytes(r, &x->at_ms, sizeof(x->at_ms));
-    x->said = r->is_old ? 0 : read_number(r);
+    x->said = r->form == ROW_FORM_OLD ? 0 : read_number(r);
     x->text_hash = 0;
-    if (!r->is_old)
+    if (r->form != ROW_FORM_OLD)
         read_bytes(r, &x->text_hash, sizeof(x->text_hash));
     x->scope = read_short(r, SCOPE_MAX);
     x->hash = read_short(r, HASH_MAX);
@@ -408,6 +407,12 @@ static bool read_example(struct reader *r, struct example_row *x)
     return x->text_hash && !x->hash.n && r->rest.n == 2 * sizeof(float);
 }
 
+/* Its outcome will not be applied again. */
+static bool is_only_here(const struct learn *l, int64_t said)
+{
+    return !l->kept_from || said < l->kept_from;
+}
+
 static enum err load_example(struct learn *l, struct str key, struct reader *r,
                              int64_t heard)
 {
@@ -419,7 +424,11 @@ static enum err load_example(struct learn *l, struct str key, struct reader *r,
 
     if (!read_example(r, &row) || key.n > ID_BYTES + SCOPE_MAX)
         return ERR_SYNTAX;
-    s = shelf_take(l, row.scope, row.hash, row.v.n);
+    if (l->is_shared && !is_only_here(l, row.said ? row.said : heard))
+        return OK;
+    if (l->is_shared && l->kept_from && heard >= l->kept_from)
+        heard = l->kept_from - 1; /* it will be heard of again */
+    s = shelf_take(l, THING_EXAMPLE, row.scope, row.hash, row.v.n);
     if (row.text_hash)
         same = group_take(l, GROUP_TEXT, (int64_t)row.text_hash, row.scope);
     if (s && (same || !row.text_hash) && take_name(l, row.right, &right) &&
@@ -445,6 +454,16 @@ static enum err load_example(struct learn *l, struct str key, struct reader *r,
     return OK;
 }
 
+void learn_kept_from(struct learn *l, int64_t first)
+{
+    l->kept_from = first;
+}
+
+bool learn_was_shared(const struct learn *l)
+{
+    return l->is_shared;
+}
+
 static enum err load_number(struct learn *l, struct str key, struct reader *r)
 {
     uint8_t is_whole;
@@ -453,12 +472,17 @@ static enum err load_number(struct learn *l, struct str key, struct reader *r)
     read_bytes(r, &is_whole, 1);
     version = read_number(r);
     total = read_count(r);
-    counted = r->is_old ? version : read_number(r);
+    counted = r->form == ROW_FORM_OLD ? version : read_number(r);
     if (!is_done(r) || counted > version || is_whole > 1 || l->has_number ||
         !str_eq(key, STR("number")))
         return ERR_SYNTAX;
     l->has_number = true;
     l->is_void = l->must_clear = !is_whole;
+    l->is_shared = r->form != ROW_FORM;
+    if (l->is_shared) {
+        l->must_clear = true;
+        return OK; /* with no number: all outcomes that are kept will come */
+    }
     l->version = l->written = version;
     l->counted = counted;
     l->applied_total = total;
@@ -468,33 +492,52 @@ static enum err load_number(struct learn *l, struct str key, struct reader *r)
 typedef enum err load_thing(struct learn *l, struct str key, struct reader *r,
                             int64_t heard);
 
+static enum err load_shared(struct learn *l, int64_t kind, struct str key,
+                            struct reader *r, int64_t heard)
+{
+    struct thing *t;
+    enum err e = OK;
+
+    if (kind != THING_EXAMPLE)
+        return OK;
+    e = load_example(l, key, r, heard);
+    t = thing_live(l, THING_EXAMPLE, key);
+    if (e || !t)
+        return e;
+    t->has_row = false; /* all rows go, and this one comes again */
+    thing_dirty(l, t);
+    return OK;
+}
+
 enum err learn_load_row(struct learn *l, const struct row *row)
 {
     static load_thing *const loads[N_KINDS] = {
-        NULL,         load_known, load_type,   load_pair,
-        load_example, load_view,  load_rating, load_scope};
+        [THING_AGENT] = load_known,  [THING_SCOPE] = load_scope,
+        [THING_VIEW] = load_view,    [THING_EXAMPLE] = load_example,
+        [THING_TYPE] = load_type,    [THING_PAIR] = load_pair,
+        [THING_RATING] = load_rating};
     struct reader r = {.rest = row_str(row, LEARN_BYTES)};
     struct str key = row_str(row, LEARN_KEY);
     int64_t kind = row_int(row, LEARN_KIND), heard;
-    uint8_t form;
 
-    read_bytes(&r, &form, 1);
-    r.is_old = form == ROW_FORM_OLD;
-    if (r.is_bad || (form != ROW_FORM && !r.is_old) || kind < 0 ||
-        kind >= N_KINDS || (r.is_old && kind > THING_EXAMPLE))
+    read_bytes(&r, &r.form, 1);
+    if (r.is_bad || r.form < ROW_FORM_OLD || r.form > ROW_FORM || kind < 0 ||
+        kind >= N_KINDS)
         return ERR_SYNTAX;
     if (kind == THING_NUMBER)
         return load_number(l, key, &r);
-    if (!l->has_number)
+    if (!l->has_number || l->is_shared != (r.form != ROW_FORM))
         return ERR_SYNTAX;
     if (l->is_void)
         return OK;
     l->changes++;
     heard = read_number(&r);
-    if (r.is_bad || heard > l->version ||
+    if (r.is_bad || (heard > l->version && !l->is_shared) ||
         thing_find(l, (enum thing_kind)kind, key))
         return ERR_SYNTAX;
     if (things_reserve(l))
         return ERR_NOMEM;
+    if (l->is_shared)
+        return load_shared(l, kind, key, &r, heard);
     return loads[kind](l, key, &r, heard);
 }

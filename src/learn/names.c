@@ -1,7 +1,7 @@
-/* What tells a type from the others: words that many of its texts have, and few
- * of the other types. Each type keeps some words with the number of texts that
- * had them; where there are too many the rarest makes way, so a word that comes
- * again and again stays and the others take turns.
+/* What tells a type from the others of its scope: words that many of its texts
+ * have, and few of the other types. Each type keeps some words with the number
+ * of texts that had them; where there are too many the rarest makes way, so a
+ * word that comes again and again stays and the others take turns.
  *
  * A word is worth its count, times how many types have it not for each that
  * has it. No logarithms: they need not come out the same on every processor.
@@ -131,14 +131,14 @@ static void count_all(struct telling **all, size_t n)
 }
 
 /* Without memory for it every word counts as one type's: a poorer name. */
-static void count_types(const struct learn *l)
+static void count_types(const struct learn *l, struct tenant *s)
 {
-    const struct heap *h = &l->heaps[THING_TYPE];
-    struct telling **all = malloc(h->n * TELLING_WORDS * sizeof(*all));
+    struct telling **all = malloc(s->n_types * TELLING_WORDS * sizeof(*all));
     size_t n = 0;
 
-    for (size_t i = 0; i < h->n; i++) {
-        struct type *t = (struct type *)h->p[i];
+    for (struct list_node *at = list_first(&s->types); at;
+         at = list_next(&s->types, at)) {
+        struct type *t = LIST_OF(at, struct type, of_scope);
 
         for (size_t k = 0; k < t->n_words; k++) {
             t->words[k].n_types = 1;
@@ -149,12 +149,12 @@ static void count_types(const struct learn *l)
     if (all)
         count_all(all, n);
     free(all);
-    l->naming->counted = l->changes;
+    s->counted = l->changes;
 }
 
-static double worth(const struct learn *l, const struct telling *word)
+static double worth(const struct tenant *s, const struct telling *word)
 {
-    size_t all = l->heaps[THING_TYPE].n, n = word->n_types;
+    size_t all = s->n_types, n = word->n_types;
 
     return (double)word->count * (double)(all - n + 1) / (double)n;
 }
@@ -168,13 +168,13 @@ static void add_word(struct type *t, const struct telling *word)
 }
 
 /* Best first; of equals the one whose stem sorts first, as they lie. */
-static void name_type(const struct learn *l, struct type *t)
+static void name_type(struct type *t)
 {
     double worths[TELLING_WORDS];
 
     t->n_name = 0;
     for (size_t i = 0; i < t->n_words; i++)
-        worths[i] = worth(l, &t->words[i]);
+        worths[i] = worth(t->scope, &t->words[i]);
     for (size_t k = 0; k < NAME_WORDS; k++) {
         size_t best = t->n_words;
 
@@ -195,8 +195,8 @@ struct str learn_type_name(const struct learn *l, int64_t type)
 
     if (!t)
         return (struct str){NULL, 0};
-    if (l->naming->counted != l->changes)
-        count_types(l);
-    name_type(l, t);
+    if (t->scope->counted != l->changes)
+        count_types(l, t->scope);
+    name_type(t);
     return (struct str){t->name, t->n_name};
 }

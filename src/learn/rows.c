@@ -38,8 +38,10 @@ static void write_known(const struct known *k, struct buf *b)
     add_f64(b, k->rate);
     add_i64(b, k->n_good);
     add_i64(b, k->n_bad);
-    add_i64(b, k->good_ms);
-    add_i64(b, k->outside_good_ms);
+    add_f64(b, k->public_rate);
+    add_f64(b, k->weight);
+    add_f64(b, k->outside_rate);
+    add_f64(b, k->outside_weight);
 }
 
 static void write_type(const struct type *t, struct buf *b)
@@ -47,6 +49,7 @@ static void write_type(const struct type *t, struct buf *b)
     uint32_t dims = (uint32_t)t->shelf->dims;
 
     add_i64(b, t->n);
+    add_short(b, tenant_name(t->scope));
     add_short(b, t->shelf->model_hash);
     buf_add(b, &dims, sizeof(dims));
     buf_add(b, t->mean, dims * sizeof(*t->mean));
@@ -65,22 +68,17 @@ static void write_pair(const struct pair *p, struct buf *b)
     add_i64(b, p->n);
     add_f64(b, p->outside_rate);
     add_i64(b, p->outside_n);
-    add_f64(b, p->plain_rate);
-    add_f64(b, p->weight);
-    add_f64(b, p->outside_weight);
 }
 
 static void write_view(const struct view *v, struct buf *b)
 {
-    add_i64(b, v->pair->type->id);
-    add_short(b, v->pair->who->name);
-    add_short(b, group_scope(v->group));
-    add_f64(b, v->rate);
+    add_short(b, v->who->name);
+    add_short(b, tenant_name(v->scope));
     add_i64(b, v->n);
     add_f64(b, v->weight);
-    add_f64(b, v->outside_rate);
-    add_i64(b, v->outside_n);
     add_f64(b, v->outside_weight);
+    add_i64(b, v->good_ms);
+    add_i64(b, v->outside_good_ms);
 }
 
 static void write_rating(const struct rating *r, struct buf *b)
@@ -93,7 +91,7 @@ static void write_rating(const struct rating *r, struct buf *b)
     }
 }
 
-static void write_scope(const struct scope_owners *s, struct buf *b)
+static void write_scope(const struct tenant *s, struct buf *b)
 {
     buf_add(b, s->owners, s->n * sizeof(*s->owners));
 }
@@ -129,7 +127,7 @@ static void write_thing(const struct thing *t, struct buf *b)
     case THING_EXAMPLE: write_example((const struct example *)t, b); break;
     case THING_VIEW: write_view((const struct view *)t, b); break;
     case THING_RATING: write_rating((const struct rating *)t, b); break;
-    case THING_SCOPE: write_scope((const struct scope_owners *)t, b); break;
+    case THING_SCOPE: write_scope((const struct tenant *)t, b); break;
     case THING_NUMBER:
     case N_KINDS: break;
     }

@@ -2,51 +2,111 @@
  *
  * A public average of plain verdicts belongs to the user who gives the most of
  * them: one user, one org, or an owner with ten accounts. So the k-th verdict
- * of a scope about a pair weighs 2^-k, and a scope that has judged agents of
+ * of a scope about an agent weighs 2^-k, and a scope that has judged agents of
  * one owner only weighs nothing: it has compared that owner with no other.
  * Accounts that exist to praise one owner's agents then change no other scope's
  * figures. To have judged agents of the platform, which have no owner, compares
  * nothing: one verdict about such an agent would be enough to be heard. Within
  * its own scope every verdict counts in full.
  *
+ * Of an agent that one scope alone has judged no other scope sees anything: its
+ * performance would be what that scope did. An agent is renowned from
+ * RENOWNED_BY scopes on.
+ *
+ * Where there are too many scopes, the one longest not heard of goes with all
+ * that it has seen; so does one where all scopes together have too many types.
+ * Its examples and ratings have limits of their own.
+ *
  * Tried and rejected: 1 / (1 + k), whose sum has no bound, and to remember a
  * fixed number of scopes of each pair, which the first comers would fill. */
 #include "learn/internal.h"
 
-enum { HALVINGS = 30 }; /* after which a verdict weighs nothing */
+enum {
+    HALVINGS = 30, /* after which a verdict weighs nothing */
+    RENOWNED_BY = 2,
+};
 
 static const uint64_t HASH_SEED[2] = {0, 0};
 
-/* Views. */
+/* Scopes. */
 
-struct str view_key(int64_t type, struct str name, struct str scope,
-                    char out[VIEW_KEY_MAX])
+struct str tenant_name(const struct tenant *s)
 {
-    char pair[PAIR_KEY_MAX];
-    struct str front = pair_key(type, name, pair);
-    size_t n = front.n;
-
-    memcpy(out, front.p, n);
-    out[n++] = ' ';
-    memcpy(out + n, scope.p, scope.n);
-    return (struct str){out, n + scope.n};
+    return str_sub(s->thing.key, 1, s->thing.key.n);
 }
 
-void view_link(struct view *v, struct pair *p, struct group *g)
+struct tenant *tenant_new(struct str scope)
 {
-    v->pair = p;
-    v->group = g;
-    list_append(&p->views, &v->of_pair);
-    group_add(g, &v->of_group);
+    struct tenant *s = thing_new(THING_SCOPE, scope);
+
+    if (!s)
+        return NULL;
+    list_init(&s->types);
+    list_init(&s->views);
+    s->counted = -1;
+    return s;
+}
+
+void tenant_drop(struct learn *l, struct tenant *s)
+{
+    struct list_node *n;
+
+    while ((n = list_first(&s->views)))
+        view_drop(l, LIST_OF(n, struct view, of_scope));
+    while ((n = list_first(&s->types)))
+        type_drop(l, LIST_OF(n, struct type, of_scope));
+    thing_drop(l, &s->thing);
+}
+
+void tenants_bound(struct learn *l)
+{
+    const struct heap *h = &l->heaps[THING_SCOPE];
+    const struct heap *types = &l->heaps[THING_TYPE];
+
+    while (h->n > l->settings.max_scopes ||
+           (h->n > 1 && types->n > l->settings.max_all_types))
+        tenant_drop(l, (struct tenant *)things_oldest(l, THING_SCOPE));
+    while (types->n > l->settings.max_all_types)
+        type_drop(l, (struct type *)things_oldest(l, THING_TYPE));
+}
+
+/* Views. */
+
+struct str view_key(struct str name, struct str scope, char out[VIEW_KEY_MAX])
+{
+    memcpy(out, name.p, name.n);
+    out[name.n] = ' ';
+    memcpy(out + name.n + 1, scope.p, scope.n);
+    return (struct str){out, name.n + 1 + scope.n};
+}
+
+void view_link(struct learn *l, struct view *v, struct who *w, struct tenant *s)
+{
+    v->who = w;
+    v->scope = s;
+    w->n_refs++;
+    list_init(&v->pairs);
+    list_append(&w->views, &v->of_who);
+    list_append(&s->views, &v->of_scope);
+    if (++w->n_views == RENOWNED_BY)
+        list_append(&l->renowned, &w->known->renown);
 }
 
 void view_drop(struct learn *l, struct view *v)
 {
-    list_remove(&v->of_pair);
-    group_remove(l, v->group, &v->of_group);
-    v->pair = NULL;
-    v->group = NULL;
+    struct who *w = v->who;
+    struct list_node *n;
+
+    while ((n = list_first(&v->pairs)))
+        pair_drop(l, LIST_OF(n, struct pair, of_view));
+    list_remove(&v->of_who);
+    list_remove(&v->of_scope);
+    if (w->n_views-- == RENOWNED_BY)
+        list_remove(&w->known->renown);
+    v->who = NULL;
+    v->scope = NULL;
     thing_drop(l, &v->thing);
+    who_release(l, w);
 }
 
 /* Owners. */
@@ -58,7 +118,7 @@ static uint64_t owner_hash(struct str owner)
     return hash_bytes(str_lowered(owner, lower, sizeof(lower)), HASH_SEED);
 }
 
-void scope_meets(struct scope_owners *s, struct str owner)
+void scope_meets(struct tenant *s, struct str owner)
 {
     uint64_t hash = owner_hash(owner);
 
@@ -69,7 +129,7 @@ void scope_meets(struct scope_owners *s, struct str owner)
         s->owners[s->n++] = hash;
 }
 
-double scope_weight(const struct scope_owners *s, const struct view *v,
+double scope_weight(const struct tenant *s, const struct view *v,
                     struct str owner)
 {
     int64_t k = v ? v->n : 0;
@@ -85,15 +145,6 @@ double scope_weight(const struct scope_owners *s, const struct view *v,
 }
 
 /* Ratings. */
-
-struct str rating_key(struct str name, struct str scope,
-                      char out[RATING_KEY_MAX])
-{
-    memcpy(out, name.p, name.n);
-    out[name.n] = ' ';
-    memcpy(out + name.n + 1, scope.p, scope.n);
-    return (struct str){out, name.n + 1 + scope.n};
-}
 
 void rating_link(struct rating *r, struct who *w, struct group *g)
 {

@@ -25,9 +25,12 @@ bool has_two_parts(const struct learn *l, struct str model_hash, size_t dims)
 }
 
 /* Lengths in front, so that no two run into each other. */
-static size_t key_of(char *out, struct str scope, struct str hash, size_t dims)
+static size_t key_of(char *out, enum thing_kind kind, struct str scope,
+                     struct str hash, size_t dims)
 {
-    uint32_t head[3] = {(uint32_t)scope.n, (uint32_t)hash.n, (uint32_t)dims};
+    uint32_t head[3] = {(uint32_t)scope.n,
+                        (uint32_t)hash.n | (kind == THING_TYPE ? 1U << 31 : 0),
+                        (uint32_t)dims};
 
     memcpy(out, head, sizeof(head));
     if (scope.n)
@@ -39,18 +42,19 @@ static size_t key_of(char *out, struct str scope, struct str hash, size_t dims)
 
 enum { SHELF_KEY_MAX = 12 + SCOPE_MAX + HASH_MAX };
 
-struct shelf *shelf_find(const struct learn *l, struct str scope,
-                         struct str model_hash, size_t dims)
+struct shelf *shelf_find(const struct learn *l, enum thing_kind kind,
+                         struct str scope, struct str model_hash, size_t dims)
 {
     char key[SHELF_KEY_MAX];
 
     if (scope.n > SCOPE_MAX || model_hash.n > HASH_MAX)
         return NULL;
-    return map_get(&l->shelves,
-                   (struct str){key, key_of(key, scope, model_hash, dims)});
+    return map_get(&l->shelves, (struct str){key, key_of(key, kind, scope,
+                                                         model_hash, dims)});
 }
 
-static struct shelf *shelf_new(struct str scope, struct str hash, size_t dims)
+static struct shelf *shelf_new(enum thing_kind kind, struct str scope,
+                               struct str hash, size_t dims)
 {
     struct shelf *s =
         FAULT("learn.shelf") ? NULL : calloc(1, sizeof(*s) + SHELF_KEY_MAX);
@@ -58,7 +62,8 @@ static struct shelf *shelf_new(struct str scope, struct str hash, size_t dims)
 
     if (!s)
         return NULL;
-    s->key = (struct str){p, key_of(p, scope, hash, dims)};
+    s->kind = kind;
+    s->key = (struct str){p, key_of(p, kind, scope, hash, dims)};
     s->scope = (struct str){p + 12, scope.n};
     s->model_hash = (struct str){p + 12 + scope.n, hash.n};
     s->dims = dims;
@@ -140,16 +145,16 @@ static enum err reserve_one(struct shelf *s)
     return OK;
 }
 
-struct shelf *shelf_take(struct learn *l, struct str scope,
-                         struct str model_hash, size_t dims)
+struct shelf *shelf_take(struct learn *l, enum thing_kind kind,
+                         struct str scope, struct str model_hash, size_t dims)
 {
-    struct shelf *s = shelf_find(l, scope, model_hash, dims);
+    struct shelf *s = shelf_find(l, kind, scope, model_hash, dims);
     bool is_new = !s;
 
     if (scope.n > SCOPE_MAX || model_hash.n > HASH_MAX)
         return NULL;
     if (!s)
-        s = shelf_new(scope, model_hash, dims);
+        s = shelf_new(kind, scope, model_hash, dims);
     if (!s)
         return NULL;
     if (is_new && has_two_parts(l, model_hash, dims))

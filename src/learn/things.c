@@ -18,7 +18,7 @@ static const size_t sizes[N_KINDS] = {
     [THING_EXAMPLE] = sizeof(struct example),
     [THING_VIEW] = sizeof(struct view),
     [THING_RATING] = sizeof(struct rating),
-    [THING_SCOPE] = sizeof(struct scope_owners),
+    [THING_SCOPE] = sizeof(struct tenant),
 };
 
 enum { KEY_MAX = 1 + 320 };
@@ -241,17 +241,11 @@ struct thing **things_in_order(const struct learn *l, enum thing_kind kind,
 
 void pair_drop(struct learn *l, struct pair *p)
 {
-    struct who *w = p->who;
-    struct list_node *n;
-
-    while ((n = list_first(&p->views)))
-        view_drop(l, LIST_OF(n, struct view, of_pair));
-    list_remove(&p->of_who);
+    list_remove(&p->of_view);
     list_remove(&p->of_type);
-    p->who = NULL;
+    p->view = NULL;
     p->type = NULL;
     thing_drop(l, &p->thing);
-    who_release(l, w);
 }
 
 void known_drop(struct learn *l, struct known *k)
@@ -259,9 +253,9 @@ void known_drop(struct learn *l, struct known *k)
     struct who *w = k->who;
     struct list_node *n;
 
-    w->n_refs++; /* its pairs may be the last that hold it */
-    while ((n = list_first(&w->pairs)))
-        pair_drop(l, LIST_OF(n, struct pair, of_who));
+    w->n_refs++; /* its views may be the last that hold it */
+    while ((n = list_first(&w->views)))
+        view_drop(l, LIST_OF(n, struct view, of_who));
     w->known = NULL;
     k->who = NULL;
     thing_drop(l, &k->thing);
@@ -276,6 +270,9 @@ void type_drop(struct learn *l, struct type *t)
 
     while ((n = list_first(&t->pairs)))
         pair_drop(l, LIST_OF(n, struct pair, of_type));
+    list_remove(&t->of_scope);
+    t->scope->n_types--;
+    t->scope = NULL;
     shelf_remove(s, t->row);
     shelf_tidy(l, s);
     t->shelf = NULL;
@@ -306,7 +303,7 @@ void drop_any(struct learn *l, struct thing *t)
     case THING_EXAMPLE: example_drop(l, (struct example *)t); break;
     case THING_VIEW: view_drop(l, (struct view *)t); break;
     case THING_RATING: rating_drop(l, (struct rating *)t); break;
-    case THING_SCOPE: thing_drop(l, t); break;
+    case THING_SCOPE: tenant_drop(l, (struct tenant *)t); break;
     case THING_NUMBER:
     case N_KINDS: break;
     }

@@ -1,4 +1,7 @@
-/* A query joins the type whose mean is nearest, if it is near enough, and is
+/* Each scope has types of its own: what one org asks about changes nothing that
+ * another can see, and no number here counts what others do.
+ *
+ * A query joins the type whose mean is nearest, if it is near enough, and is
  * the first of a new one otherwise. The mean moves by the share of the newest,
  * until MEAN_OF have joined; from then on it follows what is asked now.
  *
@@ -6,9 +9,9 @@
  * everywhere, and off by less than a hundredth, which is nothing for a line
  * that is drawn somewhere in the middle anyway.
  *
- * Where there are too many, one goes that few have joined, the one longest not
- * heard of; a stream of oddities so never washes out what is asked every day.
- * Only where all are well known does the oldest of those go. */
+ * Where a scope has too many, one goes that few have joined, the one longest
+ * not heard of; a stream of oddities so never washes out what is asked every
+ * day. Only where all are well known does the oldest of those go. */
 #include "learn/internal.h"
 
 #include <assert.h>
@@ -17,11 +20,28 @@
 
 #include "base/fault.h"
 
-enum { MEAN_OF = 1000, FEW = 3, AT_ONCE = 64 };
+enum { MEAN_OF = 1000, FEW = 3, AT_ONCE = 64, ID_BITS = 40 };
 
 struct str type_key(int64_t id, char out[24])
 {
     return (struct str){out, (size_t)snprintf(out, 24, "%lld", (long long)id)};
+}
+
+/* Made of the decision alone: the same in every fold, and the number of the
+ * outcome would tell how many others there are. Numbers of outcomes, which were
+ * ids before types were of one scope, are all smaller. */
+int64_t type_id(const struct learn *l, const struct outcome *o)
+{
+    static const uint64_t seed[2] = {0, 0};
+    struct str of = str_of(o->decision_id.text);
+    int64_t id;
+
+    if (!of.n)
+        of = (struct str){(const char *)&o->at_ms, sizeof(o->at_ms)};
+    id = (int64_t)(hash_bytes(of, seed) >> (64 - ID_BITS)) | LEARN_TYPE_FIRST;
+    while (type_of(l, id))
+        id++;
+    return id;
 }
 
 struct type *type_of(const struct learn *l, int64_t id)
@@ -38,10 +58,10 @@ static bool is_better(double likeness, const struct type *t, double best,
            (likeness == best && best_type && t->id < best_type->id);
 }
 
-struct type *type_near(const struct learn *l, struct str model_hash,
-                       const struct vec_packed *v)
+struct type *type_near(const struct learn *l, struct str scope,
+                       struct str model_hash, const struct vec_packed *v)
 {
-    const struct shelf *s = shelf_find(l, STR(""), model_hash, v->n);
+    const struct shelf *s = shelf_find(l, THING_TYPE, scope, model_hash, v->n);
     double best = l->settings.type_likeness, unit = 65536 * (double)v->scale;
     struct type *nearest = NULL;
     int32_t products[AT_ONCE];
@@ -115,8 +135,8 @@ bool type_vector_of(const struct learn *l, struct str model_hash,
                            l->quick);
 }
 
-bool type_shelve(struct learn *l, struct type *t, struct shelf *s,
-                 int64_t heard)
+bool type_shelve(struct learn *l, struct type *t, struct tenant *scope,
+                 struct shelf *s, int64_t heard)
 {
     struct vec_packed p;
 
@@ -124,19 +144,22 @@ bool type_shelve(struct learn *l, struct type *t, struct shelf *s,
         return false;
     t->shelf = s;
     t->row = shelf_add(s, &t->thing, &p);
+    t->scope = scope;
+    list_append(&scope->types, &t->of_scope);
+    scope->n_types++;
     thing_add(l, &t->thing, heard);
     return true;
 }
 
-void type_begin(struct learn *l, struct type *t, struct shelf *s,
-                const struct vec_packed *v, int64_t seq)
+void type_begin(struct learn *l, struct type *t, struct tenant *scope,
+                struct shelf *s, const struct vec_packed *v, int64_t seq)
 {
     bool is_there;
 
     t->n = 1;
     for (size_t i = 0; i < v->n; i++)
         t->mean[i] = (float)number_at(v, i);
-    is_there = type_shelve(l, t, s, seq);
+    is_there = type_shelve(l, t, scope, s, seq);
     assert(is_there);
 }
 
@@ -164,16 +187,15 @@ static bool goes_first(const struct type *a, const struct type *b)
     return few != (b->n < FEW) ? few : a->thing.heard < b->thing.heard;
 }
 
-void types_bound(struct learn *l)
+void types_bound(struct learn *l, struct tenant *s)
 {
-    const struct heap *h = &l->heaps[THING_TYPE];
+    while (s->n_types > l->settings.max_types) {
+        struct list_node *n = list_first(&s->types);
+        struct type *least = LIST_OF(n, struct type, of_scope);
 
-    while (h->n > l->settings.max_types) {
-        struct type *least = (struct type *)h->p[0];
-
-        for (size_t i = 1; i < h->n; i++)
-            if (goes_first((struct type *)h->p[i], least))
-                least = (struct type *)h->p[i];
+        for (; n; n = list_next(&s->types, n))
+            if (goes_first(LIST_OF(n, struct type, of_scope), least))
+                least = LIST_OF(n, struct type, of_scope);
         type_drop(l, least);
     }
 }

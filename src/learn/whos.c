@@ -107,7 +107,7 @@ static struct who *who_new(struct whos *t, struct str name, uint64_t hash)
         return NULL;
     w->name = str_lowered(name, (char *)(w + 1), name.n);
     w->hash = hash;
-    list_init(&w->pairs);
+    list_init(&w->views);
     list_init(&w->ratings);
     put(t, w);
     return w;

@@ -583,12 +583,34 @@ static enum err find_last_void(struct learnt *l)
     return e;
 }
 
+static enum err find_first(struct learnt *l)
+{
+    struct query q;
+    enum err e;
+
+    query_init(&q, &outcome_table, 1);
+    query_order(&q, OUTCOME_SEQ, false);
+    e = store_look(l->store, &q);
+    if (!e && q.rows)
+        learn_kept_from(l->learn, row_int(q.rows, OUTCOME_SEQ));
+    query_fini(&q);
+    return e;
+}
+
 enum err learnt_load(struct learnt *l, struct why *why)
 {
-    enum err e = load_rows(l);
+    enum err e = find_first(l);
 
+    if (!e)
+        e = load_rows(l);
     if (e == ERR_SYNTAX)
         e = begin_anew(l, "a record of what was learnt is not ours");
+    if (!e && learn_was_shared(l->learn)) {
+        log_info(l->log, "learning.upgraded",
+                 LOG_C("because", "types of query are of one org now, and are "
+                                  "made again from the outcomes"));
+        l->is_new = true;
+    }
     if (!e)
         e = find_last_void(l);
     if (!e)

@@ -125,6 +125,46 @@ TEST(a_row_that_is_not_ours_begins_everything_anew)
     }
 }
 
+/* As a server wrote them whose orgs shared their types of query. */
+static void age_rows(void)
+{
+    struct tx *tx = stage_tx();
+    struct query q;
+
+    query_init(&q, &learn_table, 1000);
+    CHECK(store_look(stage.store, &q) == OK && q.n_rows > 5);
+    QUERY_EACH(r, &q)
+    {
+        struct str was = row_str(r, LEARN_BYTES);
+        struct tx_op *op = tx_put(tx, &learn_table);
+        char bytes[16 * 1024];
+
+        CHECK(was.n <= sizeof(bytes));
+        memcpy(bytes, was.p, was.n);
+        bytes[0] = 3;
+        tx_set(op, LEARN_KIND, value_int(row_int(r, LEARN_KIND)));
+        tx_set(op, LEARN_KEY, value_text(row_str(r, LEARN_KEY)));
+        tx_set(op, LEARN_BYTES, value_blob((struct str){bytes, was.n}));
+    }
+    query_fini(&q);
+    CHECK(submit(tx) == TX_COMMITTED);
+}
+
+TEST(rows_of_shared_types_are_made_again_from_the_outcomes)
+{
+    stage_open();
+    learn_some(12);
+    pass_ms(1000);
+    age_rows();
+    check_after(false);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 12);
+    pass_ms(1000);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 0);
+    check_after(false);
+    CHECK_INT(lessons_stats(stage.lessons).behind, 0);
+    stage_close();
+}
+
 TEST(what_is_made_anew_is_the_same_and_takes_the_place_of_what_was)
 {
     struct heard h;

@@ -212,8 +212,8 @@ struct decision {
     struct str tier_note; /* why the transformer was not heard, where the table
                            * was not sure; else empty */
     struct str config_version; /* a hash of what choosing is told */
-    int64_t registry_version, learn_version;
-    int64_t type; /* of query; zero: none */
+    int64_t registry_version, learn_version; /* -1: not for who reads it */
+    int64_t type;                            /* of query; zero: none */
 
     /* Whether it might go then, an enum gate_answer; zero: nobody asked. */
     int gate;

@@ -529,14 +529,15 @@ static enum err begin_to_learn(struct routing *g, struct learn **out)
 {
     struct router *r = g->router;
     struct msg *m = g->m;
-    char scope[PRINCIPAL_NAME_MAX + 8];
+    char name[PRINCIPAL_NAME_MAX + 8];
+    struct str scope = lessons_scope(&m->in.caller, name);
     enum err e;
 
     *out = r->opts.lessons ? lessons_learn(r->opts.lessons) : NULL;
     if (!*out)
         return OK;
     e = learn_begin(*out, &(struct learn_query){
-                              .scope = lessons_scope(&m->in.caller, scope),
+                              .scope = scope,
                               .vector = m->known.vector,
                               .text_hash = decision_text_hash(m->call.text),
                               .now_ms = m->in.at_ms,
@@ -544,7 +545,7 @@ static enum err begin_to_learn(struct routing *g, struct learn **out)
                           });
     if (e)
         return e;
-    m->known.type = learn_type(*out, m->known.vector);
+    m->known.type = learn_type(*out, scope, m->known.vector);
     m->known.learn_version = learn_version(*out);
     return OK;
 }

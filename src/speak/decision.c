@@ -219,8 +219,9 @@ static void put_versions(struct json_out *o, const struct decision *d)
     json_key(o, STR("versions"));
     json_open(o, '{');
     json_member_str(o, "config", d->config_version);
-    json_member_int(o, "registry", d->registry_version);
-    json_member_int(o, "learning", d->learn_version);
+    json_member_known(o, "registry", d->registry_version >= 0,
+                      d->registry_version);
+    json_member_known(o, "learning", d->learn_version >= 0, d->learn_version);
     json_member_str(o, "model", d->model);
     json_member_str(o, "model_hash", d->model_hash);
     json_close(o, '}');

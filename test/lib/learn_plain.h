@@ -15,22 +15,25 @@ static const char *const models[2] = {"model", "other"};
 struct plain_agent {
     bool is_there;
     double rate;
-    int64_t heard, good_ms, outside_good_ms;
+    int64_t heard;
+    double public_rate, outside_rate; /* by weight */
+    double weight, outside_weight;
 };
 
+/* What the type's scope has seen of an agent with it. */
 struct plain_pair {
     int agent;
     int64_t type, n;
-    double rate, weight;
+    double rate;
     int64_t outside_n;
-    double outside_rate, outside_weight;
+    double outside_rate;
 };
 
-/* What one scope has seen of a pair. */
+/* What one scope has seen of an agent. */
 struct plain_view {
     int agent, scope;
-    int64_t type;
-    struct plain_pair seen;
+    int64_t n, good_ms, outside_good_ms;
+    double weight, outside_weight;
 };
 
 struct plain_vote {
@@ -40,7 +43,7 @@ struct plain_vote {
 
 struct plain_type {
     int64_t id, n, heard;
-    int model;
+    int model, scope;
     float mean[DIMS];
 };
 
@@ -58,7 +61,7 @@ struct plain {
     struct plain_pair pairs[N_AGENTS * MOST];
     struct plain_type types[MOST];
     struct plain_example examples[MOST];
-    struct plain_view views[N_PLAIN_SCOPES * N_AGENTS * MOST];
+    struct plain_view views[N_PLAIN_SCOPES * N_AGENTS];
     struct plain_vote votes[N_PLAIN_SCOPES * N_AGENTS * LEARN_RATING_VOTES];
     struct str owners[N_PLAIN_SCOPES][LEARN_SCOPE_OWNERS];
     size_t n_owners[N_PLAIN_SCOPES];
@@ -89,7 +92,7 @@ static inline int among(const char *const *names, int n, struct str name)
     T_FAIL("%.*s", STR_ARG(name));
 }
 
-static inline int plain_near(const struct plain *p, int model,
+static inline int plain_near(const struct plain *p, int scope, int model,
                              const struct vec_packed *v)
 {
     double best = p->s.type_likeness;
@@ -101,7 +104,7 @@ static inline int plain_near(const struct plain *p, int model,
         struct vec_packed mean;
         double likeness;
 
-        if (t->model != model)
+        if (t->model != model || t->scope != scope)
             continue;
         CHECK(vec_pack(t->mean, DIMS, packed));
         mean = open_plain(packed);
@@ -114,6 +117,16 @@ static inline int plain_near(const struct plain *p, int model,
     return nearest;
 }
 
+static inline const struct plain_type *plain_type(const struct plain *p,
+                                                  int64_t id)
+{
+    for (size_t i = 0; i < p->n_types; i++)
+        if (p->types[i].id == id)
+            return &p->types[i];
+    return NULL;
+}
+
+/* Those of the type, and those whose view is not there. */
 static inline void plain_drop_pairs(struct plain *p, int agent, int64_t type)
 {
     size_t n = 0;
@@ -124,37 +137,60 @@ static inline void plain_drop_pairs(struct plain *p, int agent, int64_t type)
     p->n_pairs = n;
     n = 0;
     for (size_t i = 0; i < p->n_views; i++)
-        if (p->views[i].agent != agent && p->views[i].type != type)
+        if (p->views[i].agent != agent)
             p->views[n++] = p->views[i];
     p->n_views = n;
 }
 
-static inline void plain_bound_types(struct plain *p)
+static inline void plain_bound_types(struct plain *p, int scope)
 {
-    while (p->n_types > p->s.max_types) {
-        size_t least = 0;
+    for (;;) {
+        size_t least = MOST, n = 0;
 
-        for (size_t i = 1; i < p->n_types; i++) {
-            bool few = p->types[i].n < 3, is_few = p->types[least].n < 3;
+        for (size_t i = 0; i < p->n_types; i++) {
+            bool few = p->types[i].n < 3, is_few;
 
-            if (few != is_few ? few : p->types[i].heard < p->types[least].heard)
+            if (p->types[i].scope != scope)
+                continue;
+            n++;
+            is_few = least < MOST && p->types[least].n < 3;
+            if (least == MOST ||
+                (few != is_few ? few
+                               : p->types[i].heard < p->types[least].heard))
                 least = i;
         }
+        if (n <= p->s.max_types)
+            return;
         plain_drop_pairs(p, -1, p->types[least].id);
         memmove(&p->types[least], &p->types[least + 1],
                 (--p->n_types - least) * sizeof(p->types[0]));
     }
 }
 
+static inline int64_t plain_id(const struct plain *p, const struct outcome *o)
+{
+    static const uint64_t seed[2] = {0, 0};
+    uint64_t hash = hash_bytes(str_of(o->decision_id.text), seed);
+    int64_t id = (int64_t)(hash >> 24 | UINT64_C(1) << 39);
+
+    while (plain_type(p, id))
+        id++;
+    return id;
+}
+
 static inline int64_t plain_join(struct plain *p, const struct outcome *o,
                                  int model, const struct vec_packed *v)
 {
-    int at = plain_near(p, model, v);
+    int scope = among(scopes, N_PLAIN_SCOPES, o->scope);
+    int at = plain_near(p, scope, model, v);
     struct plain_type *t;
 
     if (at < 0) {
+        struct plain_type fresh = {
+            .id = plain_id(p, o), .model = model, .scope = scope};
+
         t = &p->types[p->n_types++];
-        *t = (struct plain_type){.id = o->seq, .model = model};
+        *t = fresh;
     } else {
         t = &p->types[at];
     }
@@ -171,11 +207,10 @@ static inline int64_t plain_join(struct plain *p, const struct outcome *o,
 }
 
 static inline struct plain_view *plain_view(struct plain *p, int agent,
-                                            int64_t type, int scope)
+                                            int scope)
 {
     for (size_t i = 0; i < p->n_views; i++)
-        if (p->views[i].agent == agent && p->views[i].type == type &&
-            p->views[i].scope == scope)
+        if (p->views[i].agent == agent && p->views[i].scope == scope)
             return &p->views[i];
     return NULL;
 }
@@ -197,43 +232,17 @@ static inline double plain_weight(struct plain *p, const struct outcome *o,
     return o->owner.n ? weight * (double)others / (double)(others + 1) : weight;
 }
 
-static inline void plain_move(const struct plain *p, struct plain_pair *pair,
-                              const struct outcome *o, double factor,
-                              double weight)
+static inline void plain_move(const struct plain *p, double *rate,
+                              const struct outcome *o, double weight)
 {
-    double value = o->verdict == VERDICT_POSITIVE;
-
-    pair->rate += p->s.rate * factor * (value - pair->rate);
-    pair->weight += weight;
-    pair->n++;
-    if (o->counts == COUNTS_FOR_ALL) {
-        pair->outside_rate += p->s.rate * factor * (value - pair->outside_rate);
-        pair->outside_weight += weight;
-        pair->outside_n++;
-    }
+    *rate += p->s.rate * weight * ((o->verdict == VERDICT_POSITIVE) - *rate);
 }
 
-static inline void plain_judge(struct plain *p, const struct outcome *o,
-                               int64_t type)
+static inline void plain_judge_pair(struct plain *p, const struct outcome *o,
+                                    int agent, int64_t type)
 {
-    int agent = agent_of(o->agent);
-    struct plain_agent *a = &p->agents[agent];
     struct plain_pair *pair = NULL;
-    struct plain_view *view;
-    double value = o->verdict == VERDICT_POSITIVE, weight;
-    int scope;
 
-    if (!a->is_there)
-        *a = (struct plain_agent){.is_there = true, .rate = 0.5};
-    a->rate += p->s.rate * (value - a->rate);
-    a->heard = o->seq;
-    if (value > 0)
-        a->good_ms = a->good_ms > o->at_ms ? a->good_ms : o->at_ms;
-    if (value > 0 && o->counts == COUNTS_FOR_ALL &&
-        o->at_ms > a->outside_good_ms)
-        a->outside_good_ms = o->at_ms;
-    if (!type)
-        return;
     for (size_t i = 0; i < p->n_pairs; i++)
         if (p->pairs[i].agent == agent && p->pairs[i].type == type)
             pair = &p->pairs[i];
@@ -242,16 +251,52 @@ static inline void plain_judge(struct plain *p, const struct outcome *o,
         *pair = (struct plain_pair){
             .agent = agent, .type = type, .rate = 0.5, .outside_rate = 0.5};
     }
-    scope = among(scopes, N_PLAIN_SCOPES, o->scope);
-    view = plain_view(p, agent, type, scope);
+    plain_move(p, &pair->rate, o, 1);
+    pair->n++;
+    if (o->counts == COUNTS_FOR_ALL) {
+        plain_move(p, &pair->outside_rate, o, 1);
+        pair->outside_n++;
+    }
+}
+
+static inline void plain_judge(struct plain *p, const struct outcome *o,
+                               int64_t type)
+{
+    int agent = agent_of(o->agent);
+    int scope = among(scopes, N_PLAIN_SCOPES, o->scope);
+    struct plain_agent *a = &p->agents[agent];
+    struct plain_view *view = plain_view(p, agent, scope);
+    bool is_good = o->verdict == VERDICT_POSITIVE;
+    bool is_outside = o->counts == COUNTS_FOR_ALL;
+    double weight;
+
+    if (!a->is_there)
+        *a = (struct plain_agent){.is_there = true,
+                                  .rate = 0.5,
+                                  .public_rate = 0.5,
+                                  .outside_rate = 0.5};
     if (!view) {
         view = &p->views[p->n_views++];
-        *view = (struct plain_view){
-            agent, scope, type, {.rate = 0.5, .outside_rate = 0.5}};
+        *view = (struct plain_view){.agent = agent, .scope = scope};
     }
-    weight = plain_weight(p, o, scope, view->seen.n);
-    plain_move(p, pair, o, weight, weight);
-    plain_move(p, &view->seen, o, 1, weight);
+    weight = plain_weight(p, o, scope, view->n);
+    plain_move(p, &a->rate, o, 1);
+    plain_move(p, &a->public_rate, o, weight);
+    a->weight += weight;
+    a->heard = o->seq;
+    view->n++;
+    view->weight += weight;
+    if (is_good && o->at_ms > view->good_ms)
+        view->good_ms = o->at_ms;
+    if (is_outside) {
+        plain_move(p, &a->outside_rate, o, weight);
+        a->outside_weight += weight;
+        view->outside_weight += weight;
+        if (is_good && o->at_ms > view->outside_good_ms)
+            view->outside_good_ms = o->at_ms;
+    }
+    if (type)
+        plain_judge_pair(p, o, agent, type);
 }
 
 /* Votes. */
@@ -548,7 +593,7 @@ static inline void plain_apply(struct plain *p, const struct outcome *o)
         plain_keep(p, o, o->vector.n ? model : 2);
     else if (o->kind != OUTCOME_VERDICT)
         plain_take_back(p, o);
-    plain_bound_types(p);
+    plain_bound_types(p, among(scopes, N_PLAIN_SCOPES, o->scope));
     plain_bound_agents(p);
 }
 
@@ -582,47 +627,44 @@ static inline const struct plain_pair *plain_pair(const struct plain *p,
     return NULL;
 }
 
-/* A scope's own verdicts, and the weight of all others. */
-static inline void plain_weigh(struct plain *p, int agent, int type, int scope,
-                               bool is_outside, double *n, double *sum)
-{
-    const struct plain_pair *pair = plain_pair(p, agent, type), nothing = {0};
-    const struct plain_view *view =
-        pair ? plain_view(p, agent, pair->type, scope) : NULL;
-    const struct plain_pair *own = view ? &view->seen : &nothing;
-    double others;
-
-    *n = *sum = 0;
-    if (!pair)
-        return;
-    *n = (double)(is_outside ? own->outside_n : own->n);
-    *sum = *n * (is_outside ? own->outside_rate : own->rate);
-    others = is_outside ? pair->outside_weight - own->outside_weight
-                        : pair->weight - own->weight;
-    if (others > 1e-9) {
-        *n += others;
-        *sum += others * (is_outside ? pair->outside_rate : pair->rate);
-    }
-}
-
 static inline double plain_performance(struct plain *p, int agent, int type,
                                        int scope, bool is_outside)
 {
-    double n, sum;
+    const struct plain_pair *pair = plain_pair(p, agent, type), none = {0};
+    const struct plain_view *view = plain_view(p, agent, scope), unseen = {0};
+    const struct plain_agent *a = &p->agents[agent];
+    double lean = p->s.agent_lean, n, sum, others;
+    size_t n_scopes = 0;
 
-    plain_weigh(p, agent, type, scope, is_outside, &n, &sum);
-    return n > 0 ? (sum + p->s.agent_lean * 0.5) / (n + p->s.agent_lean) : 0.5;
+    pair = pair ? pair : &none;
+    view = view ? view : &unseen;
+    for (int i = 0; i < N_PLAIN_SCOPES; i++)
+        n_scopes += plain_view(p, agent, i) != NULL;
+    n = (double)(is_outside ? pair->outside_n : pair->n);
+    sum = n * (is_outside ? pair->outside_rate : pair->rate);
+    others = is_outside ? a->outside_weight - view->outside_weight
+                        : a->weight - view->weight;
+    others = others > lean / 2 ? lean / 2 : others;
+    if (n_scopes > 1 && others > 1e-9) {
+        n += others;
+        sum += others * (is_outside ? a->outside_rate : a->public_rate);
+    }
+    return n > 0 ? (sum + lean * 0.5) / (n + lean) : 0.5;
 }
 
 static inline double plain_recency(struct plain *p, int agent, int type,
                                    int scope, bool is_outside)
 {
-    const struct plain_agent *a = &p->agents[agent];
-    int64_t good_ms = is_outside ? a->outside_good_ms : a->good_ms;
-    double age = a->is_there && good_ms ? (double)(5000 - good_ms) / 1000 : 1;
-    double n, sum;
+    const struct plain_pair *pair = plain_pair(p, agent, type);
+    const struct plain_view *view = plain_view(p, agent, scope);
+    double age, n;
+    int64_t good_ms;
 
-    plain_weigh(p, agent, type, scope, is_outside, &n, &sum);
+    if (!pair || !view)
+        return 0;
+    good_ms = is_outside ? view->outside_good_ms : view->good_ms;
+    n = (double)(is_outside ? pair->outside_n : pair->n);
+    age = good_ms ? (double)(5000 - good_ms) / 1000 : 1;
     return (age < 0 ? 1 : age > 1 ? 0 : 1 - age) * n / (n + p->s.agent_lean);
 }
 

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "base/map.h"
 #include "base/vec.h"
 #include "learn/learn.h"
 

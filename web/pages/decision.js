@@ -119,8 +119,8 @@ function MadeFrom({ d }) {
       ['Explored', d.explored ? 'yes: a close runner-up got it, to see how it does' : null],
       ['Classifier', d.intent && html`<${Intent} intent=${d.intent}/>`],
       ['Configuration', html`<code>${v.config}</code>`],
-      ['Registry', `version ${num(v.registry)}`],
-      ['Learning', `version ${num(v.learning)}`],
+      ['Registry', v.registry === null ? null : `version ${num(v.registry)}`],
+      ['Learning', v.learning === null ? null : `version ${num(v.learning)}`],
       ['Model', v.model && html`<span><${Text} text=${v.model} max=${64} line=${true}/> <code
         class="faint">${(v.model_hash || '').slice(0, 12)}</code></span>`],
       ['Tier', d.tier && `${d.tier}${tierWords(d)}`],
