@@ -15,6 +15,7 @@
 #include "child/child.h"
 #include "hub/hub.h"
 #include "lessons/lessons.h"
+#include "names.h"
 #include "net/net.h"
 #include "outward.h"
 #include "posting.h"
@@ -68,8 +69,10 @@ struct server {
         bool is_refused;             /* what was there before stays */
         struct config_report report; /* what was wrong; not to be moved */
     } reload;                        /* the last one */
-    bool is_running;  /* all rooms are there, and calls may come */
-    bool is_unwanted; /* a signal came before that */
+    bool is_open;                    /* all rooms are there */
+    bool is_reloading; /* what counts is not all of one configuration */
+    bool is_running;   /* all rooms are there, and calls may come */
+    bool is_unwanted;  /* a signal came before that */
     bool is_stopping;
     bool is_over;     /* and nobody is connected any more */
     bool has_stopped; /* what was asked to last: deliveries, children */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "rooms.h"
 #include "settings.h"
 
 enum {
@@ -161,7 +162,9 @@ static bool take_over(struct server *s, struct config *fresh,
     buf_init(&text, 64 * 1024);
     names = json_out(&text);
     config_write_changed(&names, s->config, fresh, false);
+    s->is_reloading = true;
     e = apply(s, fresh, &why);
+    s->is_reloading = false;
     if (e) {
         log_error(&s->log, "config.problem", LOG_C("problem", why.text));
         config_report_whole(&s->reload.report, fresh, why.text);
@@ -173,6 +176,7 @@ static bool take_over(struct server *s, struct config *fresh,
             json_put_raw(changed, all);
         if (all.n > 2 || s->reload.is_refused || text.over)
             tell(s, STR("config.reloaded"), all);
+        rooms_log_names(s);
     }
     buf_fini(&text);
     return e == OK;

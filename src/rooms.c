@@ -115,6 +115,84 @@ static struct str org_of(void *ctx, struct str user)
     return access_org_of(s->access, user);
 }
 
+static struct name_user user_of(const struct server *s, struct str name)
+{
+    struct access_user known;
+    struct name_user u = {.name = name};
+
+    if (name.n && access_user_find(s->access, name, &known)) {
+        u.role = known.role;
+        u.has_owner = known.owner[0] != '\0';
+    }
+    return u;
+}
+
+static struct names names_of(const struct server *s)
+{
+    return (struct names){s->config, rulebook_rules(&s->rulebook)};
+}
+
+/* Whoever holds the name now keeps the rules and settings from meaning theirs.
+ */
+static bool is_kept_from(void *ctx, struct str name, struct str user)
+{
+    const struct server *s = ctx;
+    struct names n = names_of(s);
+    struct name_user u = user_of(s, user);
+
+    return names_keep(&n, name, &u);
+}
+
+struct taking {
+    const struct server *s;
+    void (*each)(void *ctx, const struct name_taken *t);
+    void *ctx;
+};
+
+static void take_name(void *ctx, struct str name)
+{
+    const struct taking *k = ctx;
+    struct names n = names_of(k->s);
+    struct agents all = registry_agents(k->s->registry);
+    const struct agent *a = agent_find(&all, name);
+    struct name_user holder;
+    struct name_taken t;
+
+    if (!a || a->is_configured)
+        return;
+    holder = user_of(k->s, a->creator);
+    if (names_taken_by(&n, a->name, &holder, &t))
+        k->each(k->ctx, &t);
+}
+
+void rooms_names_taken(const struct server *s,
+                       void (*each)(void *ctx, const struct name_taken *t),
+                       void *ctx)
+{
+    struct names n = names_of(s);
+    struct taking k = {s, each, ctx};
+
+    names_each(&n, take_name, &k);
+}
+
+static void log_taken(void *ctx, const struct name_taken *t)
+{
+    struct server *s = ctx;
+    struct why why;
+
+    if (t->place == NAME_LISTED)
+        return;
+    names_say(t, &why);
+    log_error(&s->log, "names.taken", LOG_S("agent", t->name),
+              LOG_S("by", t->holder), LOG_C("why", why.text));
+}
+
+void rooms_log_names(struct server *s)
+{
+    if (s->is_open && !s->is_reloading)
+        rooms_names_taken(s, log_taken, s);
+}
+
 static void on_new_agent(void *ctx)
 {
     struct server *s = ctx;
@@ -219,6 +297,7 @@ static enum err open_registry(struct server *s, struct why *why)
         .seed = {s->seed[0], s->seed[1]},
         .limits = roster_limits(s->config),
         .org_of = org_of,
+        .is_kept_from = is_kept_from,
         .on_new = on_new_agent,
         .on_change = on_agents_changed,
         .on_removal = on_removal,
@@ -321,6 +400,7 @@ static void on_rules(void *ctx)
     if (s->walk)
         walk_set_rules(s->walk, rulebook_rules(&s->rulebook));
     posting_set(&s->posting, rulebook_rules(&s->rulebook));
+    rooms_log_names(s);
 }
 
 static enum err open_rules(struct server *s, struct why *why)
@@ -540,6 +620,8 @@ enum err rooms_open(struct server *s, struct why *why)
         e = open_posting(s, why);
     if (!e)
         e = open_net(s, why);
+    s->is_open = !e;
+    rooms_log_names(s);
     return e;
 }
 

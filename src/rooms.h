@@ -16,6 +16,16 @@ MUST_USE enum err rooms_open(struct server *s, struct why *why);
  * shorter one. */
 void rooms_stop(struct server *s, int64_t grace_ms);
 
+/* Every name that rules or settings mention and that a stranger holds, and of
+ * agents.list every one that somebody registered. */
+void rooms_names_taken(const struct server *s,
+                       void (*each)(void *ctx, const struct name_taken *t),
+                       void *ctx);
+
+/* The same to the log: after a start, a reload, and other rules. Those of
+ * agents.list are the registry's to tell. */
+void rooms_log_names(struct server *s);
+
 /* All but net, whose connections need one more turn of the loop. */
 void rooms_close(struct server *s);
 

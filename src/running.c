@@ -5,6 +5,7 @@
 
 #include "base/url.h"
 #include "reload.h"
+#include "rooms.h"
 #include "route/route.h"
 
 static void put_reloads(struct json_out *o, const struct server *s)
@@ -59,6 +60,33 @@ static void put_channels(struct json_out *o, const struct gate_about *about)
     json_close(o, ']');
 }
 
+static void put_taken(void *ctx, const struct name_taken *t)
+{
+    static const char *const places[] = {[NAME_NOWHERE] = "",
+                                         [NAME_LISTED] = "agents.list",
+                                         [NAME_DEFAULT] = "agents.default",
+                                         [NAME_BACKUP] = "backup",
+                                         [NAME_RULES] = "rules"};
+    struct json_out *o = ctx;
+    struct why why;
+
+    names_say(t, &why);
+    json_open(o, '{');
+    json_member_str(o, "name", t->name);
+    json_member_str(o, "holder", t->holder);
+    json_member_str(o, "mentioned_in", str_of(places[t->place]));
+    json_member_str(o, "message", str_of(why.text));
+    json_close(o, '}');
+}
+
+static void put_names(struct json_out *o, const struct server *s)
+{
+    json_key(o, STR("names_taken"));
+    json_open(o, '[');
+    rooms_names_taken(s, put_taken, o);
+    json_close(o, ']');
+}
+
 /* What is in force, and what waits. */
 static void put_state(struct json_out *o, const struct server *s)
 {
@@ -77,6 +105,7 @@ void running_write(void *ctx, struct json_out *o)
     json_member_str(o, "folder", str_of(s->folder.path));
     put_state(o, s);
     put_reloads(o, s);
+    put_names(o, s);
     json_key(o, STR("settings"));
     config_write_settings(o, s->built_from, s->config);
     config_write_lists(o, s->config);

@@ -627,6 +627,7 @@ const struct broker_opts walk_calls_of_broker = {
     .end = walk_end_for,
     .sees = walk_sees_agent,
     .is_above = walk_is_above,
+    .may_back = walk_may_back,
     .pause = walk_pause_agent,
     .on_end = on_end,
     .task = walk_task_of,

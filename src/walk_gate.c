@@ -18,6 +18,7 @@ void walk_see_agent(void *ctx, struct str name, struct gate_agent *out)
 {
     struct walk *w = ctx;
     const struct agent *a = walk_agent_of(w, name);
+    struct str owner;
 
     if (!a)
         return;
@@ -30,6 +31,11 @@ void walk_see_agent(void *ctx, struct str name, struct gate_agent *out)
     out->queue_max = a->limits.queue ? a->limits.queue : w->opts.deliver.queue;
     out->data_at_ms = deliver_data_at(w->deliver, a->name);
     out->backup = a->backup;
+    out->is_for_all = a->is_configured;
+    out->version = a->revision + (int64_t)a->n_grants;
+    out->is_foreign =
+        gate_rules_name(broker_rules(w->broker), a->name, &owner) &&
+        !registry_is_meant(w->opts.registry, a);
 }
 
 /* A move that is no end, on its way to the disk. */

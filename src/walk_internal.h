@@ -228,6 +228,7 @@ enum err walk_end_for(void *ctx, struct str task_id,
                       void *done_ctx);
 bool walk_sees_agent(void *ctx, struct str requester, struct str agent);
 bool walk_is_above(void *ctx, struct str task_id, struct str agent);
+bool walk_may_back(void *ctx, struct str agent, struct str backup);
 enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused,
                           struct str by, int64_t at_ms);
 

@@ -77,6 +77,26 @@ bool walk_sees_agent(void *ctx, struct str requester, struct str agent)
     return agent_is_visible(a, &eyes);
 }
 
+/* A card's backup is one of the same hands: its creator's, its org's or the
+ * platform's. Else whoever registers a name that a card mentions would get what
+ * was meant for that card's agent. */
+bool walk_may_back(void *ctx, struct str agent, struct str backup)
+{
+    struct walk *w = ctx;
+    const struct agent *a = walk_agent_of(w, agent);
+    const struct agent *b = walk_agent_of(w, backup);
+    struct eyes eyes;
+
+    if (!b || !registry_is_meant(w->opts.registry, b))
+        return false;
+    if (!a ||
+        str_eq_nocase(gate_revival_of(broker_rules(w->broker), agent).backup,
+                      backup))
+        return true; /* the rules say it */
+    eyes = (struct eyes){.user = a->creator, .org = a->org};
+    return a->is_configured || !agent_is_outsider(b, &eyes);
+}
+
 /* Without memory nobody knows, and it is not risked. */
 bool walk_is_above(void *ctx, struct str task_id, struct str agent)
 {

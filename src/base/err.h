@@ -96,6 +96,9 @@ enum exit_status {
       "no agent was found for this message; name one as executor.name")        \
     X(FROM, "from_mismatch", 403, -32000, EXIT_NOT_ALLOWED,                    \
       "from is not who sends it; leave it out, and it is filled in")           \
+    X(NAME_RESERVED, "name_reserved", 403, -32000, EXIT_NOT_ALLOWED,           \
+      "that name is the operator's: rules or settings mention it; take "       \
+      "another, or ask an admin")                                              \
     X(FUNDS, "insufficient_funds", 402, -32000, EXIT_REFUSED,                  \
       "the balance is less than the price; an admin can top it up")            \
     X(BUDGET, "budget_exceeded", 402, -32000, EXIT_REFUSED,                    \

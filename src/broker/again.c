@@ -58,7 +58,9 @@ static bool is_same_hold(const struct hold *h, const struct pass *p)
 bool judge_again(struct broker *b, const struct task *t, const struct hold *h,
                  struct arena *arena, struct pass *out)
 {
-    struct asking a = {.broker = b, .now_ms = loop_wall_ms(b->opts.loop)};
+    struct asking a = {.broker = b,
+                       .requester = t->requester,
+                       .now_ms = loop_wall_ms(b->opts.loop)};
     struct str redirected_to = {NULL, 0};
     char scope[SCOPE_BYTES];
     bool is_approved;
@@ -482,6 +484,19 @@ void broker_settle_pass(struct broker *b, const struct task *t,
 
 /* The end. */
 
+/* Whether its agent still has the name, where the rules name it: nobody can
+ * tell whose it was otherwise. */
+static bool is_there(const struct broker *b, const struct task *t)
+{
+    struct gate_agent a = {.name = t->agent};
+    struct str owner;
+
+    if (!gate_rules_name(b->opts.rules, t->agent, &owner))
+        return true;
+    b->opts.agent(b->opts.ctx, t->agent, &a);
+    return a.is_known;
+}
+
 /* An agent's answer to an envelope about something. False: it is no event, or,
  * with *err, what it is cannot be told. */
 static bool result_of(const struct broker *b, const struct task *t,
@@ -492,7 +507,7 @@ static bool result_of(const struct broker *b, const struct task *t,
     struct envelope e;
 
     *err = OK;
-    if (!t->is_envelope || r->status != TASK_COMPLETED)
+    if (!t->is_envelope || r->status != TASK_COMPLETED || !is_there(b, t))
         return false;
     *err = envelope_of_task(t, arena, &e);
     if (*err)

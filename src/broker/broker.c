@@ -102,6 +102,9 @@ static bool see_agent(void *ctx, struct str name, struct gate_agent *out)
 
     *out = (struct gate_agent){.name = name};
     b->opts.agent(b->opts.ctx, name, out);
+    if (out->is_known && !out->is_for_all && a->requester.n && b->opts.sees &&
+        !b->opts.sees(b->opts.ctx, a->requester, name))
+        out->is_foreign = true;
     if (t)
         out->queue += (int64_t)(t->n_going + (a->is_new ? t->n_room : 0));
     if (a->has_room.n && str_eq_nocase(a->has_room, name))
@@ -217,6 +220,7 @@ static struct asking asking_of(struct broker *b, const struct msg *m)
 {
     return (struct asking){.broker = b,
                            .scope = m->gate.envelope.scope,
+                           .requester = caller_name(&m->in.caller),
                            .is_new = true,
                            .now_ms = m->in.at_ms};
 }
@@ -347,12 +351,21 @@ static int64_t event_until(const struct broker *b, int64_t at_ms)
     return after(at_ms, gate_rules_about(b->opts.rules)->longest_ms);
 }
 
+/* Whether the rules name `from`, and it is a stranger's agent. */
+static bool is_strangers(const struct broker *b, struct str from)
+{
+    struct gate_agent a = {.name = from};
+
+    b->opts.agent(b->opts.ctx, from, &a);
+    return a.is_foreign;
+}
+
 bool event_of(const struct broker *b, const struct envelope *e,
               const struct id *task_id, const struct id *message_id,
               int64_t at_ms, struct past_event *out)
 {
     if (!e->reference.n || e->reference.n > ENVELOPE_REFERENCE_MAX ||
-        !gate_is_event(b->opts.rules, e))
+        !gate_is_event(b->opts.rules, e) || is_strangers(b, e->from))
         return false;
     *out = (struct past_event){
         .scope = e->scope,

@@ -93,6 +93,11 @@ struct broker_opts {
      * given what it asked for. NULL: nobody is. */
     bool (*is_above)(void *ctx, struct str task_id, struct str agent);
 
+    /* Whether `backup`, which the card of `agent` or the rules name, may be
+     * given what was meant for that: not where a stranger holds the name. NULL:
+     * whoever is named may. */
+    bool (*may_back)(void *ctx, struct str agent, struct str backup);
+
     /* Nothing new is to be carried to it, or again. */
     enum err (*pause)(void *ctx, struct str agent, bool is_paused,
                       struct str by, int64_t at_ms);

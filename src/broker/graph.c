@@ -33,7 +33,10 @@ enum err broker_graph(struct broker *b, const struct graph_about *about,
                       struct arena *arena, const struct gate_graph *to,
                       struct graph_known *out)
 {
-    struct asking asking = {.broker = b, .now_ms = loop_wall_ms(b->opts.loop)};
+    struct asking asking = {.broker = b,
+                            .requester = about->task ? about->task->requester
+                                                     : about->requester,
+                            .now_ms = loop_wall_ms(b->opts.loop)};
     struct gate_view view = broker_view(&asking);
     char scope[SCOPE_BYTES];
     struct pass now;

@@ -251,7 +251,8 @@ struct broker {
 struct asking { /* the view's ctx */
     struct broker *broker;
     struct str scope;
-    bool is_new; /* then those that wait for room are before it */
+    struct str requester; /* whose eyes count; empty: everybody's */
+    bool is_new;          /* then those that wait for room are before it */
     int64_t now_ms;
     /* The target of one that has waited for it for long enough: as if it had
      * room, or could be tried. */

@@ -198,6 +198,12 @@ void outage_write(struct outage *o, bool is_over, const char *type,
                   const char *because, const char *key, struct str more);
 /* Do what is to be done now; it may be gone after. */
 void outage_look(struct outage *o);
+/* Who may be given what was meant for an agent, by the rules, else by its
+ * card; empty: nobody. And whether this one may: who asked sees it, has not
+ * sent it, and is not above it. */
+struct str revive_backup(const struct broker *b, struct str agent,
+                         bool *is_auto);
+bool revive_may_have(const struct asked *x, struct str backup);
 
 /* pause.c */
 MUST_USE enum err pauses_load(struct broker *b);

@@ -169,20 +169,16 @@ static void expire(struct asked *x)
     enum people_expiry how = people_rules_of(x->broker)->on_expiry;
     struct broker *b = x->broker;
     enum escalation_status status = ESCALATION_REJECTED;
-    struct gate_revival v = gate_revival_of(b->opts.rules, x->about.agent);
-    struct gate_agent a = {.name = x->about.agent};
+    bool is_auto;
+    struct str backup = revive_backup(b, x->about.agent, &is_auto);
 
-    b->opts.agent(b->opts.ctx, x->about.agent, &a);
-    if (!v.backup.n)
-        v.backup = a.backup;
     if (how == PEOPLE_APPROVE || x->kind == ESCALATION_LATE)
         status = ESCALATION_APPROVED;
-    else if (how == PEOPLE_REDIRECT && v.backup.n)
+    else if (how == PEOPLE_REDIRECT && backup.n && revive_may_have(x, backup))
         status = ESCALATION_REDIRECTED;
     try_later(x); /* unless it is not open any more by then */
     if (!x->n_words &&
-        !say_self(x, status,
-                  status == ESCALATION_REDIRECTED ? v.backup : STR(""),
+        !say_self(x, status, status == ESCALATION_REDIRECTED ? backup : STR(""),
                   STR("nobody has answered in time"), true))
         log_error(b->opts.log, "broker.not_expired",
                   LOG_C("escalation_id", x->id.text));

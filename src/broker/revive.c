@@ -120,22 +120,36 @@ static void back(struct outage *o)
         calm(o);
 }
 
+struct str revive_backup(const struct broker *b, struct str agent,
+                         bool *is_auto)
+{
+    struct gate_revival v = gate_revival_of(b->opts.rules, agent);
+    struct gate_agent a = {.name = agent};
+    struct str name = v.backup;
+
+    b->opts.agent(b->opts.ctx, agent, &a);
+    if (!name.n)
+        name = a.backup;
+    *is_auto = v.is_auto && v.backup.n;
+    if (!name.n || str_eq_nocase(name, agent) ||
+        (b->opts.may_back && !b->opts.may_back(b->opts.ctx, agent, name)))
+        return STR("");
+    return name;
+}
+
 /* Who stands in; empty: nobody can. */
 static struct str backup_of(const struct outage *o, bool *is_auto)
 {
     struct broker *b = o->broker;
-    struct gate_revival v = gate_revival_of(b->opts.rules, str_of(o->shown));
-    struct str name = v.backup.n ? v.backup : outage_agent(o).backup;
+    struct str name = revive_backup(b, str_of(o->shown), is_auto);
     struct gate_agent a = {.name = name};
 
-    *is_auto = v.is_auto && v.backup.n;
-    if (!name.n || str_eq_nocase(name, str_of(o->name)))
-        return STR("");
-    b->opts.agent(b->opts.ctx, name, &a);
+    if (name.n)
+        b->opts.agent(b->opts.ctx, name, &a);
     return a.is_known && a.state != AGENT_DEAD ? name : STR("");
 }
 
-static bool may_stand_in(const struct asked *x, struct str backup)
+bool revive_may_have(const struct asked *x, struct str backup)
 {
     const struct broker_opts *o = &x->broker->opts;
 
@@ -160,7 +174,7 @@ static void stand_in(struct outage *o)
 
         next = list_next(open, n);
         if (!is_about(x, o) || x->n_words || n_done >= PEOPLE_PER_TURN ||
-            !may_stand_in(x, backup))
+            !revive_may_have(x, backup))
             continue;
         if (!is_auto) {
             asked_offer(x, backup);

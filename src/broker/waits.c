@@ -498,7 +498,8 @@ static void on_turn(struct loop_job *job)
 static bool is_same(const struct gate_agent *a, const struct gate_agent *b)
 {
     return a->is_known == b->is_known && a->state == b->state &&
-           a->may_try == b->may_try && a->data_at_ms == b->data_at_ms;
+           a->may_try == b->may_try && a->data_at_ms == b->data_at_ms &&
+           a->is_foreign == b->is_foreign && a->version == b->version;
 }
 
 static void start_states(struct broker *b)

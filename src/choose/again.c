@@ -309,7 +309,8 @@ static enum err decide(struct again *g, const struct agents *agents,
 {
     struct eyes eyes = {.sees_all = true,
                         .self = g->d->is_by_agent ? g->d->requester : STR("")};
-    struct choose_view v = {&g->settings, agents, &eyes};
+    struct choose_view v = {
+        .settings = &g->settings, .agents = agents, .eyes = &eyes};
     bool is_further = g->d->turn > 1;
     enum err e = is_further ? choose_turn(&v, g->m) : choose_agent(&v, g->m);
 

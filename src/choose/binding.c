@@ -167,7 +167,7 @@ enum err choose_by_binding(const struct choose_view *v, struct msg *m)
     i = best(b, &s, &fit);
     if (i < 0)
         return ERR_NO_ROUTE;
-    a = choose_seen(v, b->list[i].agent);
+    a = choose_meant(v, b->list[i].agent);
     if (!a)
         return why_err(&m->why, ERR_AGENT_NOT_FOUND,
                        "the binding for where this message came from "

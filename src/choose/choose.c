@@ -69,6 +69,13 @@ const struct agent *choose_seen(const struct choose_view *v, struct str name)
     return a && agent_is_visible(a, v->eyes) ? a : NULL;
 }
 
+const struct agent *choose_meant(const struct choose_view *v, struct str name)
+{
+    const struct agent *a = name.n ? choose_seen(v, name) : NULL;
+
+    return a && (!v->is_meant || v->is_meant(v->ctx, a)) ? a : NULL;
+}
+
 bool choose_is_self(const struct choose_view *v, const struct agent *a)
 {
     return v->eyes->self.n && str_eq_nocase(v->eyes->self, a->name);

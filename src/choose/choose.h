@@ -70,6 +70,10 @@ struct choose_view {
     const struct choose_settings *settings;
     const struct agents *agents;
     const struct eyes *eyes;
+    /* Whether an agent is the one that bindings and agents.default mean, and
+     * not a stranger who holds that name. NULL: everyone is. */
+    bool (*is_meant)(void *ctx, const struct agent *a);
+    void *ctx;
 };
 
 /* Fill m->choice. OK and m->choice.needs is NEEDS_NOTHING: chosen. OK and it

@@ -7,7 +7,7 @@
 static struct str default_of(const struct choose_view *v, const struct msg *m)
 {
     struct str name = v->settings->default_agent;
-    bool is_seen = name.n && v->agents && choose_seen(v, name);
+    bool is_seen = v->agents && choose_meant(v, name);
 
     return is_seen || m->choice.layer == LAYER_DEFAULT ? name : STR("");
 }

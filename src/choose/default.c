@@ -4,8 +4,7 @@
 
 enum err choose_default(const struct choose_view *v, struct msg *m)
 {
-    struct str name = v->settings->default_agent;
-    const struct agent *a = name.n ? choose_seen(v, name) : NULL;
+    const struct agent *a = choose_meant(v, v->settings->default_agent);
 
     if (!a || choose_is_self(v, a))
         return ERR_NO_ROUTE;
@@ -19,8 +18,7 @@ enum err choose_default(const struct choose_view *v, struct msg *m)
 /* A default agent that this sender does not see is not theirs to know of. */
 static const char *what_to_do(const struct choose_view *v)
 {
-    struct str name = v->settings->default_agent;
-    bool has_default = name.n && choose_seen(v, name);
+    bool has_default = choose_meant(v, v->settings->default_agent);
 
     if (v->settings->is_off[LAYER_PREFIX])
         return has_default

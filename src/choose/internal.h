@@ -38,6 +38,10 @@ enum err choose_needs(struct msg *m, enum choose_need need);
 /* The agent of that name, if they see it; else NULL. */
 const struct agent *choose_seen(const struct choose_view *v, struct str name);
 
+/* The same of a name that the settings say: NULL too where a stranger holds
+ * it. */
+const struct agent *choose_meant(const struct choose_view *v, struct str name);
+
 /* Whether it is the sender itself. Who names itself means it (explicit, prefix,
  * and sticky, where it did so before); whoever else would find it has nothing
  * to say then: a binding and a default are there for the messages of others,

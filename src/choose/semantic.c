@@ -229,8 +229,7 @@ enum band choose_judge(const struct msg *m, const struct decision_rules *r,
 enum unsure_policy choose_unsure(const struct choose_view *v)
 {
     const struct choose_settings *s = v->settings;
-    const struct agent *a =
-        s->default_agent.n ? choose_seen(v, s->default_agent) : NULL;
+    const struct agent *a = choose_meant(v, s->default_agent);
 
     if (s->unsure != UNSURE_AUTO)
         return s->unsure;

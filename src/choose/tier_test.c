@@ -230,7 +230,8 @@ static struct decision decided(struct choose_view *v)
 {
     struct decision d;
 
-    *v = (struct choose_view){&s.settings, &s.all, &s.eyes};
+    *v = (struct choose_view){
+        .settings = &s.settings, .agents = &s.all, .eyes = &s.eyes};
     choose_decision(v, s.m, &d);
     return d;
 }

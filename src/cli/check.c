@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "cli/advice_config.h"
+#include "cli/names_held.h"
 #include "cli/programs.h"
 #include "cli/tlsfiles.h"
 #include "outward.h"
@@ -207,6 +208,27 @@ static void look_at_rules(struct looking *l)
     }
 }
 
+static void add_held(void *ctx, const struct name_taken *t, const char *words)
+{
+    static const char *const settings[] = {[NAME_NOWHERE] = "agents.list",
+                                           [NAME_LISTED] = "agents.list",
+                                           [NAME_DEFAULT] = "agents.default",
+                                           [NAME_BACKUP] = "agents.list",
+                                           [NAME_RULES] = "rules"};
+
+    add_problem(ctx, settings[t->place], false, words);
+}
+
+/* Names of the operator's that somebody else holds. */
+static void look_at_names(struct looking *l)
+{
+    struct gate_rules *own;
+    const struct gate_rules *rules = names_rules(l->config, &own);
+
+    names_held(l->config, rules, add_held, l);
+    gate_rules_free(own);
+}
+
 /* Cards that are valid and will not work. */
 static void look_at_cards(struct looking *l)
 {
@@ -267,6 +289,7 @@ static struct config *look_at_files(struct config *cfg,
     if (!is_printing) { /* advice is no problem of the configuration's */
         look_at_cards(&l);
         look_at_unsure(&l);
+        look_at_names(&l);
     }
     look_at_rules(&l);
     *rules = l.rules;

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "certs.h"
+#include "cli/names_held.h"
 #include "cli/reach.h"
 #include "cli/tlsfiles.h"
 #include "outward.h"
@@ -310,6 +311,31 @@ static void look_at_agents(struct doctor *d, struct finding *f)
         found(f, GOOD, "none in the configuration");
 }
 
+static void add_held(void *ctx, const struct name_taken *t, const char *words)
+{
+    struct finding *f = ctx;
+
+    if (f->mark == BAD)
+        return; /* the first is enough */
+    found(f, BAD, "%s", words);
+    advise(f,
+           "or name %.*s as its owner, where that is meant: agents.owner, or "
+           "owner in the rules; signalbox check lists all such names",
+           STR_ARG(t->holder));
+}
+
+/* Names of the operator's that somebody else holds. */
+static void look_at_names(struct doctor *d, struct finding *f)
+{
+    struct gate_rules *own;
+    const struct gate_rules *rules = names_rules(d->config, &own);
+
+    names_held(d->config, rules, add_held, f);
+    gate_rules_free(own);
+    if (f->mark != BAD)
+        found(f, GOOD, "no stranger holds one that rules or settings mention");
+}
+
 /* What agents may name. */
 static void look_at_outgoing(struct doctor *d, struct finding *f)
 {
@@ -418,7 +444,8 @@ static const struct {
     {"disk", look_at_disk, true},        {"address", look_at_address, true},
     {"tls", look_at_tls, true},          {"certs", look_at_certs, true},
     {"files", look_at_files, true},      {"outgoing", look_at_outgoing, true},
-    {"agents", look_at_agents, true},    {"model", look_at_model, true},
+    {"agents", look_at_agents, true},    {"names", look_at_names, true},
+    {"model", look_at_model, true},
 };
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };

@@ -182,7 +182,8 @@ static enum err ask_once(struct eval_fleet *f, struct msg *m, struct str words)
 {
     struct agents agents = registry_agents(f->registry);
     struct eyes eyes = eyes_of(&f->asker, m->in.at_ms);
-    struct choose_view view = {&f->settings, &agents, &eyes};
+    struct choose_view view = {
+        .settings = &f->settings, .agents = &agents, .eyes = &eyes};
     struct registry_near_query q = {.eyes = eyes,
                                     .text = m->call.text,
                                     .words = words,

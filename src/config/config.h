@@ -274,6 +274,8 @@ struct config {
     struct str default_agent; /* agents.default: a name in the list, or of
                                * somebody who registered; empty: none */
 
+    struct str agents_owner;  /* agents.owner: who may register names that rules
+                               * and settings mention; empty: admins alone */
     struct bindings bindings; /* in the order of the file; agents that are in
                                * no list are refused */
 

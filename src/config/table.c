@@ -306,6 +306,12 @@ static const struct setting rows[] = {
      .preset = "\"\"",
      .what = "Who gets what nobody else is chosen for; empty: such messages "
              "are refused. `default` in `agents.list` says the same."},
+    {"agents.owner", AT(agents_owner), .type = &type_text, .preset = "\"\"",
+     .max = PRINCIPAL_NAME_MAX,
+     .what = "The user who, besides admins, may register names that rules and "
+             "settings mention: `agents.default`, a `backup` in `agents.list`, "
+             "and agents of the rules that have no `owner` there. Empty: "
+             "admins alone."},
 
 #include "config/choosing_rows.inc"
 

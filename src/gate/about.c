@@ -49,6 +49,19 @@ static void read_takeover(struct reader *rd, const struct json *v, void *into)
         ((struct agent_line *)into)->revival.is_auto = i == 1;
 }
 
+static void read_owner(struct reader *rd, const struct json *v, void *into)
+{
+    struct str *owner = &((struct agent_line *)into)->revival.owner;
+
+    if (v->type != JSON_STR || !principal_name_is_valid(v->s))
+        problem_add(rd, v->at,
+                    "owner must be the name of a user, not %s; that user may "
+                    "register the agent, beside admins",
+                    show_value(v).text);
+    else
+        (void)keep_str(rd, v->s, owner);
+}
+
 /* Once all are declared. */
 static void read_backup(struct reader *rd, const struct json *v,
                         struct agent_line *line)
@@ -74,6 +87,7 @@ static const struct field agent_fields[] = {
     {"restart", read_restart, NULL},
     {"backup", NULL, NULL},
     {"takeover", read_takeover, NULL},
+    {"owner", read_owner, NULL},
 };
 
 static void declare(struct reader *rd, const struct json *v,

@@ -162,8 +162,11 @@ void need_say(struct phrase *w, const struct need *n);
 
 /* room.c. */
 
-/* How an agent is; one that nobody knows counts as DEAD. */
+/* How an agent is that the rules name; one that nobody knows, or that is not
+ * the one they mean, counts as DEAD. */
 void asked_agent(struct asked *a, struct str name, struct gate_agent *out);
+/* The same of the target, whoever holds the name: into a->target. */
+void asked_target(struct asked *a);
 /* When the answer is due: into a->out. */
 void gate_find_sla(struct asked *a);
 

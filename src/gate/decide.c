@@ -270,7 +270,7 @@ void gate_decide(const struct gate_rules *r, const struct gate_view *v,
     gate_note_time(&r->about.limits, e->at_ms, now_ms, out);
     rules_pick(&a.pick, r, e);
     a.reason = phrase_in(out->reason, sizeof(out->reason));
-    asked_agent(&a, e->to, &a.target);
+    asked_target(&a);
     ask_all(&a);
     arena_fini(&scratch);
 }

@@ -503,3 +503,56 @@ TEST(an_age_is_not_cut_to_a_day)
     }
     buf_fini(&out);
 }
+
+/* An agent that has the name of one that the rules mean, and is not it. */
+
+static void make_foreign(struct world *w, const char *name)
+{
+    for (size_t i = 0; i < w->n_agents; i++)
+        if (str_eq_nocase(w->agents[i].name, str_of(name)))
+            w->agents[i].is_foreign = true;
+}
+
+TEST(a_stranger_who_has_the_name_opens_no_gate)
+{
+    struct gate_rules *r =
+        rules_of("{" AGENTS "'safety_gates': [{'rule': 'g', 'agent': 'Leroy', "
+                 "'states': ['SLOW'], 'match': {'type': 'REQUEST'}}]}");
+    struct world w = em_world();
+    struct envelope e = seed_message();
+
+    CHECK_INT(decided(r, &w, &e).answer, GATE_ROUTE);
+    make_foreign(&w, "Leroy");
+    CHECK_INT(decided(r, &w, &e).answer, GATE_PAUSE);
+    CHECK(strstr(decided(r, &w, &e).reason, "Leroy is not an agent of the "
+                                            "operator's"));
+    gate_rules_free(r);
+}
+
+TEST(as_the_target_a_stranger_counts_and_in_conditions_not)
+{
+    struct gate_rules *r =
+        rules_of("{" AGENTS "'escalations': [{'rule': 'x', 'when': "
+                 "{'var': 'agents.Z.known'}}]}");
+    struct world w = em_world();
+    struct envelope e = seed_message();
+
+    CHECK_INT(decided(r, &w, &e).answer, GATE_ESCALATE);
+    make_foreign(&w, "Z");
+    CHECK_STR(e.to, "Z");
+    CHECK_INT(decided(r, &w, &e).answer, GATE_ROUTE);
+    gate_rules_free(r);
+}
+
+TEST(a_file_says_who_may_hold_its_names)
+{
+    struct gate_rules *r =
+        rules_of("{'agents': {'Jay': {'owner': 'em@example.org'}, 'Z': {}}}");
+    struct str owner;
+
+    CHECK(gate_rules_name(r, STR("jay"), &owner));
+    CHECK_STR(owner, "em@example.org");
+    CHECK(gate_rules_name(r, STR("Z"), &owner) && !owner.n);
+    CHECK(!gate_rules_name(r, STR("Y"), &owner) && !owner.n);
+    gate_rules_free(r);
+}

@@ -82,6 +82,8 @@ struct gate_revival {
     int64_t pause_ms;  /* after the first, doubled each time */
     struct str backup; /* empty: none */
     bool is_auto;      /* the backup takes over by itself; else it is offered */
+    struct str owner;  /* the user who may hold the name, beside admins; empty:
+                        * nobody */
 };
 
 /* How people are asked. */
@@ -131,6 +133,11 @@ const struct gate_about *gate_rules_about(const struct gate_rules *r);
 struct gate_revival gate_revival_of(const struct gate_rules *r,
                                     struct str agent);
 
+/* Whether the file names that agent: the name then belongs to the operator.
+ * *owner: the user who may hold it beside admins; empty: the file says none. */
+bool gate_rules_name(const struct gate_rules *r, struct str agent,
+                     struct str *owner);
+
 /* What is known, lent by whoever asks. All three give the same answers for as
  * long as a call takes. */
 
@@ -143,6 +150,12 @@ struct gate_agent {
     int64_t queue_max;  /* by its card or the settings; a rule wins */
     int64_t data_at_ms; /* how old its data is; zero: not known */
     struct str backup;  /* by its card; a rule wins */
+    bool is_foreign;    /* it is not the agent that the rules mean: a stranger
+                         * holds the name, or the sender's org may not see it.
+                         * As the target it counts, for gates, freshness and
+                         * conditions it is not known */
+    bool is_for_all;    /* of the configuration: whoever sends, it counts */
+    int64_t version;    /* another one: who may see it may be others */
 };
 
 enum approval { APPROVAL_NONE, APPROVED, DISAPPROVED };

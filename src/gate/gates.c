@@ -5,6 +5,10 @@ static void say_gated(struct asked *a, const struct gate_agent *of)
 {
     if (of->is_known)
         SAY(&a->reason, of->name, STR(" is "), agent_state_name(of->state));
+    else if (of->is_foreign)
+        SAY(&a->reason, of->name,
+            STR(" is not an agent of the operator's that the sender may see, "
+                "which counts as DEAD"));
     else
         SAY(&a->reason, of->name,
             STR(" is not known here, which counts as "
@@ -24,7 +28,8 @@ static void tell_well(struct asked *a, const struct rule *r,
                (struct str){w.p, w.n});
 }
 
-/* Whether its agent is ill and its condition holds. Where that cannot be worked
+/* Whether its agent is ill, or not the one that the rules mean, and its
+ * condition holds. Where that cannot be worked
  * out a person must see the message; and one who has seen it still does not let
  * it through a gate. */
 static bool stops(struct asked *a, const struct rule *r, struct gate_agent *of)
@@ -32,7 +37,7 @@ static bool stops(struct asked *a, const struct rule *r, struct gate_agent *of)
     enum holds h;
 
     asked_agent(a, r->gate.agent, of);
-    if (!(r->gate.states >> of->state & 1)) {
+    if (!of->is_foreign && !(r->gate.states >> of->state & 1)) {
         if (a->trace)
             tell_well(a, r, of);
         return false;

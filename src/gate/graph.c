@@ -56,9 +56,12 @@ static void judge_agent(struct drawing *d, const struct rule *r,
 
     if (!name.n)
         return; /* the target's, and there is none */
-    asked_agent(&d->a, name, &of);
+    if (edge->from.n)
+        asked_agent(&d->a, name, &of);
+    else
+        of = d->a.target;
     if (r->section == SECTION_SAFETY_GATES)
-        is_met = !(r->gate.states >> of.state & 1);
+        is_met = !of.is_foreign && !(r->gate.states >> of.state & 1);
     else
         is_met = of.data_at_ms &&
                  asked_age(&d->a, of.data_at_ms) <= r->fresh.within_ms;
@@ -191,7 +194,7 @@ void gate_graph(const struct gate_rules *r, const struct gate_view *v,
     arena_init_in(&scratch, SCRATCH_MAX, bytes, sizeof(bytes));
     rules_pick(&d.a.pick, r, e);
     d.a.pick.priority = out->priority;
-    asked_agent(&d.a, e->to, &d.a.target);
+    asked_target(&d.a);
     if (d.has_message)
         draw(&d, true);
     draw(&d, false);

@@ -2,7 +2,7 @@
  * due. */
 #include "gate/asked.h"
 
-void asked_agent(struct asked *a, struct str name, struct gate_agent *out)
+static void look_up(struct asked *a, struct str name, struct gate_agent *out)
 {
     *out = (struct gate_agent){.name = name};
     if (!a->view->agent(a->view->ctx, name, out))
@@ -10,6 +10,19 @@ void asked_agent(struct asked *a, struct str name, struct gate_agent *out)
     out->name = name;
     if (!out->is_known || out->state < AGENT_ACTIVE || out->state > AGENT_DEAD)
         out->state = AGENT_DEAD;
+}
+
+void asked_agent(struct asked *a, struct str name, struct gate_agent *out)
+{
+    look_up(a, name, out);
+    if (out->is_foreign)
+        *out = (struct gate_agent){
+            .name = name, .state = AGENT_DEAD, .is_foreign = true};
+}
+
+void asked_target(struct asked *a)
+{
+    look_up(a, a->e->to, &a->target);
 }
 
 static void tell_state(struct asked *a, bool has_fired)

@@ -46,8 +46,8 @@ size_t gate_rules_count(const struct gate_rules *r)
     return r->n_rules;
 }
 
-struct gate_revival gate_revival_of(const struct gate_rules *r,
-                                    struct str agent)
+static const struct gate_revival *find_line(const struct gate_rules *r,
+                                            struct str agent)
 {
     size_t from = 0, to = r->n_revivals;
 
@@ -56,14 +56,32 @@ struct gate_revival gate_revival_of(const struct gate_rules *r,
         int order = str_cmp_nocase(agent, r->revivals[mid].agent);
 
         if (order == 0)
-            return r->revivals[mid];
+            return &r->revivals[mid];
         if (order < 0)
             to = mid;
         else
             from = mid + 1;
     }
-    return (struct gate_revival){
-        .agent = agent, .attempts = 3, .pause_ms = 10 * 1000};
+    return NULL;
+}
+
+struct gate_revival gate_revival_of(const struct gate_rules *r,
+                                    struct str agent)
+{
+    const struct gate_revival *line = find_line(r, agent);
+
+    return line ? *line
+                : (struct gate_revival){
+                      .agent = agent, .attempts = 3, .pause_ms = 10 * 1000};
+}
+
+bool gate_rules_name(const struct gate_rules *r, struct str agent,
+                     struct str *owner)
+{
+    const struct gate_revival *line = find_line(r, agent);
+
+    *owner = line ? line->owner : STR("");
+    return line != NULL;
 }
 
 void gate_rules_free(struct gate_rules *r)

@@ -93,6 +93,30 @@ enum err find_to_change(struct registry *r, enum change_what what,
     return err;
 }
 
+/* Names that rules and settings mention are for the configuration, for admins
+ * and for whom the configuration names. Who has one already keeps it: it means
+ * nothing to the rules (registry_is_meant). */
+static enum err check_name(const struct registry *r, struct str name,
+                           const struct registry_by *by, struct why *why)
+{
+    if (!r->opts.is_kept_from || !by->caller || caller_is_admin(by->caller) ||
+        !r->opts.is_kept_from(r->opts.ctx, name, by_eyes(by).user))
+        return OK;
+    return why_err(why, ERR_NAME_RESERVED,
+                   "the name \"%.*s\" is reserved: the server's rules or "
+                   "settings mention it; take another, or ask an admin to "
+                   "register it, or to name you as its owner",
+                   STR_ARG(str_head(name, AGENT_NAME_MAX)));
+}
+
+bool registry_is_meant(void *ctx, const struct agent *a)
+{
+    const struct registry *r = ctx;
+
+    return a->is_configured || !r->opts.is_kept_from ||
+           !r->opts.is_kept_from(r->opts.ctx, a->name, a->creator);
+}
+
 /* The same for a name that may be free: *out is then NULL. */
 static enum err find_to_put(struct registry *r, struct str name,
                             const struct registry_by *by, struct entry **out,
@@ -107,6 +131,8 @@ static enum err find_to_put(struct registry *r, struct str name,
     if (!is_seen && by->must_be_there)
         return not_there(why);
     err = check_revision(is_seen ? e : NULL, by, why);
+    if (!err && !e)
+        err = check_name(r, name, by, why);
     if (err || !e)
         return err;
     if (!is_seen)

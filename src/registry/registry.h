@@ -125,6 +125,9 @@ struct registry_opts {
     struct registry_limits limits;
     /* The org of a user, also of one who was removed; empty: none. */
     struct str (*org_of)(void *ctx, struct str user);
+    /* Whether a name is the operator's, and that user may not hold it: rules or
+     * settings mention it. NULL: there are no such names. */
+    bool (*is_kept_from)(void *ctx, struct str name, struct str user);
     /* There is an agent that was not there before. May be NULL. */
     void (*on_new)(void *ctx);
     /* Agents have come, changed or gone. May be NULL. */
@@ -230,8 +233,9 @@ struct registry_by {
  * ERR_BAD_REQUEST, ERR_NOT_ALLOWED: the problems say why (their words live as
  * long as the change), or, where there are none, why does. ERR_EXISTS: the name
  * is somebody's whom they do not see, or is there in another case, or
- * must_be_new. ERR_NOT_FOUND: must_be_there. ERR_PRECONDITION: if_revision.
- * ERR_BUSY, ERR_LIMIT, ERR_NOMEM. */
+ * must_be_new. ERR_NAME_RESERVED: it is free, and the operator's.
+ * ERR_NOT_FOUND: must_be_there. ERR_PRECONDITION: if_revision. ERR_BUSY,
+ * ERR_LIMIT, ERR_NOMEM. */
 MUST_USE enum err registry_put(struct registry *r, struct registry_change *c,
                                struct str name, const struct json *card,
                                const struct registry_by *by,
@@ -514,6 +518,11 @@ struct registry_stats registry_stats(const struct registry *r);
  * sent anything just now, ctx being the registry. */
 int64_t registry_version(const struct registry *r);
 bool registry_is_there(void *ctx, const struct agent *a);
+
+/* Whether a is the agent that the operator means where rules or settings name
+ * it: false where a stranger holds a name of the operator's. ctx is the
+ * registry. */
+bool registry_is_meant(void *ctx, const struct agent *a);
 
 /* For tests and `doctor`: whether memory, index and store say the same.
  * ERR_INTERNAL with words. Reads everything, at once. */

@@ -239,3 +239,44 @@ TEST(many_large_agents_do_not_hold_up_the_start)
     free(prompt);
     stage_close(&s);
 }
+
+/* Names that rules and settings mention. */
+
+static bool is_kept_from(void *ctx, struct str name, struct str user)
+{
+    (void)ctx;
+    return str_eq_nocase(name, STR("gate")) && !str_eq(user, STR("anna")) &&
+           !str_eq(user, STR("admin"));
+}
+
+TEST(a_reserved_name_is_refused_to_strangers_and_means_nothing_of_theirs)
+{
+    struct stage s;
+    const struct agent *a;
+
+    stage_prepare(&s);
+    s.opts.is_kept_from = is_kept_from;
+    CHECK(stage_start(&s) == OK);
+    CHECK(stage_put(&s, &stage_carl, "{\"name\":\"GATE\"}") ==
+          ERR_NAME_RESERVED);
+    CHECK(strstr(s.why.text, "is reserved"));
+    CHECK(stage_put(&s, &stage_carl, "{\"name\":\"gates\"}") == OK);
+    CHECK(stage_put(&s, &stage_anna, "{\"name\":\"gate\"}") == OK);
+    a = stage_find(&s, NULL, "gate");
+    CHECK(a && registry_is_meant(s.r, a));
+    CHECK(registry_is_meant(s.r, stage_find(&s, NULL, "gates")));
+    /* One who had it before keeps it, and is not meant. */
+    CHECK(stage_remove(&s, &stage_admin, "gate") == OK);
+    s.opts.is_kept_from = NULL;
+    stage_restart(&s, false);
+    CHECK(stage_put(&s, &stage_carl, "{\"name\":\"gate\"}") == OK);
+    s.opts.is_kept_from = is_kept_from;
+    stage_restart(&s, false);
+    CHECK(stage_patch(&s, &stage_carl, "gate", "{\"title\":\"G\"}") == OK);
+    CHECK(!registry_is_meant(s.r, stage_find(&s, NULL, "gate")));
+    CHECK(stage_remove(&s, &stage_carl, "gate") == OK);
+    CHECK(stage_put(&s, &stage_carl, "{\"name\":\"gate\"}") ==
+          ERR_NAME_RESERVED);
+    CHECK(stage_put(&s, &stage_admin, "{\"name\":\"gate\"}") == OK);
+    stage_close(&s);
+}

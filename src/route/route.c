@@ -125,7 +125,8 @@ static void ask(struct routing *g)
     for (int i = 0; i < STEPS_MAX; i++) {
         struct agents agents = registry_agents(r->opts.registry);
         struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
-        struct choose_view v = {routing_settings(r, m), &agents, &eyes};
+        struct choose_view v =
+            routing_view(r, routing_settings(r, m), &agents, &eyes);
 
         e = choose_agent(&v, m);
         if (e || (!m->choice.needs && is_whole(g, &e))) {
@@ -230,6 +231,7 @@ enum err route_turn(struct router *r, struct msg *m, const struct task *before)
     struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
     const struct agent *a = agent_find(&agents, before->agent);
     int64_t since_us = loop_mono_us(r->opts.loop);
+    struct choose_view v;
     enum err e;
 
     memset(&m->known, 0, sizeof(m->known));
@@ -241,8 +243,8 @@ enum err route_turn(struct router *r, struct msg *m, const struct task *before)
     if (!arena_keep(&m->arena, before->agent, &m->known.stuck_to))
         return ERR_NOMEM;
     m->known.has_conversation = true;
-    e = choose_turn(
-        &(struct choose_view){&r->opts.settings.choose, &agents, &eyes}, m);
+    v = routing_view(r, &r->opts.settings.choose, &agents, &eyes);
+    e = choose_turn(&v, m);
     m->known.decide_us = loop_mono_us(r->opts.loop) - since_us;
     if (e)
         return e;
@@ -289,9 +291,10 @@ void route_decision(const struct router *r, const struct msg *m,
 {
     struct agents agents = registry_agents(r->opts.registry);
     struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
+    struct choose_view v =
+        routing_view(r, routing_settings(r, m), &agents, &eyes);
 
-    choose_decision(
-        &(struct choose_view){routing_settings(r, m), &agents, &eyes}, m, out);
+    choose_decision(&v, m, out);
     out->turn = m->task.turn;
     out->config_version = str_of(r->version);
 }

@@ -265,6 +265,18 @@ const struct choose_settings *routing_settings(const struct router *r,
     return m->known.no_vector.text[0] ? &r->by_words : &r->opts.settings.choose;
 }
 
+struct choose_view routing_view(const struct router *r,
+                                const struct choose_settings *settings,
+                                const struct agents *agents,
+                                const struct eyes *eyes)
+{
+    return (struct choose_view){.settings = settings,
+                                .agents = agents,
+                                .eyes = eyes,
+                                .is_meant = registry_is_meant,
+                                .ctx = r->opts.registry};
+}
+
 /* A full vector is quick where the transformer has nothing to say of a text. */
 static enum tier tier_of_vector(const struct embed_stamp *stamp,
                                 struct str vector)
@@ -742,7 +754,8 @@ static void on_intent(void *ctx, const struct intent_reply *reply)
     struct intent_answer *said = &m->known.intent;
     struct agents agents = registry_agents(r->opts.registry);
     struct eyes eyes = eyes_of(&m->in.caller, m->in.at_ms);
-    struct choose_view v = {&r->opts.settings.choose, &agents, &eyes};
+    struct choose_view v =
+        routing_view(r, &r->opts.settings.choose, &agents, &eyes);
     enum err e = OK;
 
     m->known.has_intent = true;

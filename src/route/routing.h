@@ -102,6 +102,12 @@ void routing_wait_no_more(struct routing *g);
 const struct choose_settings *routing_settings(const struct router *r,
                                                const struct msg *m);
 
+/* What choosing sees: borrows all of it. */
+struct choose_view routing_view(const struct router *r,
+                                const struct choose_settings *settings,
+                                const struct agents *agents,
+                                const struct eyes *eyes);
+
 /* route.c: what was waited for has come, or e says why not. */
 void routing_go_on(struct routing *g, enum err e);
 

@@ -696,15 +696,17 @@ static enum err look_inside(sqlite3 *sql, const char *path,
                : OK;
 }
 
-enum err store_look_at(struct str folder, struct store_about *out,
-                       struct why *why)
+/* *sql is to be closed, whatever comes back. */
+static enum err look_open(struct str folder, char path[DB_PATH_MAX],
+                          struct store_about *out, sqlite3 **sql,
+                          struct why *why)
 {
-    char path[DB_PATH_MAX], log[DB_PATH_MAX];
+    char log[DB_PATH_MAX];
     struct stat st;
-    sqlite3 *sql = NULL;
     enum err e = db_path(path, folder, DB_NAME, why);
     int code;
 
+    *sql = NULL;
     *out = (struct store_about){0};
     if (e)
         return e;
@@ -714,9 +716,81 @@ enum err store_look_at(struct str folder, struct store_about *out,
     out->data_bytes = st.st_size;
     snprintf(log, sizeof(log), "%.*s-wal", DB_PATH_MAX - 8, path);
     out->log_bytes = stat(log, &st) == 0 ? st.st_size : 0;
-    code = open_to_look(&sql, path, is_there(log));
-    e = code == SQLITE_OK ? look_inside(sql, path, out, why)
-                          : db_say(NULL, code, path, why);
+    code = open_to_look(sql, path, is_there(log));
+    return code == SQLITE_OK ? OK : db_say(NULL, code, path, why);
+}
+
+enum err store_look_at(struct str folder, struct store_about *out,
+                       struct why *why)
+{
+    char path[DB_PATH_MAX];
+    sqlite3 *sql;
+    enum err e = look_open(folder, path, out, &sql, why);
+
+    if (!e)
+        e = look_inside(sql, path, out, why);
+    sqlite3_close(sql);
+    return e;
+}
+
+static enum err look_prepare(sqlite3 *sql, const struct table *t,
+                             const uint8_t *columns, size_t n,
+                             sqlite3_stmt **out, struct why *why)
+{
+    struct buf text;
+    enum err e = OK;
+
+    buf_init(&text, 4096);
+    buf_add_str(&text, STR("SELECT "));
+    for (size_t i = 0; i < n; i++)
+        buf_addf(&text, "%s\"%s\"", i ? "," : "", t->columns[columns[i]].name);
+    buf_addf(&text, " FROM \"%s\"", t->name);
+    buf_add_char(&text, '\0');
+    if (text.over)
+        e = ERR_NOMEM;
+    else if (sqlite3_prepare_v2(sql, text.p, -1, out, NULL) != SQLITE_OK)
+        e = why_err(why, ERR_BAD_CONFIG, "the database cannot be read: %s",
+                    sqlite3_errmsg(sql));
+    buf_fini(&text);
+    return e;
+}
+
+static void look_row(sqlite3_stmt *stmt, size_t n,
+                     void (*each)(void *ctx, const struct str *values),
+                     void *ctx)
+{
+    struct str values[STORE_LOOK_COLUMNS_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        const char *p = (const char *)sqlite3_column_text(stmt, (int)i);
+
+        values[i] =
+            p ? (struct str){p, (size_t)sqlite3_column_bytes(stmt, (int)i)}
+              : STR("");
+    }
+    each(ctx, values);
+}
+
+enum err store_look_through(struct str folder, const struct table *t,
+                            const uint8_t *columns, size_t n,
+                            void (*each)(void *ctx, const struct str *values),
+                            void *ctx, struct why *why)
+{
+    char path[DB_PATH_MAX];
+    struct store_about about;
+    sqlite3 *sql;
+    sqlite3_stmt *stmt = NULL;
+    enum err e = look_open(folder, path, &about, &sql, why);
+    int code = SQLITE_DONE;
+
+    assert(n <= STORE_LOOK_COLUMNS_MAX);
+    if (!e)
+        e = look_prepare(sql, t, columns, n, &stmt, why);
+    while (!e && (code = sqlite3_step(stmt)) == SQLITE_ROW)
+        look_row(stmt, n, each, ctx);
+    if (!e && code != SQLITE_DONE)
+        e = db_say(sql, code, path, why);
+    sqlite3_finalize(stmt);
     sqlite3_close(sql);
     return e;
 }

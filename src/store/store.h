@@ -177,4 +177,14 @@ struct store_about {
 MUST_USE enum err store_look_at(struct str folder, struct store_about *out,
                                 struct why *why);
 
+/* Some columns of every row of a table, as text, in the same way; what is null
+ * is empty. Borrowed for the call. Errors as above; ERR_BAD_CONFIG: there is no
+ * such table or column yet. */
+enum { STORE_LOOK_COLUMNS_MAX = 8 };
+MUST_USE enum err store_look_through(struct str folder, const struct table *t,
+                                     const uint8_t *columns, size_t n,
+                                     void (*each)(void *ctx,
+                                                  const struct str *values),
+                                     void *ctx, struct why *why);
+
 #endif

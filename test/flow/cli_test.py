@@ -315,7 +315,8 @@ class Check(Cli):
         out = self.good("check", "--print")
         self.assertIn('"allowedOrigins": []', out)
         self.assertEqual(json.loads(out)["agents"],
-                         {"list": [], "defaults": {}, "default": ""})
+                         {"list": [], "defaults": {}, "default": "",
+                          "owner": ""})
 
     def test_what_is_printed_is_a_valid_file(self):
         flag = 'agents.list=[{"id":"a","url":"echo:","title":"[] {} \\""}]'
@@ -424,7 +425,7 @@ class Doctor(Cli):
         self.assertEqual(list(checks), [
             "version", "libraries", "clock", "config", "data", "database",
             "disk", "address", "tls", "certs", "files", "outgoing", "agents",
-            "model"])
+            "names", "model"])
         self.assertFalse(os.path.exists(
             os.path.join(self.home, "signalbox-data")))
 

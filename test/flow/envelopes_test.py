@@ -12,7 +12,7 @@ from signalbox import eventually
 
 AGENTS = [{"id": "Z", "url": "echo:"}, {"id": "Rick", "url": "echo:"}]
 RULES = """{
-  "agents": {"Jay": {}, "Z": {}, "Rick": {}},
+  "agents": {"Jay": {"owner": "owner"}, "Z": {}, "Rick": {}},
   "dependencies": [{"rule": "z-first", "match": {"to": "Rick"}, "after": [
     {"type": "RESULT", "from": "Z"}]}]
 }"""

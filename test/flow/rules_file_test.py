@@ -100,6 +100,8 @@ BAD_FORM = [
     (("agents", "Jay"), 1),
     (("agents", "Jay", "takeover"), "auto"),
     (("agents", "Z", "takeover"), "yes"),
+    (("agents", "Z", "owner"), "a b"),
+    (("agents", "Z", "owner"), 1),
     (("agents", "Jay", "restart"), {"attempts": 101}),
     (("channels", "ops"), {"takes": ["alerts"]}),
     (("channels", "#ops"), {}),

@@ -71,7 +71,8 @@ static inline void stage_hide(size_t hidden)
 
 static inline struct choose_view stage_view(void)
 {
-    return (struct choose_view){&stage.settings, &stage.all, &stage.eyes};
+    return (struct choose_view){
+        .settings = &stage.settings, .agents = &stage.all, .eyes = &stage.eyes};
 }
 
 static inline enum err stage_ask(void)

@@ -83,7 +83,8 @@ static inline struct candidate *score_stage_near(struct score_stage *s,
 
 static inline enum err score_stage_ask(struct score_stage *s)
 {
-    struct choose_view v = {&s->settings, &s->all, &s->eyes};
+    struct choose_view v = {
+        .settings = &s->settings, .agents = &s->all, .eyes = &s->eyes};
 
     return choose_agent(&v, s->m);
 }

@@ -55,7 +55,8 @@ static inline void stage_open_n(size_t n, const char *const *names)
     s->settings.weights = (struct signal_weights){.semantic = 1};
     s->settings.text_blend = 0;
     s->eyes = (struct eyes){.sees_all = true};
-    s->view = (struct choose_view){&s->settings, &s->all, &s->eyes};
+    s->view = (struct choose_view){
+        .settings = &s->settings, .agents = &s->all, .eyes = &s->eyes};
     s->m = msg_new(&(struct caller){0}, 1763169000000);
     CHECK(s->m);
     s->m->known.has_candidates = true;
