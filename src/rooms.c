@@ -24,6 +24,14 @@ static void on_request(void *ctx, uint64_t id, const struct http_request *rq)
     calls_take(&s->calls, id, rq);
 }
 
+/* Health checks have an answer however many connections there are. */
+static bool is_vital(void *ctx, const struct http_request *rq)
+{
+    (void)ctx;
+    return str_eq(rq->path, STR("/healthz")) ||
+           str_eq(rq->path, STR("/readyz"));
+}
+
 static void on_gone(void *ctx, uint64_t id)
 {
     struct server *s = ctx;
@@ -544,6 +552,7 @@ static enum err open_net(struct server *s, struct why *why)
     struct net_opts opts = settings_net(s, s->config);
     struct net_handler handler = {.ctx = s,
                                   .on_request = on_request,
+                                  .is_vital = is_vital,
                                   .on_gone = on_gone,
                                   .on_room = on_room,
                                   .word_error = word_error};

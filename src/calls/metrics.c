@@ -26,6 +26,9 @@ static void write_http(struct buf *out, const struct net_stats *s)
                    "Connections taken.", s->connections_total);
     metric_counter(out, "signalbox_http_connections_refused_total",
                    "Connections turned away at a limit.", s->refused_total);
+    metric_counter(out, "signalbox_http_connections_evicted_total",
+                   "Silent or idle connections closed to make room for others.",
+                   s->evicted_total);
     write_refused(out, s);
     metric_counter(out, "signalbox_http_requests_total",
                    "Requests read whole and handed over.", s->requests_total);

@@ -59,6 +59,7 @@ void conn_move(struct conn *c, enum conn_state to, int64_t timeout_ms)
 {
     assert(c->state != CONN_CLOSED);
     c->state = (uint8_t)to;
+    evict_place(c);
     c->deadline_ms = after_ms(c, timeout_ms);
     conn_arm(c);
 }
@@ -71,6 +72,7 @@ static void conn_free(struct conn *c)
     net_slot_give(n, c);
     n->n_conns--;
     n->n_away -= c->is_away;
+    n->n_evicted -= c->is_evicted;
     crowd_leave(n, c->crowd);
     n->n_dialled -= c->is_dialled;
     free(c);

@@ -154,11 +154,14 @@ TEST(there_are_never_more_counts_than_connections)
     stage_init(&s, opts);
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < PEERS; i++)
-            fds[i] = dial_from(&s, 2 + (unsigned)(i + round * PEERS));
-        UNTIL(&s, net_stats(s.net).connections == PEERS);
+            fds[i] =
+                open_with(&s, HOLD, GET("/held"),
+                          dial_from(&s, 2 + (unsigned)(i + round * PEERS)));
+        CHECK_INT(net_stats(s.net).connections, PEERS);
         CHECK_INT(s.net->crowds.n, PEERS);
         CHECK(has(hear_at(&s, dial_from(&s, 250)), "503 "));
         CHECK_INT(s.net->crowds.n, PEERS);
+        reply_all(&s);
         for (int i = 0; i < PEERS; i++)
             close(fds[i]);
         UNTIL(&s, net_stats(s.net).connections == 0);
@@ -176,7 +179,9 @@ TEST(in_a_rush_all_are_told)
 
     opts.max_connections = 1;
     stage_init(&s, opts);
-    for (int i = 0; i <= RUSH; i++) {
+    fds[0] = open_request(&s, HOLD, GET("/held"));
+    s.mode = ANSWER;
+    for (int i = 1; i <= RUSH; i++) {
         fds[i] = dial(&s);
         if (i % 2) /* some have spoken before they are taken */
             say(fds[i], GET("/hello"));
@@ -194,6 +199,7 @@ TEST(in_a_rush_all_are_told)
     }
     CHECK_INT(refused_by(&s, NET_NO_CONNECTION), RUSH);
     CHECK_INT(net_stats(s.net).replies_total[5], RUSH);
+    reply_all(&s);
     close(fds[0]);
     UNTIL(&s, net_stats(s.net).connections == 0);
     check_alive(&s);
@@ -216,7 +222,9 @@ TEST(who_cannot_even_be_told_is_closed)
 
     opts.max_connections = 1;
     stage_init(&s, opts);
-    for (int i = 0; i <= AWAY_MAX; i++)
+    fds[0] = open_request(&s, HOLD, GET("/held"));
+    s.mode = ANSWER;
+    for (int i = 1; i <= AWAY_MAX; i++)
         fds[i] = dial(&s);
     UNTIL(&s, net_stats(s.net).refused_total == AWAY_MAX);
     turn(&s, 3);
@@ -231,6 +239,7 @@ TEST(who_cannot_even_be_told_is_closed)
         fault_arm(0);
         close(late);
     }
+    reply_all(&s);
     for (int i = 0; i <= AWAY_MAX; i++)
         close(fds[i]);
     UNTIL(&s, net_stats(s.net).connections == 0);

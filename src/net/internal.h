@@ -5,6 +5,7 @@
  *
  *     listen.c   addresses, listening sockets, taking connections
  *     crowd.c    how many connections each address has
+ *     evict.c    who makes room when all connections are taken
  *     conn.c     one connection as bytes: read, gather, write, wait, close;
  *                conn_bufs.c for what it holds
  *     tls.c      the same bytes through TLS, in either direction; tls_dial.c
@@ -34,7 +35,8 @@ enum {
     SPARE_BUFS = 64,                /* kept for the next who needs one */
     SPARE_BUF_BYTES = 16 * 1024,    /* larger ones are given back */
     FRESH_BUF_BYTES = 512,          /* what a small reply fits in */
-    AWAY_MAX = 64,                  /* being turned away at the same time */
+    AWAY_MAX = 64,                  /* being turned away at the same time, */
+    GUESTS_MAX = 32,                /* of them guests (evict.c) */
     LINGER_MS = 2000,               /* for a peer to read our last words */
     LINGER_BYTES = 8 * 1024 * 1024, /* of theirs that we listen to meanwhile */
     SLOT_BITS = 24,
@@ -185,6 +187,9 @@ struct conn {
     size_t tls_held_bytes;
     struct tls_taken taken;
     struct list_node shake; /* in net's list while a client's is under way */
+    struct list_node waits; /* in *queue */
+    struct list *queue;     /* evict.c: net's silent, idle or guests, or NULL */
+    uint64_t placed_turn;   /* when it came there */
     uint64_t left_turn;     /* the last one in which what was left was read */
     uint32_t slot;
     int fd;        /* -1: dialled, and not connected yet */
@@ -194,6 +199,9 @@ struct conn {
     bool is_blocked;  /* the kernel took no more; write_deadline_ms counts */
     bool is_away;     /* over a limit and being told so */
     uint8_t away;     /* enum net_room: over which */
+    bool is_guest;    /* is_away, and may ask one thing */
+    bool has_asked;   /* a request came whole, at some time */
+    bool is_evicted;  /* counted in n_evicted */
     bool is_dialled;  /* we are the client */
     bool is_lost;     /* to be cut at the end of the turn, and deaf till then */
     uint8_t lost_for; /* enum conn_cut */
@@ -249,6 +257,11 @@ struct net {
     uint32_t n_slots, first_free;
     size_t n_conns; /* until libuv has given them back */
     size_t n_away;
+    struct list silent; /* no request of theirs is whole, the oldest first */
+    struct list idle;   /* between two requests, the longest first */
+    struct list guests; /* is_guest and nothing asked yet, the oldest first */
+    size_t n_guests;
+    size_t n_evicted; /* of n_conns: closed to make room, and not freed yet */
     bool is_shedding; /* since the buffers of all were full */
     struct map crowds;
 
@@ -376,6 +389,20 @@ void crowd_leave(struct net *n, struct crowd *c);
 
 /* Whether all crowds together are so many. For tests. */
 bool crowd_check(const struct net *n, size_t n_conns);
+
+/* evict.c */
+
+/* c has another state: it waits in the list that it belongs to. */
+void evict_place(struct conn *c);
+
+/* Make room for one more connection. False: all of them are at work. */
+MUST_USE bool evict_one(struct net *n);
+
+/* The oldest guest goes, with words. */
+void evict_guest(struct net *n);
+
+/* Whether the lists have whom they should. For tests. */
+bool evict_check(const struct net *n);
 
 /* conn.c */
 

@@ -271,8 +271,8 @@ TEST(beyond_the_limit_clients_are_turned_away_in_words)
     opts.max_connections = 3;
     stage_init(&s, opts);
     for (int i = 0; i < 3; i++)
-        fds[i] = dial(&s);
-    UNTIL(&s, net_stats(s.net).connections == 3);
+        fds[i] = open_request(&s, HOLD, GET("/held"));
+    CHECK(net_stats(s.net).connections == 3);
     CHECK(net_stats(s.net).refused_total == 0);
     over = dial(&s);
     say(over, GET("/")); /* unread, and still no reset */
@@ -280,12 +280,14 @@ TEST(beyond_the_limit_clients_are_turned_away_in_words)
     CHECK(has(&h, "503 Service Unavailable") && has(&h, "overloaded"));
     CHECK(has(&h, "as many connections are open as may be"));
     CHECK(has(&h, "Retry-After: 1\r\n") && !h.is_reset);
-    CHECK(net_stats(s.net).refused_total == 1 && s.n_requests == 0);
+    CHECK(net_stats(s.net).refused_total == 1 && s.n_requests == 3);
     close(over);
     UNTIL(&s, net_stats(s.net).connections == 3);
     h = (struct heard){.n = 0};
-    say(fds[1], GET("/"));
+    reply_text(&s, s.ids[1], "fine");
     HEAR_UNTIL(&s, fds[1], &h, has(&h, "200 OK"));
+    s.mode = ANSWER;
+    reply_all(&s);
     close(fds[0]);
     UNTIL(&s, net_stats(s.net).connections == 2);
     check_alive(&s);
@@ -302,10 +304,13 @@ TEST(only_so_many_are_turned_away_at_once)
 
     opts.max_connections = 1;
     stage_init(&s, opts);
-    for (int i = 0; i < AWAY_MAX + 10; i++)
+    fds[0] = open_request(&s, HOLD, GET("/held"));
+    s.mode = ANSWER;
+    for (int i = 1; i < AWAY_MAX + 10; i++)
         fds[i] = dial(&s);
     UNTIL(&s, net_stats(s.net).refused_total == AWAY_MAX + 9);
     CHECK(net_stats(s.net).connections == AWAY_MAX + 1);
+    reply_all(&s);
     for (int i = 0; i < AWAY_MAX + 10; i++)
         close(fds[i]);
     UNTIL(&s, net_stats(s.net).connections == 0);

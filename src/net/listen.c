@@ -112,17 +112,20 @@ static bool is_shedding(struct net *n)
     return n->is_shedding;
 }
 
-/* Whether there is room for one more, and what there is none of. */
+/* Whether there is room for one more, and what there is none of. Nobody is
+ * evicted for somebody who is turned away all the same. */
 static enum net_room room_for(struct net *n, const uint8_t addr[ADDR_BYTES],
                               bool is_counted)
 {
-    if (n->n_conns - n->n_away - n->n_dialled >= n->opts.max_connections)
-        return NET_NO_CONNECTION;
+    size_t n_taken = n->n_conns - n->n_away - n->n_dialled - n->n_evicted;
+
     if (is_shedding(n))
         return NET_NO_BUFFERS;
     if (is_counted &&
         crowd_size(n, addr) >= n->opts.max_connections_per_address)
         return NET_NO_ADDRESS;
+    if (n_taken >= n->opts.max_connections && !evict_one(n))
+        return NET_NO_CONNECTION;
     return NET_ROOM;
 }
 
@@ -161,7 +164,8 @@ static void turn_away(struct listener *l, int fd, const char *peer,
 
     n->stats.refused_total++;
     n->stats.refused_by_total[why]++;
-    if (n->n_away >= AWAY_MAX) {
+    if (n->n_away - n->n_guests >=
+        (n->on.is_vital ? AWAY_MAX - GUESTS_MAX : AWAY_MAX)) {
         if (l->is_tls)
             close(fd);
         else
@@ -175,6 +179,29 @@ static void turn_away(struct listener *l, int fd, const char *peer,
     }
     c->away = (uint8_t)why;
     begin(l, c);
+}
+
+/* One that may ask for what must always be answered. */
+static bool take_guest(struct listener *l, int fd, const char *peer)
+{
+    struct net *n = l->net;
+    struct conn *c;
+
+    if (!n->on.is_vital)
+        return false;
+    if (n->n_guests >= GUESTS_MAX)
+        evict_guest(n);
+    c = conn_new(n, fd, peer, true);
+    if (!c) {
+        log_warn(n->log, "net.no_memory", LOG_C("peer", peer));
+        return true;
+    }
+    c->away = NET_NO_CONNECTION;
+    c->is_guest = true;
+    conn_move(c, CONN_IDLE, n->opts.header_timeout_ms);
+    if (c->state != CONN_CLOSED)
+        begin(l, c);
+    return true;
 }
 
 static void take(struct listener *l, int fd, const struct sockaddr *peer)
@@ -191,6 +218,8 @@ static void take(struct listener *l, int fd, const struct sockaddr *peer)
     is_counted = n->opts.max_connections_per_address &&
                  !guard_ranges_have(n->opts.exempt, n->opts.n_exempt, addr, 0);
     room = room_for(n, addr, is_counted);
+    if (room == NET_NO_CONNECTION && take_guest(l, fd, text))
+        return;
     if (room != NET_ROOM) {
         turn_away(l, fd, text, room);
         return;

@@ -67,6 +67,9 @@ struct net *net_new(struct loop *loop, struct log *log,
     n->masks_at = MASK_POOL_BYTES;
     list_init(&n->listeners);
     list_init(&n->shakes);
+    list_init(&n->silent);
+    list_init(&n->idle);
+    list_init(&n->guests);
     list_init(&n->cas);
     n->max_shakes = TLS_SHAKES_MAX;
     map_init(&n->crowds, NO_SLOT, opts->seed);
@@ -248,5 +251,5 @@ bool net_check(const struct net *n)
         }
     return held == n->held_bytes && unsent == n->unsent_bytes &&
            shaking == n->n_shakes && shaking <= n->max_shakes &&
-           crowd_check(n, crowded);
+           crowd_check(n, crowded) && evict_check(n);
 }

@@ -50,8 +50,10 @@ struct net_opts {
     uint64_t seed[2]; /* of tables; those of net_new count */
 };
 
-/* Whoever comes when there is no room (as many connections as may be, in all
- * or from that address) is told so with 503 and Retry-After, and turned away.
+/* Where as many connections are open as may be, one that is silent makes room,
+ * else the one that is idle for longest (evict.c). Whoever comes when all are
+ * at work, or as many as may be are open from that address, is told so with 503
+ * and Retry-After, and turned away.
  * In a rush most of them are told in one breath: what they send is not waited
  * for, and somebody may see a closed connection instead. */
 
@@ -72,6 +74,11 @@ struct net_handler {
 
     /* Answer, now or later, with net_reply or net_stream_open. */
     void (*on_request)(void *ctx, uint64_t id, const struct http_request *rq);
+
+    /* Whether it is to be answered although there is no room for the
+     * connection it comes on: by the next call of on_request, which answers
+     * at once. May be NULL: none is. */
+    bool (*is_vital)(void *ctx, const struct http_request *rq);
 
     /* The client left, or was cut off, before its request was finished. The
      * id is nobody from here on. A client that only shut its sending side
@@ -295,6 +302,7 @@ struct net_stats {
     int64_t connections_total;             /* ever taken */
     int64_t refused_total;                 /* turned away, for whatever limit */
     int64_t refused_by_total[N_NET_ROOMS]; /* by what there was too little of */
+    int64_t evicted_total; /* silent or idle ones that made room for others */
     int64_t requests_total;
     int64_t replies_total[6]; /* by first digit of the status; 1: go on, or
                                * become a WebSocket */

@@ -156,8 +156,8 @@ static bool scene_init(struct scene *sc)
 {
     struct net_opts opts = test_opts();
 
-    opts.max_connections = CLIENTS - 1;
-    opts.max_connections_per_address = CLIENTS;
+    opts.max_connections = CLIENTS;
+    opts.max_connections_per_address = CLIENTS - 1;
     *sc = (struct scene){.n_finished = 0};
     if (!stage_try_init(&sc->s, opts))
         return false;

@@ -220,6 +220,10 @@ static struct str words_for(enum net_room why)
 
 void serve_turn_away(struct conn *c)
 {
+    if (c->is_guest) {
+        c->net->stats.refused_total++;
+        c->net->stats.refused_by_total[c->away]++;
+    }
     serve_refuse(c, ERR_OVERLOADED, words_for((enum net_room)c->away));
 }
 
@@ -400,6 +404,11 @@ static void await_rest(struct conn *c, size_t n)
     }
     if (c->state == CONN_BODY)
         return;
+    if (c->is_guest) {
+        c->is_head = c->parse.is_head;
+        serve_turn_away(c);
+        return;
+    }
     conn_move(c, CONN_BODY, o->body_timeout_ms);
     if (c->state == CONN_CLOSED || !c->parse.expects_continue ||
         n > c->parse.head_bytes || net_is_full(c->net))
@@ -422,6 +431,14 @@ static void hand_over(struct conn *c, struct http_request *rq)
     c->is_http_10 = c->parse.is_http_10;
     c->asks_upgrade = ws_is_asked(rq);
     c->parse = (struct http_parse){.phase = HTTP_HEAD};
+    c->has_asked = true;
+    if (c->is_guest) {
+        c->keeps_alive = false;
+        if (!n->on.is_vital(n->on.ctx, rq)) {
+            serve_turn_away(c);
+            return;
+        }
+    }
     conn_move(c, CONN_OPEN, n->opts.reply_timeout_ms);
     if (c->state == CONN_CLOSED)
         return;
@@ -473,13 +490,15 @@ static void take_from_input(struct conn *c)
 
 static void serve_open(struct conn *c)
 {
-    conn_move(c, CONN_IDLE, c->net->opts.idle_timeout_ms);
+    conn_move(c, CONN_IDLE,
+              c->is_guest ? c->net->opts.header_timeout_ms
+                          : c->net->opts.idle_timeout_ms);
     if (c->state == CONN_CLOSED)
         return;
     if (c->is_plain)
         refuse_bad(c, ERR_BAD_REQUEST,
                    STR("this port speaks TLS: use https://"));
-    else if (c->is_away)
+    else if (c->is_away && !c->is_guest)
         serve_turn_away(c);
 }
 
@@ -586,6 +605,10 @@ static void serve_timeout(struct conn *c)
     if (c->state == CONN_IDLE && conn_unsent_bytes(c)) {
         /* Not idle but slow, which is for the write time-out to judge. */
         conn_move(c, CONN_IDLE, n->opts.idle_timeout_ms);
+        return;
+    }
+    if (c->state == CONN_IDLE && c->is_guest) {
+        serve_turn_away(c);
         return;
     }
     if (c->state == CONN_IDLE) {

@@ -75,7 +75,8 @@ static bool run_scene(void)
     bool fired;
     int64_t port;
 
-    opts.max_connections = GUESTS - 1;
+    opts.max_connections = GUESTS;
+    opts.max_connections_per_address = GUESTS - 1;
     if (!stage_try_init(&s, opts)) {
         CHECK(fault_fired());
         return true;

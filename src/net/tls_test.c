@@ -477,6 +477,10 @@ TEST(one_too_many_is_told_through_tls)
     opts.max_connections = 1;
     tls_stage_init(&s, &f, opts);
     g = guest_in(&s);
+    s.mode = HOLD; /* who is at work makes no room */
+    guest_say(&g, GET("/held"));
+    UNTIL(&s, s.n_requests == 1);
+    s.mode = ANSWER;
     more = guest_in(&s);
     GUEST_UNTIL(&s, &more, &h, h.is_eof || h.is_reset);
     CHECK(has(&h, "HTTP/1.1 503 ") && has(&h, "Retry-After") && h.is_eof);

@@ -2,6 +2,8 @@
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -248,16 +250,35 @@ class Start(unittest.TestCase):
                     self.assertIn("ulimit -n", said)
 
     def test_few_descriptors_mean_fewer_connections(self):
-        """One too many is told so instead of waiting."""
-        with Server(before=shell("ulimit -n 133;")) as server:
+        """Who is idle makes room; where all are at work, one too many is told
+        so instead of waiting, except for health checks."""
+        never = [{"id": "never", "url": "echo:3600000"}]
+        with Server(before=shell("ulimit -n 133;"), agents=never) as server:
             held = [server.connect() for _ in range(5)]
             for peer in held:
                 peer.send(request("GET", "/healthz"))
                 self.assertEqual(peer.response().status, 200)
-            self.assertEqual(server.get("/healthz").status, 503)
+            self.assertEqual(server.get("/metrics").status, 200)
+            self.assertGreater(metric(
+                server, "signalbox_http_connections_evicted_total"), 0)
             for peer in held:
                 peer.socket.close()
-            eventually(lambda: server.get("/healthz").status == 200, "room")
+            eventually(lambda: metric(
+                server, "signalbox_http_connections") == 1, "all have left")
+            held = []
+            for _ in range(5):
+                held.append(server.connect())
+                held[-1].send(server.request(
+                    "POST", "/api/messages",
+                    {"text": "x", "executor": {"name": "never"},
+                     "wait_ms": 600000}))
+            eventually(lambda: server.get("/metrics").status == 503, "all wait")
+            self.assertEqual(server.get("/healthz").status, 200)
+            for peer in held:
+                peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                       struct.pack("ii", 1, 0))
+                peer.socket.close()
+            eventually(lambda: server.get("/metrics").status == 200, "room")
 
     def test_more_memory_promised_than_there_is_is_said(self):
         most = 64 << 30

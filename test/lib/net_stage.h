@@ -434,6 +434,15 @@ static inline void reply_text(struct stage *s, uint64_t id, const char *text)
               &(struct http_reply){.status = 200, .body = str_of(text)});
 }
 
+/* Answer whatever is held. */
+static inline void reply_all(struct stage *s)
+{
+    for (int i = 0; i < SEEN_MAX && i < s->n_requests; i++)
+        if (net_find(s->net, s->ids[i]))
+            reply_text(s, s->ids[i], "");
+    turn_once(s);
+}
+
 /* Hear what is there, without what was heard before; returns how much. */
 static inline size_t hear_more(struct stage *s, int fd, struct heard *h)
 {
