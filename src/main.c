@@ -161,6 +161,15 @@ static const char *const ledger_examples[] = {
     "signalbox ledger check",
     NULL,
 };
+static const char *const budgets_examples[] = {
+    "signalbox budgets",
+    "signalbox budgets set day 25 --user anna",
+    "signalbox budgets set month 2000 --org acme",
+    "signalbox budgets set day 100 --agent translator",
+    "signalbox budgets set month 10",
+    "signalbox budgets remove day --user anna",
+    NULL,
+};
 static const char *const users_examples[] = {
     "signalbox users",
     "signalbox users create anna --org acme",
@@ -427,7 +436,7 @@ static const struct command commands[] = {
      cli_learning_options, learning_examples, cli_learning, cli_learning_subs},
     {"ledger", "balances, statements, top-ups, refunds, payouts",
      "[balance [USER] | statement [USER] | accounts | topup USER AMOUNT | "
-     "refund USER AMOUNT | refund --task ID | payout USER AMOUNT | check]",
+     "refund USER AMOUNT | refund TASK | payout USER AMOUNT | check]",
      3,
      "What agents cost is paid from the balance of who asked, however deep the "
      "work goes; it is reserved when a task is accepted, goes to the agent's "
@@ -435,14 +444,26 @@ static const struct command commands[] = {
      "with up to six digits behind the point; with --json they are "
      "micro-units.\n"
      "topup puts money into a user's balance. refund USER AMOUNT pays some of "
-     "it back to the user, out of the balance; refund --task ID takes what a "
-     "completed task has cost from who got it, into the balance of who paid. "
+     "it back to the user, out of the balance; refund TASK gives the charge "
+     "for a "
+     "completed task back to who paid it, or with --amount a part of it; a "
+     "creator who was paid out owes it then. "
      "payout pays out what the agents of a creator have earned. Each is done "
      "once for a key. check goes through all entries and ends with 1 where "
      "something is not right; with --offline it does so without a server, in "
      "the data folder itself. Everybody sees their own balance and statement; "
      "the rest is for admins. " CLI_CLIENT_ABOUT,
      cli_ledger_options, ledger_examples, cli_ledger, cli_ledger_subs},
+    {"budgets", "what users, orgs and agents may cost in a day or a month",
+     "[list | set PERIOD AMOUNT | remove PERIOD]", 3,
+     "A budget is for a user, an org or an agent, for a day or a month of UTC. "
+     "What is reserved counts, what is released is given back, and what agents "
+     "delegate counts for the user at the top. A message that a budget has no "
+     "room for is refused with budget_exceeded before any work begins; at 80 % "
+     "a warning is in the feed, once in a period. Admins set budgets for "
+     "anybody; without --user, --org and --agent a user sets one for "
+     "themselves, at most what an admin allows. " CLI_CLIENT_ABOUT,
+     cli_budgets_options, budgets_examples, cli_budgets, cli_budgets_subs},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users are who may call; each has a role, which says what for, and may "

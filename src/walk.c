@@ -90,6 +90,8 @@ static void on_accepted(struct tx *tx, void *ctx)
         return;
     }
     route_settle(w->opts.router, m);
+    if (tx->result == TX_COMMITTED)
+        walk_look_at_budgets(w, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         walk_finish(m);
     else if (e == ERR_FUNDS || e == ERR_BUDGET)
@@ -153,6 +155,8 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
         e = broker_ask(w->broker, m, chosen);
     if (!e)
         e = ledger_ask(w->ledger, m, chosen, before);
+    if (!e)
+        e = walk_find_org(w, m);
     if (!e)
         e = task_create(w->tasks, m, before);
     if (e) {

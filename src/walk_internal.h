@@ -8,8 +8,8 @@
  * walk_parent.c for which of their tasks that is, walk_notes.c what came of it
  * for agents without a line, walk_input.c what agents ask of people,
  * walk_stray.c results that nobody waits for, walk_repeat.c messages that were
- * there before, walk_again.c ends that are tried again, walk_open.c builds the
- * rooms and changes their settings. */
+ * there before, walk_again.c ends that are tried again, walk_budgets.c warns of
+ * budgets, walk_open.c builds the rooms and changes their settings. */
 
 #include "pulse.h"
 #include "stray.h"
@@ -32,6 +32,9 @@ struct walk {
     struct list tool_uses, tool_commissions;
 
     struct map recalls; /* task id -> struct recall: what a turn begins with */
+
+    struct list budget_looks; /* struct budget_look */
+    size_t n_budget_looks;
 
     struct list refused; /* struct msg, to be told at the end of the turn */
     struct loop_job refuse_job;
@@ -100,6 +103,17 @@ void walk_ask_for_key(struct msg *m, enum err refused);
 
 /* Refused for want of money: how much there is belongs to the answer. */
 void walk_ask_what_is_left(struct msg *m);
+
+/* walk_budgets.c */
+
+/* At start. */
+MUST_USE enum err walk_load_budgets(struct walk *w, struct why *why);
+
+/* The payer's org into m->ledger, where m costs something. ERR_NOMEM. */
+MUST_USE enum err walk_find_org(struct walk *w, struct msg *m);
+
+/* m was accepted: whoever must know hears of budgets that are nearly used. */
+void walk_look_at_budgets(struct walk *w, const struct msg *m);
 
 /* walk_again.c */
 

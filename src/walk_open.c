@@ -171,6 +171,7 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
         .loop = opts->loop, .log = opts->log, .again = walk_on_again, .ctx = w};
     unwritten_init(&w->unwritten);
     list_init(&w->refused);
+    list_init(&w->budget_looks);
     list_init(&w->tool_uses);
     list_init(&w->tool_commissions);
     map_init(&w->recalls, RECALLS_MAX, opts->seed);
@@ -187,7 +188,8 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
         why_err(why, ERR_NOMEM, "out of memory");
     else if (tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK &&
              broker_load(w->broker, why) == OK &&
-             hire_load(w->hires, why) == OK) {
+             hire_load(w->hires, why) == OK &&
+             walk_load_budgets(w, why) == OK) {
         start_tidying(w);
         return w;
     }

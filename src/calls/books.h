@@ -2,7 +2,8 @@
 #define CALLS_BOOKS_H
 
 /* books: what the calls about the ledger share: looking (ledger.c), moving
- * money (ledger_move.c), and whether all is right (ledger_check.c). */
+ * money (ledger_move.c), budgets (budgets.c), and whether all is right
+ * (ledger_check.c). */
 
 #include "calls/internal.h"
 #include "ledger/ledger.h"
@@ -35,6 +36,15 @@ struct books {
     bool has_tx;
 
     struct ledger_check *check;
+
+    /* Budgets: one that is changed, and a page of them. */
+    struct ledger_budget budget;
+    struct {
+        struct ledger_budget budget;
+        int64_t used;
+    } * listed;
+    size_t n_listed, at; /* of which `used` is known up to `at` */
+    bool has_more;
 };
 
 /* A request with its books, for the caller's own account as yet. NULL: it was

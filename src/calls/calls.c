@@ -154,6 +154,11 @@ static const struct call_row {
      NULL},
     {STR("GET"), STR("/api/ledger/check"), call_ledger_check, SCOPE_LEDGER,
      NULL},
+    {STR("GET"), STR("/api/budgets"), call_budgets_list, SCOPE_READ,
+     ARGS("limit", "cursor")},
+    {STR("PUT"), STR("/api/budgets"), call_budgets_put, SCOPE_SEND, NULL},
+    {STR("DELETE"), STR("/api/budgets"), call_budgets_delete, SCOPE_SEND,
+     ARGS("user", "org", "agent", "period")},
     {STR("GET"), STR("/api/feed"), call_feed, SCOPE_READ,
      ARGS("after", "last", "limit")},
 

@@ -427,6 +427,9 @@ void call_ledger_topup(struct call *c);
 void call_ledger_refund(struct call *c);
 void call_ledger_payout(struct call *c);
 void call_ledger_check(struct call *c);
+void call_budgets_list(struct call *c);
+void call_budgets_put(struct call *c);
+void call_budgets_delete(struct call *c);
 void books_free(struct books *b); /* NULL is fine */
 void call_feed(struct call *c);
 void call_config_get(struct call *c);

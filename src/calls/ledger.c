@@ -22,6 +22,7 @@ void books_free(struct books *b)
     if (b->has_tx)
         tx_fini(&b->tx);
     ledger_check_free(b->check);
+    free(b->listed);
     free(b);
 }
 

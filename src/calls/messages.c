@@ -25,6 +25,8 @@ static void answer(struct open *o, const struct task *t, int status)
 
     json_open(&out, '{');
     write_answer(o, &out, t);
+    share_budget_warnings(&out, walk_ledger(o->calls->walk), t, &o->caller,
+                          loop_wall_ms(o->calls->loop));
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
     open_answer(o, status);

@@ -7,6 +7,7 @@
 #include "access/access.h"
 #include "deliver/deliver.h"
 #include "gate/gate.h"
+#include "ledger/ledger.h"
 #include "model/advice.h"
 #include "model/msg.h"
 #include "registry/registry.h"
@@ -54,6 +55,12 @@ MUST_USE char *share_decision_keep(const struct router *r, const struct msg *m);
 void share_decision_for(struct decision *d, const struct caller *c);
 void share_decision_ask(struct query *q, bool *is_used, const struct id *id);
 MUST_USE char *share_decision_of(const struct row *row, struct arena *scratch);
+
+/* The member "budget_warnings" of an answer about t, where there are any that c
+ * may hear of. */
+void share_budget_warnings(struct json_out *o, const struct ledger *l,
+                           const struct task *t, const struct caller *c,
+                           int64_t now_ms);
 
 #define SHARE_KEY_IS_OLD                                                  \
     STR("this idempotency key was used, and its task is no longer kept; " \

@@ -264,6 +264,7 @@ enum exit_status cli_learning(struct cli *c);
 enum exit_status cli_settings(struct cli *c);
 enum exit_status cli_gate(struct cli *c);
 enum exit_status cli_ledger(struct cli *c);
+enum exit_status cli_budgets(struct cli *c);
 enum exit_status cli_users(struct cli *c);
 enum exit_status cli_token(struct cli *c);
 enum exit_status cli_model(struct cli *c);
@@ -275,6 +276,8 @@ enum exit_status cli_man(struct cli *c);
 enum exit_status cli_help(struct cli *c);
 
 extern const struct arg_option cli_holds_options[], cli_ledger_options[];
+extern const struct arg_option cli_budgets_options[];
+extern const struct sub cli_budgets_subs[];
 extern const struct arg_option cli_escalations_options[];
 
 extern const struct arg_option cli_route_options[], cli_lint_options[];

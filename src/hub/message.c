@@ -22,6 +22,8 @@ static void on_look(struct ask *a, enum err e, const struct task *t)
     speak_answer(&o, t, decision ? str_of(decision) : STR(""));
     if (a->message.passed)
         json_member_raw(&o, "routing", str_of(a->message.passed));
+    share_budget_warnings(&o, walk_ledger(a->hub->opts.walk), t,
+                          &a->peer->caller, loop_wall_ms(a->hub->opts.loop));
     json_close(&o, '}');
     reply_close(&a->reply, &o);
     if (a->listen != LISTEN_NOTHING && !peer_is_gone(a->peer))

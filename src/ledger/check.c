@@ -1,7 +1,7 @@
 /* The books, read whole.
  *
  *     the last entry's number, A
- *     accounts, reservations, tasks, earlier turns
+ *     accounts, reservations, what budgets count, tasks, earlier turns
  *     the last entry's number again, B
  *     entries from the first to B
  *
@@ -29,6 +29,7 @@ enum step {
     FIRST_SEQ,
     ACCOUNTS,
     RESERVATIONS,
+    SPENT,
     TASKS,
     EARLIER_TURNS,
     LAST_SEQ,
@@ -206,6 +207,15 @@ static void take_reservation(struct ledger_check *c, const struct row *r)
     t->row_state = (int)row_int(r, RESERVATION_STATE);
     t->row_price = row_int(r, RESERVATION_PRICE);
     t->is_kept = true;
+}
+
+/* What was given back was counted before. */
+static void take_spent(struct ledger_check *c, const struct row *r)
+{
+    if (row_int(r, SPENT_AMOUNT) < 0)
+        why_err(problem(c), OK, "the budget %.*s counts %lld, below zero",
+                STR_ARG(str_head(row_str(r, SPENT_OF), 128)),
+                (long long)row_int(r, SPENT_AMOUNT));
 }
 
 static void take_status(struct ledger_check *c, struct str task_id,
@@ -434,6 +444,13 @@ static void ask_reservations(struct ledger_check *c, struct query *q)
     query_order(q, RESERVATION_OF, false);
 }
 
+static void ask_spent(struct ledger_check *c, struct query *q)
+{
+    query_init(q, &spent_table, PAGE);
+    query_if(q, SPENT_OF, IS_MORE, value_text(str_of(c->after)));
+    query_order(q, SPENT_OF, false);
+}
+
 static void ask_tasks(struct ledger_check *c, struct query *q)
 {
     query_init(q, c->turns.task, PAGE);
@@ -472,6 +489,7 @@ bool ledger_check_next(struct ledger_check *c, struct query *q)
     switch (c->step) {
     case ACCOUNTS: ask_accounts(c, q); break;
     case RESERVATIONS: ask_reservations(c, q); break;
+    case SPENT: ask_spent(c, q); break;
     case TASKS: ask_tasks(c, q); break;
     case EARLIER_TURNS: ask_earlier(c, q); break;
     case FIRST_SEQ:
@@ -494,6 +512,10 @@ static void take_row(struct ledger_check *c, const struct row *r)
     case RESERVATIONS:
         take_reservation(c, r);
         copy(c->after, sizeof(c->after), row_str(r, RESERVATION_OF));
+        break;
+    case SPENT:
+        take_spent(c, r);
+        copy(c->after, sizeof(c->after), row_str(r, SPENT_OF));
         break;
     case TASKS:
         c->cursor = row_int(r, c->turns.task_seq);

@@ -15,6 +15,13 @@ enum {
 
 #define LEDGER_NO_FLOOR INT64_MIN
 
+struct ledger {
+    struct ledger_settings s;
+    struct ledger_budget *budgets; /* by their keys */
+    size_t n_budgets, cap_budgets;
+    size_t n_new_budgets; /* on their way to the store */
+};
+
 /* "task_…:TURN": a turn in the tables. */
 struct ledger_of {
     char text[LEDGER_OF_MAX];
@@ -53,6 +60,25 @@ void ledger_give_back(const struct ledger_use *u, struct tx *tx);
 enum err ledger_budget_words(const struct ledger_settings *s,
                              const struct msg *m, struct str of, int64_t spent,
                              bool is_known, struct why *why);
+
+/* Budgets of users, orgs and agents: period.c. */
+
+/* What a turn counts for in its day and its month. */
+struct ledger_period_use {
+    struct str user, org, agent; /* empty: none */
+    struct str message_id;       /* of the turn: says in which */
+    int64_t price, at_ms;
+};
+void ledger_use_periods(const struct ledger *l,
+                        const struct ledger_period_use *u, struct tx *tx);
+void ledger_give_back_periods(const struct ledger_period_use *u, struct tx *tx);
+
+/* Whether that is the guard of such a budget; and words for it, with what is
+ * used, if that is known. */
+bool ledger_is_period(const struct tx_op *op);
+enum err ledger_period_words(const struct ledger *l, struct msg *m,
+                             const struct tx_op *op, int64_t spent,
+                             bool is_known);
 
 /* The text that an operation's guard or a query names in that column. */
 struct str ledger_guard_text(const struct tx_op *op, uint8_t column);

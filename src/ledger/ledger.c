@@ -8,10 +8,6 @@
 #include "base/fault.h"
 #include "ledger/internal.h"
 
-struct ledger {
-    struct ledger_settings s;
-};
-
 struct ledger *ledger_new(const struct ledger_settings *s)
 {
     struct ledger *l = FAULT("ledger.new") ? NULL : calloc(1, sizeof(*l));
@@ -23,6 +19,8 @@ struct ledger *ledger_new(const struct ledger_settings *s)
 
 void ledger_free(struct ledger *l)
 {
+    if (l)
+        free(l->budgets);
     free(l);
 }
 
@@ -174,6 +172,13 @@ void ledger_record(struct ledger *l, struct msg *m)
                              .message_id = str_of(m->task.message_id.text),
                              .price = price,
                              .at_ms = m->in.at_ms};
+    struct ledger_period_use periods = {.user = m->ledger.payer,
+                                        .org = m->ledger.org,
+                                        .agent = m->choice.agent,
+                                        .message_id =
+                                            str_of(m->task.message_id.text),
+                                        .price = price,
+                                        .at_ms = m->in.at_ms};
     struct ledger_account account;
     char id[LEDGER_POSTING_MAX];
     struct ledger_of of;
@@ -185,6 +190,7 @@ void ledger_record(struct ledger *l, struct msg *m)
     p.id = posting_of(&of, p.kind, id);
     reserve(m, str_of(of.text), &m->tx);
     ledger_use_budgets(&l->s, &use, &m->tx);
+    ledger_use_periods(l, &periods, &m->tx);
     ledger_post(&p, str_of(account.text), -price,
                 PLANTED("ledger.no_floor") ? LEDGER_NO_FLOOR : 0);
     ledger_post(&p, STR("reserved"), price, 0);
@@ -224,6 +230,8 @@ enum err ledger_refused(struct ledger *l, struct msg *m)
             "%.*s costs %s, and who pays has too little%s",
             STR_ARG(m->choice.agent), amount_write(m->ledger.price_micros).text,
             op->table == &spent_table ? " left of a budget" : "");
+    if (ledger_is_period(op))
+        return ledger_period_words(l, m, op, 0, false);
     if (op->table == &spent_table)
         return ledger_budget_words(&l->s, m, ledger_guard_text(op, SPENT_OF), 0,
                                    false, &m->why);
@@ -254,7 +262,9 @@ void ledger_tell(struct ledger *l, struct msg *m, const struct query *q)
         return;
     if (q->rows)
         there = row_int(q->rows, 1); /* ACCOUNT_BALANCE, SPENT_AMOUNT */
-    if (op->table == &spent_table) {
+    if (ledger_is_period(op)) {
+        (void)!ledger_period_words(l, m, op, there, true);
+    } else if (op->table == &spent_table) {
         (void)!ledger_budget_words(&l->s, m, ledger_guard_text(op, SPENT_OF),
                                    there, true, &m->why);
     } else if (there < price) {
@@ -324,11 +334,19 @@ static void release(const struct ledger_posting *p, const struct task *t)
                              .message_id = str_of(t->message_id.text),
                              .price = t->price_micros,
                              .at_ms = p->at_ms};
+    struct ledger_period_use periods = {.user = t->root_user,
+                                        .org = t->payer_org,
+                                        .agent = t->priced_agent,
+                                        .message_id =
+                                            str_of(t->message_id.text),
+                                        .price = t->price_micros,
+                                        .at_ms = p->at_ms};
 
     ledger_post(p, STR("reserved"), -t->price_micros,
                 PLANTED("ledger.release_after_capture") ? LEDGER_NO_FLOOR : 0);
     ledger_post(p, str_of(account.text), t->price_micros, 0);
     ledger_give_back(&use, p->tx);
+    ledger_give_back_periods(&periods, p->tx);
 }
 
 void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,

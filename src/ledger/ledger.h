@@ -35,6 +35,10 @@
  * counted whether there is a limit or not, so one that is set counts from the
  * beginning.
  *
+ * Admins set budgets for users, orgs and agents too, for a day or a month, and
+ * users one for themselves (period.c). They warn once in a period, when
+ * four fifths are used, and are guards in the accepting tx like the others.
+ *
  * A turn that was captured is a charge. Its refund comes at once, also where
  * the creator was paid out before: the platform covers what the creator's
  * account lacks, the account goes below zero, and later earnings fill it
@@ -56,7 +60,7 @@ struct ledger;
 
 extern const struct schema ledger_schema;
 extern const struct table account_table, reservation_table, entry_table,
-    spent_table, posting_table;
+    spent_table, posting_table, budget_table;
 
 enum account_column {
     ACCOUNT_NAME,
@@ -130,6 +134,28 @@ enum spent_column {
     SPENT_UPDATED_MS,
     N_SPENT_COLUMNS,
 };
+
+/* A budget that somebody set. */
+enum budget_column {
+    BUDGET_KEY,  /* "user:anna:day" */
+    BUDGET_KIND, /* enum budget_kind */
+    BUDGET_NAME, /* as it is written */
+    BUDGET_PERIOD,
+    BUDGET_LIMIT, /* micro-units */
+    BUDGET_BY,
+    BUDGET_UPDATED_MS,
+    BUDGET_WARNED, /* the period that it was warned of, "2026-11"; NULL: none */
+    N_BUDGET_COLUMNS,
+};
+
+/* The numbers are kept in the store. */
+enum budget_kind {
+    BUDGET_USER = 1, /* by an admin */
+    BUDGET_SELF = 2, /* by the user, for themselves */
+    BUDGET_ORG = 3,
+    BUDGET_AGENT = 4,
+};
+enum budget_period { BUDGET_DAY = 1, BUDGET_MONTH = 2 }; /* of UTC */
 
 struct str entry_kind_name(enum entry_kind k); /* "topup" */
 
@@ -321,6 +347,81 @@ struct ledger_span {
     size_t limit;
 };
 void ledger_statement_query(struct query *q, const struct ledger_span *s);
+
+/* Budgets of users, orgs and agents. */
+
+enum {
+    BUDGETS_MAX = 10000,   /* of all of them */
+    BUDGETS_OF_MAX = 8,    /* that count for one turn */
+    BUDGET_NAME_MAX = 128, /* of a user, an org or an agent */
+    BUDGET_KEY_MAX = BUDGET_NAME_MAX + 16,
+};
+
+struct ledger_budget {
+    enum budget_kind kind;
+    enum budget_period period;
+    char name[BUDGET_NAME_MAX + 1], by[PRINCIPAL_NAME_MAX + 1];
+    int64_t limit, updated_ms;
+    char warned[12]; /* BUDGET_WARNED */
+};
+
+struct str budget_kind_name(enum budget_kind k);      /* "user" */
+struct str budget_period_name(enum budget_period p);  /* "day" */
+enum budget_period budget_period_of(struct str name); /* zero: it is none */
+
+/* When the period of that moment is over, and the next one begins. */
+int64_t budget_period_end(enum budget_period p, int64_t at_ms);
+
+/* What is used of it in the period of that moment: one row of spent_table, or
+ * none. */
+void budget_spent_query(struct query *q, const struct ledger_budget *b,
+                        int64_t at_ms);
+
+/* By its key, or by its place among all, in the order of the keys; and the
+ * place of the first behind a key. Borrowed until the next change. */
+struct ledger_budget_key {
+    char text[BUDGET_KEY_MAX];
+};
+struct ledger_budget_key ledger_budget_key(enum budget_kind kind,
+                                           struct str name,
+                                           enum budget_period period);
+const struct ledger_budget *ledger_budget_find(const struct ledger *l,
+                                               enum budget_kind kind,
+                                               struct str name,
+                                               enum budget_period period);
+size_t ledger_budgets_behind(const struct ledger *l, struct str key);
+const struct ledger_budget *ledger_budget_at(const struct ledger *l, size_t i);
+size_t ledger_n_budgets(const struct ledger *l);
+
+/* Set it, in place of the one with the same key. ERR_BAD_REQUEST;
+ * ERR_NOT_ALLOWED: one's own is more than an admin allows; ERR_LIMIT: there are
+ * BUDGETS_MAX; with words. After OK it must be settled, whatever came of the
+ * tx. */
+MUST_USE enum err ledger_budget_put(struct ledger *l,
+                                    const struct ledger_budget *b,
+                                    struct tx *tx, struct why *why);
+void ledger_budget_settle(struct ledger *l, const struct ledger_budget *b,
+                          bool is_committed);
+
+/* Remove it: guarded, it is there. Once that is committed memory forgets it. */
+void ledger_budget_drop(const struct ledger_budget *b, struct tx *tx);
+void ledger_budget_forget(struct ledger *l, const struct ledger_budget *b);
+
+/* At start: all of them, in pages. ERR_NOMEM. */
+void ledger_budgets_query(struct query *q, struct str after, size_t limit);
+MUST_USE enum err ledger_budgets_take(struct ledger *l, const struct query *q);
+
+/* A warning. Copies of those that count for a turn; whether so much is near the
+ * limit, at 80 % of it; whether it was told in the period of that moment. The
+ * tx is guarded: once in a period, and of this limit. When it came back without
+ * an error of its own, memory follows. */
+size_t ledger_budgets_of(const struct ledger *l, struct str user,
+                         struct str org, struct str agent,
+                         struct ledger_budget out[BUDGETS_OF_MAX]);
+bool budget_is_near(const struct ledger_budget *b, int64_t spent);
+bool budget_was_warned(const struct ledger_budget *b, int64_t at_ms);
+void ledger_budget_warn(struct ledger_budget *b, int64_t at_ms, struct tx *tx);
+void ledger_budget_was_warned(struct ledger *l, const struct ledger_budget *b);
 
 /* Retention: closed reservations and budgets that nobody has used since
  * before_ms, up to `limit` of each; entries, accounts and postings stay. */

@@ -70,6 +70,65 @@ TEST(a_further_turn_counts_for_the_root_it_is_done_for)
     firm_close();
 }
 
+static int64_t spent_of(const char *of)
+{
+    struct query q;
+    int64_t n = 0;
+
+    query_init(&q, &spent_table, 1);
+    query_if(&q, SPENT_OF, IS, value_text(str_of(of)));
+    CHECK_INT(store_look(stage.store, &q), OK);
+    if (q.rows)
+        n = row_int(q.rows, SPENT_AMOUNT);
+    query_fini(&q);
+    return n;
+}
+
+static void set_budget(enum budget_kind kind, const char *name, int64_t limit)
+{
+    struct ledger_budget b = {
+        .kind = kind, .period = BUDGET_MONTH, .limit = limit};
+    struct why why;
+    struct tx tx;
+
+    snprintf(b.name, sizeof(b.name), "%s", name);
+    tx_init(&tx);
+    CHECK_INT(ledger_budget_put(walk_ledger(stage.walk), &b, &tx, &why), OK);
+    money_commit(&tx);
+    ledger_budget_settle(walk_ledger(stage.walk), &b, true);
+    tx_fini(&tx);
+}
+
+/* Whatever the depth, the root's user pays, and the agent that costs it is
+ * counted. */
+TEST(what_is_delegated_counts_for_the_root_s_user_and_its_agent)
+{
+    struct gotten b, c;
+    struct id root;
+
+    firm_with_prices((struct ledger_settings){0});
+    give("p1", "anna", 100000);
+    set_budget(BUDGET_USER, "anna", 250);
+    root = root_of("a");
+    b = hired((struct wanted){.by = "a", .to = "b", .parent = &root});
+    c = hired((struct wanted){.by = "b", .to = "c", .parent = &b.task});
+    CHECK_INT(spent_of("month:anna:1970-01"), 200);
+    CHECK_INT(spent_of("agent-month:b:1970-01"), 100);
+    CHECK_INT(spent_of("agent-month:c:1970-01"), 100);
+    CHECK_INT(asked((struct wanted){.by = "a", .to = "b", .parent = &root}).err,
+              ERR_BUDGET);
+    CHECK_INT(firm_end(&c.task, TASK_FAILED, NULL), OK);
+    CHECK_INT(spent_of("month:anna:1970-01"), 100);
+    CHECK_INT(spent_of("agent-month:c:1970-01"), 0);
+    set_budget(BUDGET_AGENT, "c", 99);
+    b = asked((struct wanted){.by = "b", .to = "c", .parent = &b.task});
+    CHECK_INT(b.err, ERR_BUDGET);
+    CHECK_STR(str_of(b.why.text), "c costs 0.0001, and who pays has too little "
+                                  "left of a budget");
+    money_check();
+    firm_close();
+}
+
 /* By its user, it counts where it did. */
 TEST(a_further_turn_by_a_person_is_given_back_where_it_was_taken)
 {

@@ -107,9 +107,26 @@ const struct table spent_table = {.name = "spent",
                                   .indexes = spent_indexes,
                                   .n_indexes = N_OF(spent_indexes)};
 
+static const struct column budget_columns[N_BUDGET_COLUMNS] = {
+    [BUDGET_KEY] = {.name = "key", .type = COLUMN_TEXT},
+    [BUDGET_KIND] = {.name = "kind", .type = COLUMN_INT},
+    [BUDGET_NAME] = {.name = "name", .type = COLUMN_TEXT},
+    [BUDGET_PERIOD] = {.name = "period", .type = COLUMN_INT},
+    [BUDGET_LIMIT] = {.name = "limit", .type = COLUMN_INT},
+    [BUDGET_BY] = {.name = "by", .type = COLUMN_TEXT},
+    [BUDGET_UPDATED_MS] = {.name = "updated_ms", .type = COLUMN_INT},
+    [BUDGET_WARNED] = {.name = "warned", .type = COLUMN_TEXT},
+};
+
+const struct table budget_table = {.name = "budget",
+                                   .columns = budget_columns,
+                                   .n_columns = N_BUDGET_COLUMNS,
+                                   .n_key = 1,
+                                   .since = 3};
+
 static const struct table *const tables[] = {&account_table, &reservation_table,
-                                             &entry_table, &spent_table,
-                                             &posting_table};
+                                             &entry_table,   &spent_table,
+                                             &posting_table, &budget_table};
 
 const struct schema ledger_schema = {
-    .room = "ledger", .version = 2, .tables = tables, .n_tables = N_OF(tables)};
+    .room = "ledger", .version = 3, .tables = tables, .n_tables = N_OF(tables)};

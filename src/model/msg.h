@@ -183,6 +183,8 @@ struct msg {
         int64_t price_micros;
         struct str payer, payee; /* names of users; no payee: the house */
         struct str root;         /* whose budget it is of; empty: its own */
+        struct str org;          /* the payer's, where it costs something;
+                                  * empty: none */
     } ledger;
 
     /* broker: whether it may go now. */

@@ -123,22 +123,26 @@ struct task {
     bool is_envelope; /* its text is one, as JSON */
     struct str metadata, source; /* JSON objects as they stand */
     int64_t created_ms, updated_ms, deadline_ms, finished_ms; /* Unix time */
-    int64_t budget_ms;     /* deadline_ms counted from when the turn began */
-    int64_t started_ms;    /* an agent was first given this turn; zero: none
-                            * was; in the row once the turn is over */
-    struct str by_agent;   /* who delegated it; empty: a person sent it */
-    struct str parent_id;  /* the task it was delegated from */
-    struct str root_id;    /* the first of all, which a person sent; empty: it
-                            * is that itself */
-    struct str chain;      /* JSON: the agents above it, ["first","next"] */
-    int64_t depth;         /* how many they are */
-    int64_t price_micros;  /* of this turn, as it was when it was accepted */
-    struct str payee;      /* the agent's creator, then; empty: the house */
-    struct str trace;      /* "TRACE-SPAN", of who sent the root with such a
-                            * header; those below have it too */
-    struct str owner_node; /* who works on it; see epoch */
-    int64_t epoch;         /* the start of that node which wrote the row: every
-                            * later start counts as one more attempt */
+    int64_t budget_ms;       /* deadline_ms counted from when the turn began */
+    int64_t started_ms;      /* an agent was first given this turn; zero: none
+                              * was; in the row once the turn is over */
+    struct str by_agent;     /* who delegated it; empty: a person sent it */
+    struct str parent_id;    /* the task it was delegated from */
+    struct str root_id;      /* the first of all, which a person sent; empty: it
+                              * is that itself */
+    struct str chain;        /* JSON: the agents above it, ["first","next"] */
+    int64_t depth;           /* how many they are */
+    int64_t price_micros;    /* of this turn, as it was when it was accepted */
+    struct str payee;        /* the agent's creator, then; empty: the house */
+    struct str trace;        /* "TRACE-SPAN", of who sent the root with such a
+                              * header; those below have it too */
+    struct str payer_org;    /* root_user's when this turn was accepted: whose
+                              * budgets count it; empty: none, or no price */
+    struct str priced_agent; /* likewise, whose price it is: it may have been
+                              * given to another since */
+    struct str owner_node;   /* who works on it; see epoch */
+    int64_t epoch; /* the start of that node which wrote the row: every
+                    * later start counts as one more attempt */
     int64_t lease_until_ms;
     enum task_status carried; /* part of a batch: as what it is shown, queued or
                                * dispatched as the batch is; zero: it is none.

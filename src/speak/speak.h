@@ -254,6 +254,26 @@ MUST_USE enum err speak_money_post(struct arena *a, enum speak_money what,
                                    struct speak_money_call *out,
                                    struct buf *meaning, struct why *why);
 
+/* Budgets: PUT /api/budgets, and the query of DELETE. */
+
+struct speak_budget_call {
+    struct str user, org, agent; /* one of them, or none */
+    struct str period;           /* "day" or "month" */
+    int64_t limit_micros;        /* -1: not said */
+};
+MUST_USE enum err speak_budget_put(struct arena *a, struct str body,
+                                   struct speak_budget_call *out,
+                                   struct why *why);
+MUST_USE enum err speak_budget_check(const struct speak_budget_call *b,
+                                     struct why *why);
+
+struct speak_budget {
+    struct str kind, name, period, by;
+    int64_t limit_micros, used_micros, resets_ms, updated_ms;
+    bool is_warned;
+};
+void speak_budget(struct json_out *o, const struct speak_budget *b);
+
 /* The Idempotency-Key header and what the body says, made one: *key is what
  * was said in the body. ERR_BAD_REQUEST, ERR_NOMEM, with words. */
 MUST_USE enum err speak_key(struct arena *a, struct str header, struct str *key,

@@ -102,6 +102,9 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
         m->call.timeout_ms ? m->call.timeout_ms : ts->opts.limits.timeout_ms;
     t->price_micros = m->ledger.price_micros;
     t->payee = m->ledger.payee;
+    t->payer_org = m->ledger.org;
+    t->priced_agent =
+        m->ledger.price_micros ? m->choice.agent : (struct str){NULL, 0};
     t->updated_ms = m->in.at_ms;
     t->deadline_ms = m->in.at_ms + t->budget_ms;
     t->finished_ms = t->started_ms = 0;

@@ -47,6 +47,8 @@ void task_from_row(struct task *t, const struct row *r)
         .owner_node = row_str(r, TASK_OWNER_NODE),
         .epoch = row_int(r, TASK_EPOCH),
         .lease_until_ms = row_int(r, TASK_LEASE_UNTIL_MS),
+        .payer_org = row_str(r, TASK_PAYER_ORG),
+        .priced_agent = row_str(r, TASK_PRICED_AGENT),
     };
     if (row_is_null(r, TASK_FINISHED_MS))
         return;
@@ -100,10 +102,11 @@ static char *keep(struct str *const *strings, size_t n)
 char *task_keep(struct task *t)
 {
     struct str *const strings[] = {
-        &t->conversation_id, &t->requester, &t->root_user,  &t->agent,
-        &t->skill,           &t->order_key, &t->text,       &t->metadata,
-        &t->source,          &t->parent_id, &t->owner_node, &t->by_agent,
-        &t->root_id,         &t->chain,     &t->payee,      &t->trace,
+        &t->conversation_id, &t->requester,    &t->root_user,  &t->agent,
+        &t->skill,           &t->order_key,    &t->text,       &t->metadata,
+        &t->source,          &t->parent_id,    &t->owner_node, &t->by_agent,
+        &t->root_id,         &t->chain,        &t->payee,      &t->trace,
+        &t->payer_org,       &t->priced_agent,
     };
 
     return keep(strings, sizeof(strings) / sizeof(*strings));
@@ -151,6 +154,8 @@ void task_turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TASK_TRACE, value_text_or_null(t->trace));
     tx_set(op, TASK_DECISION_ID,
            value_text_or_null(str_of(t->decision_id.text)));
+    tx_set(op, TASK_PAYER_ORG, value_text_or_null(t->payer_org));
+    tx_set(op, TASK_PRICED_AGENT, value_text_or_null(t->priced_agent));
 }
 
 void task_to_row(struct tx_op *op, const struct task *t)

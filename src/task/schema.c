@@ -62,6 +62,10 @@ static const struct column task_columns[N_TASK_COLUMNS] = {
                           .type = COLUMN_TEXT,
                           .since = 6},
     [TASK_SESSION] = {.name = "session", .type = COLUMN_TEXT, .since = 7},
+    [TASK_PAYER_ORG] = {.name = "payer_org", .type = COLUMN_TEXT, .since = 8},
+    [TASK_PRICED_AGENT] = {.name = "priced_agent",
+                           .type = COLUMN_TEXT,
+                           .since = 8},
 };
 
 /* Each costs every acceptance. So there are those that a user's lists walk;
@@ -190,7 +194,7 @@ static const struct table *const tables[] = {
 
 const struct schema task_schema = {
     .room = "task",
-    .version = 7,
+    .version = 8,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

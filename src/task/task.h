@@ -155,6 +155,8 @@ enum task_column {
     TASK_TRACE,
     TASK_DECISION_ID, /* NULL in a turn from before it was kept */
     TASK_SESSION,     /* task_session; NULL in one from before it was kept */
+    TASK_PAYER_ORG,
+    TASK_PRICED_AGENT, /* NULL in one from before it was kept */
     N_TASK_COLUMNS,
 };
 

@@ -66,6 +66,7 @@ static const struct kind {
     {STR("task.late"), "Late", FOR_ALERTS | WITH_CONTEXT, 0xc62828},
     {STR("agent.out"), "Paused until its agent is well",
      FOR_ALERTS | WITH_CONTEXT, 0xc62828},
+    {STR("budget.warning"), "A budget is nearly used up", FOR_ALERTS, 0xf9a825},
     {STR("agent.restarting"), "Restarting", FOR_ALERTS, 0xf9a825},
     {STR("agent.restarted"), "Back again", FOR_ALERTS, 0x2e7d32},
     {STR("agent.restart_failed"), "Could not be restarted", FOR_ALERTS,

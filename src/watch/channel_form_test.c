@@ -230,6 +230,7 @@ TEST(who_takes_what)
         {"escalation.approved", false, true},
         {"task.late", false, true},
         {"agent.restart_failed", false, true},
+        {"budget.warning", false, true},
         {"task.completed", false, false},
         {"", false, false},
     };

@@ -34,7 +34,7 @@ test('a balance that is empty says what to do', async () => {
   await page.getByText('An admin tops up a balance').waitFor();
   assert.equal(await figure(page, 'Balance').textContent(), '0.00');
   for (const name of ['Top up', 'Refund', 'Pay out']) assert.equal(await page.getByRole('button', { name }).count(), 0);
-  assert.deepEqual(await page.getByRole('tab').allTextContents(), ['Statement']);
+  assert.deepEqual(await page.getByRole('tab').allTextContents(), ['Statement', 'Budgets']);
   assert.equal(await page.getByRole('searchbox', { name: 'User' }).count(), 0);
 });
 
@@ -205,6 +205,48 @@ test('a charge is refunded from its task, and a creator who was paid out owes it
   const theirs = await at('?user=anna');
   await lines(theirs).filter({ hasText: 'charge' }).first().waitFor();
   assert.equal(await lines(theirs).filter({ hasText: /reserve/ }).count(), 0);
+});
+
+test('a budget is set, warns, is changed and removed', async () => {
+  await server.ask('POST', '/api/messages', { text: 'hi', executor: { name: 'translator' } }, { token: anna });
+  const page = await at('/budgets');
+  await page.getByText('No budgets').waitFor();
+  const dialog = await open(page, 'Set a budget');
+  await fill(dialog, { Name: 'translator', Limit: 'x' });
+  await dialog.getByLabel('For').selectOption('agent');
+  await submit(dialog, 'Set');
+  await dialog.getByRole('alert').filter({ hasText: 'Write the limit in units' }).waitFor();
+  await fill(dialog, { Limit: '5' });
+  await dialog.getByLabel('Period').selectOption('month');
+  await axe(page);
+  await submit(dialog, 'Set');
+  await page.getByText('agent translator: 5.00 a month.').waitFor();
+  const rows = page.getByRole('table', { name: 'Budgets' }).getByRole('row');
+  await rows.filter({ hasText: 'translator' }).filter({ hasText: '5.00' }).waitFor();
+  await server.ask('PUT', '/api/budgets', { user: 'anna', period: 'day', limit_micros: 2500000 });
+  await rows.filter({ hasText: 'anna' }).getByRole('img', { name: /^Used: / }).waitFor();
+  await shot(page, 'ledger-budgets');
+  await page.getByRole('button', { name: 'Change agent translator month' }).click();
+  const again = page.getByRole('dialog', { name: 'Set a budget' });
+  assert.equal(await again.getByLabel('Name').inputValue(), 'translator');
+  await fill(again, { Limit: '6.5' });
+  await submit(again, 'Set');
+  await rows.filter({ hasText: '6.50' }).waitFor();
+  await page.getByRole('button', { name: 'Remove agent translator month' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await rows.filter({ hasText: 'translator' }).waitFor({ state: 'detached' });
+  // One's own, without a name; what an admin set is seen and not changed.
+  const hers = await at('/budgets', { token: anna });
+  const own = await open(hers, 'Set a budget');
+  assert.equal(await own.getByLabel('Name').count(), 0);
+  await fill(own, { Limit: '1' });
+  await submit(own, 'Set');
+  await hers.getByText('anna, by themselves: 1.00 a day.').waitFor();
+  await hers.getByRole('button', { name: 'Remove self anna day' }).click();
+  await hers.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await hers.getByText('Removed.').waitFor();
+  assert.equal(await hers.getByRole('button', { name: 'Change user anna day' }).count(), 0);
+  await server.ask('DELETE', '/api/budgets?user=anna&period=day');
 });
 
 test('accounts lead to their lines, lines to a file, and the books add up', async () => {

@@ -10,9 +10,11 @@ import { Exact, withFilters } from '../lib/filters.js';
 import { Statement } from './ledger_statement.js';
 import { Accounts, Check } from './ledger_books.js';
 import { Move } from './ledger_move.js';
+import { Budgets as Limits } from './ledger_budgets.js';
 
 const TABS = [
   { id: 'statement', label: 'Statement' },
+  { id: 'budgets', label: 'Budgets' },
   { id: 'accounts', label: 'Accounts', scope: 'ledger' },
   { id: 'check', label: 'Check', scope: 'ledger' },
 ];
@@ -86,6 +88,7 @@ export default function Ledger({ args, query, go }) {
     <div role="tabpanel" aria-label=${tab.label} class="form" key=${tab.id}>
       ${tab.id === 'statement' && hasBalance && html`<${Statement} user=${user} query=${query} set=${set} round=${round}
         onRefund=${(task, turn) => setMoving({ what: 'refund', user: user || me().user, task, turn })}/>`}
+      ${tab.id === 'budgets' && html`<${Limits}/>`}
       ${tab.id === 'accounts' && html`<${Accounts} round=${round} go=${go}/>`}
       ${tab.id === 'check' && html`<${Check}/>`}
     </div>

@@ -1,0 +1,46 @@
+/* Budgets that are nearly used up, beside the answer to a message. */
+#include "calls/share.h"
+
+/* Those of the payer, for the payer and admins; of an agent, whose money is
+ * that of many, for admins alone. */
+static bool may_hear(const struct caller *c, const struct task *t,
+                     const struct ledger_budget *b)
+{
+    if (caller_is_admin(c))
+        return true;
+    return b->kind != BUDGET_AGENT &&
+           str_eq_nocase(caller_name(c), t->root_user);
+}
+
+void share_budget_warnings(struct json_out *o, const struct ledger *l,
+                           const struct task *t, const struct caller *c,
+                           int64_t now_ms)
+{
+    struct ledger_budget of[BUDGETS_OF_MAX];
+    size_t n = t->price_micros
+                   ? ledger_budgets_of(l, t->root_user, t->payer_org,
+                                       t->priced_agent, of)
+                   : 0;
+    bool has_any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct ledger_budget *b = &of[i];
+
+        if (!budget_was_warned(b, now_ms) || !may_hear(c, t, b))
+            continue;
+        if (!has_any) {
+            json_key(o, STR("budget_warnings"));
+            json_open(o, '[');
+        }
+        has_any = true;
+        json_open(o, '{');
+        json_member_text(o, "kind", budget_kind_name(b->kind));
+        json_member_text(o, "name", str_of(b->name));
+        json_member_text(o, "period", budget_period_name(b->period));
+        json_member_int(o, "limit_micros", b->limit);
+        json_member_int(o, "resets_ms", budget_period_end(b->period, now_ms));
+        json_close(o, '}');
+    }
+    if (has_any)
+        json_close(o, ']');
+}

@@ -1,0 +1,98 @@
+// Budgets: what users, orgs and agents may cost in a day or a month, and how
+// much of it is used.
+import { Badge, Bar, Button, Empty, Field, Text, Time, confirm, html, toast, useState } from '../lib/ui.js';
+import { can, del, me, put } from '../lib/api.js';
+import { useRefresh } from '../lib/live.js';
+import { List, usePages } from '../lib/list.js';
+import { marked, micros, money } from '../lib/format.js';
+import { FormDialog, Line } from '../lib/form.js';
+
+const MOST = 10n ** 18n; // micro-units
+const NEAR = 0.8;
+
+// Shares are drawn, and only drawn, as numbers: the figures beside are exact.
+const share = (b) => (BigInt(b.limit_micros) === 0n ? 1
+  : Number((BigInt(b.used_micros) * 10000n) / BigInt(b.limit_micros)) / 10000);
+const tone = (used) => (used >= 1 ? 'bad' : used >= NEAR ? 'warn' : 'accent');
+const whose = (b) => (b.kind === 'self' ? `${b.name}, by themselves` : `${b.kind} ${b.name}`);
+const keyOf = (b) => `${b.kind} ${b.name} ${b.period}`;
+
+// A user's own is set and removed without a name.
+const named = (b) => (can('ledger') && b.kind !== 'self' ? { [b.kind]: b.name } : {});
+const mayChange = (b) => (can('ledger') ? b.kind !== 'self' : b.kind === 'self');
+
+function limitOf(text) {
+  const limit = micros(text);
+  if (limit === null || limit < 0n || limit > MOST)
+    throw new Error(`Write the limit in units with a point: 25, 0.5; from 0 to ${money(MOST)}.`);
+  return limit;
+}
+
+function SetBudget({ budget, onDone, onClose }) {
+  const [kind, setKind] = useState(budget?.kind || 'user');
+  const [name, setName] = useState(budget?.name || me().user);
+  const [period, setPeriod] = useState(budget?.period || 'day');
+  const [limit, setLimit] = useState('');
+  const send = async () => {
+    const set = await put('/api/budgets', { ...(can('ledger') ? { [kind]: name.trim() } : {}), period,
+      limit_micros: limitOf(limit) });
+    onDone(`${whose(set)}: ${money(set.limit_micros)} a ${set.period}.`);
+  };
+  return html`<${FormDialog} title="Set a budget" action="Set" send=${send} onClose=${onClose}>
+    ${can('ledger') ? html`<${Field} label="For"><select value=${kind} onChange=${(e) => setKind(e.target.value)}>
+        <option value="user">a user</option><option value="org">all users of an org</option>
+        <option value="agent">all work of an agent</option></select><//>
+      <${Line} label="Name" value=${name} onInput=${setName} required maxlength="128"/>`
+      : html`<p class="hint">For yourself, at most what an admin allows.</p>`}
+    <${Field} label="Period"><select value=${period} onChange=${(e) => setPeriod(e.target.value)}>
+      <option value="day">a day (UTC)</option><option value="month">a month (UTC)</option></select><//>
+    <${Line} label="Limit" value=${limit} onInput=${setLimit} required inputmode="decimal" placeholder="25.00"
+      hint="In units, with up to six digits behind the point. 0: nothing may be spent."/><//>`;
+}
+
+async function remove(b, reload) {
+  const isSure = await confirm({ title: 'Remove this budget?', action: 'Remove',
+    text: `${marked(whose(b))}: ${money(b.limit_micros)} a ${b.period} is no limit any more.` });
+  if (!isSure) return;
+  await del('/api/budgets', { params: { ...named(b), period: b.period } });
+  toast('Removed.');
+  reload();
+}
+
+const columns = (reload, change) => [
+  { key: 'whose', title: 'Budget', width: 'minmax(9rem, 1.4fr)', phone: 'minmax(0, 1.2fr)',
+    render: (b) => html`<${Badge}>${b.kind}<//> <${Text} text=${b.name} max=${60} line=${true}/>` },
+  { key: 'period', title: 'Period', width: '5rem', phone: false, render: (b) => b.period },
+  { key: 'limit', title: 'Limit', width: 'minmax(6rem, .8fr)', phone: false, align: 'right',
+    render: (b) => money(b.limit_micros) },
+  { key: 'used', title: 'Used', width: 'minmax(8rem, 1.2fr)', phone: 'minmax(0, 1fr)',
+    render: (b) => html`<${Bar} value=${Math.min(share(b), 1)} label="Used" tone=${tone(share(b))}
+      text=${`${money(b.used_micros)} of ${money(b.limit_micros)}`}/>` },
+  { key: 'left', title: 'Left', width: 'minmax(6rem, .8fr)', phone: false, align: 'right',
+    render: (b) => money(b.left_micros) },
+  { key: 'resets', title: 'Resets', width: '12rem', phone: false, render: (b) => html`<${Time} ms=${b.resets_ms}/>` },
+  { key: 'do', title: 'Do', width: '10rem', phone: false, align: 'right', render: (b) => mayChange(b) && html`
+    <${Button} className="small" onClick=${() => change(b)} aria-label=${`Change ${marked(keyOf(b))}`}>Change<//>
+    <${Button} className="small" kind="danger" onClick=${() => remove(b, reload)}
+      aria-label=${`Remove ${marked(keyOf(b))}`}>Remove<//>` },
+];
+
+export function Budgets() {
+  const pages = usePages('/api/budgets');
+  const [setting, setSetting] = useState(null);
+  useRefresh(['task.', 'budget.'], pages.reload);
+  const done = (words) => {
+    setSetting(null);
+    toast(words);
+    pages.reload();
+  };
+  return html`<div class="actions spread"><p class="hint">Days and months are those of UTC. Work that goes on counts with
+      what is reserved for it. At 80 % a warning is in the feed.</p>
+      ${can('send') && html`<${Button} kind="main" onClick=${() => setSetting({})}>Set a budget<//>`}</div>
+    <${List} pages=${pages} columns=${columns(pages.reload, setSetting)} rowKey=${keyOf} label="Budgets" empty=${html`
+      <${Empty} title="No budgets" command=${can('ledger') ? 'build/signalbox budgets set day 25 --user NAME'
+        : 'build/signalbox budgets set day 25'}>A budget is the most that a user, an org or an agent may cost in a day or
+        a month. What does not fit is refused before any work begins.<//>`}/>
+    ${setting && html`<${SetBudget} budget=${setting.kind ? setting : null} onDone=${done}
+      onClose=${() => setSetting(null)}/>`}`;
+}
