@@ -593,6 +593,9 @@ static enum err open_net(struct server *s, struct why *why)
         e = net_listen(s->net, s->config->listen, false, why);
     if (!e && s->config->tls.listen.n)
         e = net_listen(s->net, s->config->tls.listen, true, why);
+    if (!e && s->config->metrics.listen.n)
+        e = net_listen_side(s->net, s->config->metrics.listen, "metrics.listen",
+                            why);
     if (e)
         give_up_net(s);
     return e;

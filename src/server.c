@@ -223,6 +223,8 @@ static void say_listening_to_programs(const struct server *s)
     printf("{\"event\":\"listening\",\"url\":\"%s\"", *plain ? plain : tls);
     if (*tls)
         printf(",\"tls_url\":\"%s\"", tls);
+    if (*net_side_url(s->net))
+        printf(",\"metrics_url\":\"%s\"", net_side_url(s->net));
     if (s->first_token.text[0])
         printf(",\"token\":\"%s\"", s->first_token.text);
     printf("}\n");

@@ -279,6 +279,7 @@ struct calls_settings settings_calls(const struct server *s,
         .max_open = settings_net(s, c).max_connections,
         .vector_timeout_ms = c->routing.vector_timeout_ms,
         .limits = throttle_limits_of(c),
+        .figures_need_token = !c->metrics.is_public,
         .web = {.is_on = c->web.enabled, .folder = c->web.folder},
     };
 }

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/fault.h"
 #include "calls/internal.h"
 
 /* Who may: nobody needs a token, any token will do, or a scope. What a load
@@ -16,7 +17,8 @@
 enum {
     PUBLIC = 1 << 30,
     ANY_TOKEN = 1 << 29,
-    HEALTH = 1 << 28, /* with PUBLIC */
+    HEALTH = 1 << 28,  /* with PUBLIC */
+    FIGURES = 1 << 27, /* with PUBLIC, unless metrics.public says no */
 };
 
 #define ARGS(...)                          \
@@ -36,7 +38,7 @@ static const struct call_row {
     {STR("GET"), STR("/assets/:folder/*"), call_assets, PUBLIC, NULL},
     {STR("GET"), STR("/healthz"), call_healthz, PUBLIC | HEALTH, NULL},
     {STR("GET"), STR("/readyz"), call_readyz, PUBLIC | HEALTH, NULL},
-    {STR("GET"), STR("/metrics"), call_metrics, PUBLIC, NULL},
+    {STR("GET"), STR("/metrics"), call_metrics, PUBLIC | FIGURES, NULL},
     {STR("GET"), STR("/hub"), call_hub, ANY_TOKEN, NULL},
 
     {STR("POST"), STR("/api/messages"), call_messages_post, SCOPE_SEND, NULL},
@@ -710,9 +712,33 @@ static bool check_scope(struct call *c, unsigned who)
     return false;
 }
 
+/* Who may see everything may see these, also with a token from before there
+ * was a scope for them. */
+static bool check_figures(struct call *c)
+{
+    if (!c->calls->settings.figures_need_token || c->rq->is_side ||
+        PLANTED("calls.open_figures"))
+        return true;
+    return check_token(c) &&
+           ((c->caller.scopes & SCOPE_ADMIN) || check_scope(c, SCOPE_METRICS));
+}
+
+/* What the address of metrics.listen has. */
+static bool check_side(struct call *c, unsigned who)
+{
+    if (!c->rq->is_side || (who & (HEALTH | FIGURES)))
+        return true;
+    call_refuse(c, ERR_NOT_FOUND,
+                STR("this address (metrics.listen) has /metrics, /healthz and "
+                    "/readyz, and nothing else"));
+    return false;
+}
+
 static void take(struct call *c, const struct call_row *row, struct str param)
 {
     if (!(row->who & HEALTH) && (!check_address(c) || !check_names(c)))
+        return;
+    if (!check_side(c, row->who) || ((row->who & FIGURES) && !check_figures(c)))
         return;
     if (row->who & PUBLIC) {
         row->take(c);

@@ -36,6 +36,7 @@ struct calls_settings {
     int64_t vector_timeout_ms; /* of a verdict's text; zero: as long as the
                                 * model takes */
     struct throttle_limits limits;
+    bool figures_need_token; /* /metrics does, all but from the side */
     struct {
         bool is_on;        /* browsers get the dashboard at / */
         struct str folder; /* ends in NUL; borrowed until the next ones; empty:

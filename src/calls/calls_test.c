@@ -101,6 +101,26 @@ TEST(only_a_page_that_is_listed_may_read)
     house_fini(&h);
 }
 
+/* Figures; test/flow/metrics_closed_test.py has the rest. */
+TEST(closed_figures_are_for_who_may_read_them)
+{
+    struct calls_settings closed;
+    struct house h;
+
+    house_init(&h);
+    closed = h.calls.settings;
+    closed.figures_need_token = true;
+    CHECK_INT(house_ask(&h, "GET /metrics", "", "", answer), 200);
+    calls_set(&h.calls, &closed);
+    CHECK_INT(house_ask(&h, "GET /metrics", "", "", answer), 200);
+    memset(h.token.text + 4, 'x', 43); /* a token of nobody */
+    CHECK_INT(house_ask(&h, "GET /metrics", "", "", answer), 401);
+    CHECK(!strstr(answer, "signalbox_build_info"));
+    fault_arm_at("calls.open_figures", 1); /* which the above notices */
+    CHECK_INT(house_ask(&h, "GET /metrics", "", "", answer), 200);
+    house_fini(&h);
+}
+
 /* Lists that take for ever. */
 
 /* Open a house with a feed that has no end: none of it is ever behind

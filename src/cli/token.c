@@ -47,7 +47,8 @@ static bool read_scopes(struct cli *c, unsigned *out, enum exit_status *status)
                             STR_ARG(word), STR_ARG(g.name))
                 : cli_error(c, ERR_USAGE,
                             "there is no scope \"%.*s\"; there are send, read, "
-                            "agents, escalations, ledger, admin and creator",
+                            "agents, escalations, ledger, admin, creator and "
+                            "metrics",
                             STR_ARG(word));
         return false;
     }

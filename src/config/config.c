@@ -399,6 +399,25 @@ static void check_tls(struct load *l)
                        "TLS is off");
 }
 
+static void check_metrics(struct load *l)
+{
+    const struct {
+        const char *setting;
+        struct str address;
+    } others[] = {{"listen", l->c->listen}, {"tls.listen", l->c->tls.listen}};
+    struct addr own, other;
+
+    for (size_t i = 0; i < 2; i++)
+        if (addr_parse(l->c->metrics.listen, &own) == OK &&
+            addr_parse(others[i].address, &other) == OK &&
+            are_one(&own, &other))
+            report_error(&l->report, load_where(l, "metrics.listen"),
+                         "metrics.listen (%.*s) and %s (%.*s) are in each "
+                         "other's way: give one another port",
+                         STR_ARG(l->c->metrics.listen), others[i].setting,
+                         STR_ARG(others[i].address));
+}
+
 /* Limits of one that those of all come before, so that they never count. Zero
  * is no limit, and meant. A default is worth a word where somebody is no longer
  * kept from taking all. */
@@ -548,6 +567,7 @@ static void check_together(struct load *l)
                      "listen and tls.listen are both empty, so that nobody "
                      "could connect; set one of them");
     check_tls(l);
+    check_metrics(l);
     check_limits(l);
     check_agents(l);
     check_search(l);

@@ -139,6 +139,11 @@ struct config {
     } http;
 
     struct {
+        bool is_public;    /* /metrics without a token */
+        struct str listen; /* its own address, without a token; empty: none */
+    } metrics;
+
+    struct {
         bool enabled;      /* the dashboard at / */
         struct str folder; /* its files, for who works on them; empty: those
                             * in the binary */

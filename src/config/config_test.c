@@ -169,6 +169,12 @@ static const struct {
     {"{\"listen\": \"0.0.0.0:80\"}",
      "t.jsonc:1:12: 0.0.0.0:80 can be reached from other machines"},
     {"{\"listen\": \"[::]:80\"}", "can be reached from other machines"},
+    {"{\"metrics\": {\"public\": false, \"listen\": \"10.0.0.1:9464\"}}", NULL},
+    {"{\"metrics\": {\"public\": \"no\"}}",
+     "metrics.public must be true or false"},
+    {"{\"metrics\": {\"listen\": \"0.0.0.0:8787\"}}",
+     "metrics.listen (0.0.0.0:8787) and listen (127.0.0.1:8787) are in each "
+     "other's way"},
     {"{\"listen\": \"10.0.0.1:80\", \"allowPlaintext\": false}",
      "set allowPlaintext to true"},
     {"{\"listen\": \"0.0.0.0:80\", \"allowPlaintext\": true}", NULL},
@@ -277,7 +283,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK_INT(n, 168);
+    CHECK_INT(n, 170);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -450,7 +456,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 168);
+    CHECK(again && again->n_from_file == 170);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);

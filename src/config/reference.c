@@ -50,6 +50,7 @@ static const struct {
     {"tls", "`tls`: connections that nobody can listen to"},
     {"log", "`log`: what it writes about itself"},
     {"http", "`http`: limits and time-outs of connections"},
+    {"metrics", "`metrics`: who may read the figures"},
     {"web", "`web`: the dashboard"},
     {"ws", "`ws`: limits of every WebSocket, in and out"},
     {"rate", "`rate`: how often one may call"},

@@ -237,7 +237,19 @@ static const struct setting rows[] = {
              "refused, all but /healthz and /readyz."},
     {"http.allowedOrigins", AT(http.allowed_origins), .type = &type_list,
      .preset = "[]", .elements = &origin_elements,
-     .what = "The web pages that may call, beside the server's own."},
+     .what = "The web pages that may call from a browser (CORS), beside the "
+             "server's own."},
+
+    {"metrics.public", AT(metrics.is_public), .type = &type_bool,
+     .preset = "true",
+     .what = "Answer `/metrics` without a token. If false, it needs a token "
+             "with the scope `metrics` or `admin`, all but on "
+             "`metrics.listen`."},
+    {"metrics.listen", AT(metrics.listen), .type = &type_address,
+     .preset = "\"\"", .needs_restart = true,
+     .what = "An address of its own, without TLS, that has `/metrics`, "
+             "`/healthz` and `/readyz` and nothing else, without a token: "
+             "whoever can reach it may read them."},
 
     {"web.enabled", AT(web.enabled), .type = &type_bool, .preset = "true",
      .what = "Show the dashboard to browsers that open `/`. The API is the "

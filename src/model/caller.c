@@ -4,14 +4,14 @@ static const struct {
     struct str name;
     unsigned scopes;
 } roles[] = {
-    [ROLE_ADMIN] = {STR("admin"), SCOPE_ALL & ~(unsigned)SCOPE_CREATOR},
+    [ROLE_ADMIN] = {STR("admin"), SCOPE_ALL & ~(unsigned)SCOPE_ASKED},
     [ROLE_USER] = {STR("user"), SCOPE_SEND | SCOPE_READ | SCOPE_AGENTS},
     [ROLE_AGENT] = {STR("agent"), SCOPE_SEND | SCOPE_READ},
 };
 
 static const struct str scopes[N_SCOPES] = {
     STR("send"),   STR("read"),  STR("agents"),  STR("escalations"),
-    STR("ledger"), STR("admin"), STR("creator"),
+    STR("ledger"), STR("admin"), STR("creator"), STR("metrics"),
 };
 
 bool principal_name_is_valid(struct str name)
@@ -48,7 +48,7 @@ unsigned role_scopes(enum role r)
 
 unsigned role_may(enum role r)
 {
-    return role_scopes(r) ? role_scopes(r) | SCOPE_CREATOR : 0;
+    return role_scopes(r) ? role_scopes(r) | SCOPE_ASKED : 0;
 }
 
 struct str scope_name(enum scope s)

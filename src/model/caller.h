@@ -18,10 +18,13 @@ enum scope {
     SCOPE_ADMIN = 1 << 5,   /* what is left: users, tokens, configuration */
     SCOPE_CREATOR = 1 << 6, /* an agent's line speaks as who made the agent; in
                              * no token whose maker did not ask for it */
-    SCOPE_ALL = (1 << 7) - 1,
+    SCOPE_METRICS = 1 << 7, /* /metrics where it is not public; likewise */
+    SCOPE_ALL = (1 << 8) - 1,
+
+    SCOPE_ASKED = SCOPE_CREATOR | SCOPE_METRICS,
 };
 
-enum { N_SCOPES = 7, PRINCIPAL_NAME_MAX = 128 };
+enum { N_SCOPES = 8, PRINCIPAL_NAME_MAX = 128 };
 
 /* [A-Za-z0-9][A-Za-z0-9._@-]{0,127}: users, and orgs too. */
 bool principal_name_is_valid(struct str name);

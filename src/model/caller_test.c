@@ -15,9 +15,9 @@ TEST(scopes_have_the_numbers_that_are_kept_in_the_store)
     static const struct {
         const char *name;
         unsigned number;
-    } kept[] = {{"send", 1},        {"read", 2},    {"agents", 4},
-                {"escalations", 8}, {"ledger", 16}, {"admin", 32},
-                {"creator", 64}};
+    } kept[] = {{"send", 1},        {"read", 2},     {"agents", 4},
+                {"escalations", 8}, {"ledger", 16},  {"admin", 32},
+                {"creator", 64},    {"metrics", 128}};
 
     CHECK_INT(sizeof(kept) / sizeof(kept[0]), N_SCOPES);
     for (size_t i = 0; i < N_SCOPES; i++)
@@ -58,7 +58,7 @@ TEST(what_is_no_role_or_scope_is_none)
 
 TEST(admins_have_every_scope_and_others_what_they_need)
 {
-    CHECK_INT(role_scopes(ROLE_ADMIN), SCOPE_ALL & ~SCOPE_CREATOR);
+    CHECK_INT(role_scopes(ROLE_ADMIN), SCOPE_ALL & ~SCOPE_ASKED);
     CHECK_INT(role_scopes(ROLE_USER), SCOPE_SEND | SCOPE_READ | SCOPE_AGENTS);
     CHECK_INT(role_scopes(ROLE_AGENT), SCOPE_SEND | SCOPE_READ);
 }
@@ -66,8 +66,8 @@ TEST(admins_have_every_scope_and_others_what_they_need)
 TEST(what_nobody_has_unasked_any_role_may_have)
 {
     for (size_t i = 0; i < 3; i++) {
-        CHECK(!(role_scopes(roles[i]) & SCOPE_CREATOR));
-        CHECK_INT(role_may(roles[i]), role_scopes(roles[i]) | SCOPE_CREATOR);
+        CHECK(!(role_scopes(roles[i]) & SCOPE_ASKED));
+        CHECK_INT(role_may(roles[i]), role_scopes(roles[i]) | SCOPE_ASKED);
     }
     CHECK(role_may(0) == 0);
 }

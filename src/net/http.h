@@ -54,6 +54,7 @@ struct http_request {
     struct str peer;          /* "127.0.0.1:50312" */
     const uint8_t *peer_addr; /* as addr_bytes writes it */
     bool is_http_10;
+    bool is_side; /* it came by net_listen_side */
 };
 
 /* The first header of that name; an empty str when there is none. */

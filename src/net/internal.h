@@ -203,6 +203,7 @@ struct conn {
     bool has_asked;   /* a request came whole, at some time */
     bool is_evicted;  /* counted in n_evicted */
     bool is_dialled;  /* we are the client */
+    bool is_side;     /* it came by net_listen_side */
     bool is_lost;     /* to be cut at the end of the turn, and deaf till then */
     uint8_t lost_for; /* enum conn_cut */
     bool has_eof;
@@ -240,7 +241,7 @@ struct net {
 
     struct list listeners;
     size_t n_listeners; /* until libuv has given them back */
-    char url[80], tls_url[80];
+    char url[80], tls_url[80], side_url[80];
 
     struct net_certs *certs;       /* NULL: none */
     int64_t ticket_keys_at_ms;     /* when they were made */

@@ -30,6 +30,7 @@ struct listener {
     struct list_node node;
     struct timer again; /* set while accepting rests */
     bool is_tls;
+    bool is_side; /* of net_listen_side */
     bool rests;
     bool is_short; /* of file descriptors or memory; told when it began */
     int fd;
@@ -234,6 +235,7 @@ static void take(struct listener *l, int fd, const struct sockaddr *peer)
         return;
     }
     memcpy(c->peer_addr, addr, sizeof(addr));
+    c->is_side = l->is_side;
     n->stats.connections_total++;
     begin(l, c);
 }
@@ -361,8 +363,14 @@ void listen_close_all(struct net *n)
     }
 }
 
+/* What comes in through one. */
+struct way {
+    bool is_tls, is_side;
+    const char *setting; /* that chooses the address */
+};
+
 /* Takes fd, also on failure. */
-static enum err add_listener(struct net *n, int fd, bool is_tls)
+static enum err add_listener(struct net *n, int fd, const struct way *way)
 {
     struct listener *l = FAULT("net.listener") ? NULL : calloc(1, sizeof(*l));
 
@@ -373,7 +381,8 @@ static enum err add_listener(struct net *n, int fd, bool is_tls)
     }
     l->net = n;
     l->fd = fd;
-    l->is_tls = is_tls;
+    l->is_tls = way->is_tls;
+    l->is_side = way->is_side;
     l->again.fire = on_again;
     list_append(&n->listeners, &l->node);
     n->n_listeners++;
@@ -382,16 +391,19 @@ static enum err add_listener(struct net *n, int fd, bool is_tls)
 }
 
 /* The port that was really taken, also into *a for a second family. */
-static void note_url(struct net *n, int fd, struct addr *a, bool is_tls)
+static void note_url(struct net *n, int fd, struct addr *a,
+                     const struct way *way)
 {
-    char text[ADDR_TEXT_BYTES], *url = is_tls ? n->tls_url : n->url;
+    char text[ADDR_TEXT_BYTES];
+    char *url = way->is_side ? n->side_url : way->is_tls ? n->tls_url : n->url;
 
     getsockname(fd, &a->sa.any, &a->len);
     addr_write(&a->sa.any, text);
     if (!url[0])
-        snprintf(url, sizeof(n->url), "http%s://%s", is_tls ? "s" : "", text);
+        snprintf(url, sizeof(n->url), "http%s://%s", way->is_tls ? "s" : "",
+                 text);
     log_info(n->log, "net.listening", LOG_C("address", text),
-             LOG_C("speaks", is_tls ? "https" : "http"));
+             LOG_C("speaks", way->is_tls ? "https" : "http"));
 }
 
 /* Two addresses are said in one word: "localhost" is ::1 to many programs, and
@@ -416,28 +428,29 @@ static bool other_family(const struct addr *a, struct addr *other)
     return true;
 }
 
-static void listen_there_too(struct net *n, struct addr *a, bool is_tls)
+static void listen_there_too(struct net *n, struct addr *a,
+                             const struct way *way)
 {
     char text[ADDR_TEXT_BYTES];
     int fd = open_socket(a);
 
-    if (fd >= 0 && add_listener(n, fd, is_tls) == OK) {
-        note_url(n, fd, a, is_tls);
+    if (fd >= 0 && add_listener(n, fd, way) == OK) {
+        note_url(n, fd, a, way);
         return;
     }
     addr_write(&a->sa.any, text);
     log_warn(n->log, "net.one_family", LOG_C("without", text));
 }
 
-enum err net_listen(struct net *n, struct str address, bool is_tls,
-                    struct why *why)
+static enum err listen_on(struct net *n, struct str address,
+                          const struct way *way, struct why *why)
 {
     char text[ADDR_TEXT_BYTES];
     struct addr a, other;
     enum err e;
     int fd;
 
-    assert(!n->is_stopping && (!is_tls || n->certs));
+    assert(!n->is_stopping && (!way->is_tls || n->certs));
     if (addr_parse(address, &a) != OK)
         return why_err(why, ERR_USAGE,
                        "'%.*s' is not an address to listen on: write "
@@ -449,13 +462,30 @@ enum err net_listen(struct net *n, struct str address, bool is_tls,
         int error = errno;
 
         addr_write(&a.sa.any, text);
-        return say_why(why, text, is_tls ? "tls.listen" : "--listen", error);
+        return say_why(why, text, way->setting, error);
     }
-    e = add_listener(n, fd, is_tls);
+    e = add_listener(n, fd, way);
     if (e)
         return why_err(why, e, "cannot listen: out of memory");
-    note_url(n, fd, &a, is_tls);
+    note_url(n, fd, &a, way);
     if (other_family(&a, &other))
-        listen_there_too(n, &other, is_tls);
+        listen_there_too(n, &other, way);
     return OK;
+}
+
+enum err net_listen(struct net *n, struct str address, bool is_tls,
+                    struct why *why)
+{
+    const struct way way = {.is_tls = is_tls,
+                            .setting = is_tls ? "tls.listen" : "--listen"};
+
+    return listen_on(n, address, &way, why);
+}
+
+enum err net_listen_side(struct net *n, struct str address, const char *setting,
+                         struct why *why)
+{
+    const struct way way = {.is_side = true, .setting = setting};
+
+    return listen_on(n, address, &way, why);
 }

@@ -95,6 +95,11 @@ const char *net_tls_url(const struct net *n)
     return n->tls_url;
 }
 
+const char *net_side_url(const struct net *n)
+{
+    return n->side_url;
+}
+
 /* The table of connections. */
 
 static enum err grow_slots(struct net *n)

@@ -143,10 +143,16 @@ MUST_USE enum err net_check_cert(const struct net_cert *cert, int64_t now_ms,
 MUST_USE enum err net_listen(struct net *n, struct str address, bool is_tls,
                              struct why *why);
 
-/* "http://127.0.0.1:PORT" with the port really taken, and the same with
- * "https"; empty where we do not listen. */
+/* The same without TLS, for requests of another kind: each of them says that it
+ * came this way. `setting` is what chooses the address. */
+MUST_USE enum err net_listen_side(struct net *n, struct str address,
+                                  const char *setting, struct why *why);
+
+/* "http://127.0.0.1:PORT" with the port really taken, the same with "https",
+ * and for net_listen_side; empty where we do not listen. */
 const char *net_url(const struct net *n);
 const char *net_tls_url(const struct net *n);
+const char *net_side_url(const struct net *n);
 
 /* Headers for whatever answers an open request, also where net itself does (a
  * time-out). Bytes are copied, up to NET_ALSO_BYTES of lines; without memory

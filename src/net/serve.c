@@ -447,6 +447,7 @@ static void hand_over(struct conn *c, struct http_request *rq)
     n->stats.requests_total++;
     rq->peer = str_of(c->peer);
     rq->peer_addr = c->peer_addr;
+    rq->is_side = c->is_side;
     n->on.on_request(n->on.ctx, c->id, rq);
 }
 

@@ -78,6 +78,7 @@ class Server:
             raise
         self.url = listening["url"]
         self.tls_url = listening.get("tls_url")
+        self.metrics_url = listening.get("metrics_url")
         self.token = token or listening.get("token")
         self.address = address_of(self.url)
         self.tls_address = self.tls_url and address_of(self.tls_url)
