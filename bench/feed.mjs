@@ -9,7 +9,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
-import { launch } from '../test/web/browser.mjs';
+import { launch, signIn } from '../test/web/browser.mjs';
 import { serve } from '../test/web/server.mjs';
 
 const ROWS_GOAL = 100;
@@ -64,8 +64,7 @@ async function measure(perSecond, seconds) {
   const server = await serve({ agents: { rate: { perUser: 0 }, agents: { list: [{ id: 'echo', url: 'echo:' }] } } });
   const browser = await launch();
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-  await page.goto(`${server.url}/#token=${server.token}`);
-  await page.waitForFunction(() => !location.hash.includes('token='));
+  await signIn(page, server.url, server.token);
   await page.goto(`${server.url}/#/feed`);
   await page.locator('.list .row').first().waitFor();
   await page.evaluate(watchRows);

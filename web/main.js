@@ -1,9 +1,9 @@
 // The shell: who is here, where they are, and the page for it. Pages are
 // loaded when they are first opened.
 import { useErrorBoundary } from './vendor/hooks.js';
-import { Badge, Button, Command, Dialog, Empty, Field, Loading, Page, Problem, Text, Toasts, html, render, useEffect,
-  useReducer, useRef, useState } from './lib/ui.js';
-import { can, get, keptToken, me, onSession, sessionState, signIn, signOut } from './lib/api.js';
+import { Badge, Button, Command, Dialog, Empty, Field, Loading, Page, Problem, Text, Toasts, html, render, toast,
+  useEffect, useReducer, useRef, useState } from './lib/ui.js';
+import { can, get, keptToken, me, onSession, sessionState, signIn, signOut, whoIs } from './lib/api.js';
 import { feed, useFeed, useFeedState } from './lib/live.js';
 import { marked } from './lib/format.js';
 
@@ -255,22 +255,48 @@ function Waiting({ text }) {
     <p role="status">${text}</p></div></main>`;
 }
 
-/** A link brought another token while somebody is signed in: never switched without a word. */
-function SwitchUser({ token, done }) {
+// A link brought a token: nobody is signed in by it without a word. Who made
+// the link has the token too, and sees what its user is told.
+
+function useOffer({ token, who }, done) {
   const [error, setError] = useState('');
-  const take = () => signIn(token).then(done, (e) => setError(e.message));
+  return { error, take: () => signIn(token, { who }).then(done, (e) => setError(e.message)) };
+}
+
+/** Whose token it is, and which server’s. */
+function OfferedUser({ who }) {
+  return html`<dl class="offered">
+    <div><dt>User</dt><dd><${Text} text=${who.user} max=${128} line=${true}/> (role ${who.role})</dd></div>
+    <div><dt>Server</dt><dd><${Text} text=${location.origin} line=${true}/></dd></div></dl>`;
+}
+
+function SwitchUser({ offered, done }) {
+  const { error, take } = useOffer(offered, done);
   return html`<${Dialog} title="Sign in with this link?" onClose=${done} actions=${html`
       <${Button} onClick=${done}>Stay <${Text} text=${me()?.user} max=${40} line=${true}/><//>
         <${Button} kind="main" onClick=${take}>Use the link’s token<//>`}>
     <p>You are signed in already. The link that was opened brings a token of its own; whoever made the link may see what
       you do with it.</p>
+    <${OfferedUser} who=${offered.who}/>
     ${error && html`<${Problem} error=${error}/>`}<//>`;
+}
+
+/** The same where nobody is signed in. */
+function SignInByLink({ offered, done }) {
+  const { error, take } = useOffer(offered, done);
+  return html`<main class="front"><div class="card"><h1><${Logo}/>Sign in with this link?</h1>
+    <p>The link that was opened brings a token. Go on only if you know who made the link: they may see what you do with
+      it.</p>
+    <${OfferedUser} who=${offered.who}/>
+    ${error && html`<${Problem} error=${error}/>`}
+    <div class="actions"><${Button} kind="main" onClick=${take}>Sign in as <${Text} text=${offered.who.user} max=${40}
+      line=${true}/><//><${Button} onClick=${done}>Cancel<//></div></div></main>`;
 }
 
 function App({ linkToken }) {
   const [route, setRoute] = useState(readRoute());
   const [session, setSession] = useState(sessionState());
-  const [offered, offer] = useState('');
+  const [offered, offer] = useState(null);
   const [isMenuOpen, openMenu] = useState(false);
   const [isHelp, showHelp] = useState(false);
   const [isStarting, setStarting] = useState(true);
@@ -290,7 +316,9 @@ function App({ linkToken }) {
     return () => removeEventListener('hashchange', move);
   }, []);
   if (isStarting) return html`<${Waiting} text=${word}/>`;
-  if (session.state === 'out') return html`<${SignInPage} reason=${session.reason} key=${offered}/>`;
+  const refuse = () => offer(null);
+  if (session.state === 'out' && offered) return html`<${SignInByLink} offered=${offered} done=${refuse}/>`;
+  if (session.state === 'out') return html`<${SignInPage} reason=${session.reason}/>`;
   return html`<div class="shell" key=${me().user}>
     <a class="skip" href="#content" onClick=${(e) => { e.preventDefault();
       document.querySelector('main h1')?.focus(); }}>To the page</a>
@@ -300,36 +328,43 @@ function App({ linkToken }) {
     <${Menu} route=${route} isOpen=${isMenuOpen} close=${() => openMenu(false)}/>
     <main id="content"><${Current} route=${route}/></main>
     ${session.state === 'again' && html`<${SignInAgain} reason=${session.reason}/>`}
-    ${offered && html`<${SwitchUser} token=${offered} done=${() => offer('')}/>`}
+    ${offered && html`<${SwitchUser} offered=${offered} done=${refuse}/>`}
     ${isHelp && html`<${KeysHelp} onClose=${() => showHelp(false)}/>`}
     <${Toasts}/>
   </div>`;
 }
 
-// Who was here before stays; a link's token counts at once where nobody is.
+// Who was here before stays; what a link brings is offered.
 async function start(linkToken, offer, say) {
   const kept = keptToken();
-  const wasForThisWindow = !!sessionStorage.getItem('signalbox.token');
-  if (kept) await insist(kept, { stay: !wasForThisWindow }, 'Your token is good no more: sign in again.', say);
+  const options = { stay: !sessionStorage.getItem('signalbox.token') };
+  if (kept) await insist(() => signIn(kept, options), 'Your token is good no more: sign in again.', say);
   if (linkToken && linkToken !== kept) await arrive(linkToken, offer, say);
 }
 
-function arrive(token, offer, say = () => {}) {
-  if (me()) return offer(token);
-  return insist(token, {}, 'The link’s token is good no more.', say);
+async function arrive(token, offer, say = () => {}) {
+  const who = await insist(() => whoIs(token), 'The link’s token is good no more.', say);
+  if (who) offer({ token, who });
 }
 
-/** Sign in, however long the server is away: it keeps what it was asked, and so do we. */
-async function insist(token, options, refusal, say) {
+/** Ask, however long the server is away: it keeps what it was asked, and so do we. */
+async function insist(ask, refusal, say) {
   for (;;) {
     try {
-      return await signIn(token, options);
+      return await ask();
     } catch (e) {
-      if (e.status === 401 || e.code === 'bad_request') return signOut(refusal);
+      if (e.status === 401 || e.code === 'bad_request') return refuseToken(refusal);
       say(`${e.message} Trying again…`);
     }
     await new Promise((resolve) => { setTimeout(resolve, 2000); });
   }
+}
+
+/** Who is signed in stays so, whatever a link brought. */
+function refuseToken(reason) {
+  if (me()) toast(reason, 'bad');
+  else signOut(reason);
+  return null;
 }
 
 try {

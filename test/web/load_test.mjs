@@ -1,6 +1,7 @@
 // What a browser fetches to show the page: little at first, and of the files
 // nothing a second time.
 import assert from 'node:assert/strict';
+import { signIn } from './browser.mjs';
 import { eventually, stage, test } from './stage.mjs';
 
 const MAX_BYTES = 300_000;
@@ -45,7 +46,7 @@ test('the first load is small, and the second asks for no file again', async () 
   await page.goto('about:blank');
   const network = await record(page);
 
-  await page.goto(`${server.url}/#token=${server.token}`);
+  await signIn(page, server.url, server.token);
   const first = sent(await network.settled());
   const bytes = first.reduce((sum, r) => sum + r.bytes, 0);
   console.log(`first load: ${first.length} requests, ${bytes} bytes`);

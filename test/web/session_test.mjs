@@ -9,15 +9,47 @@ const menu = (page) => page.getByRole('navigation', { name: 'Pages' });
 const isIn = (page, user) => menu(page).getByText(user, { exact: true }).waitFor();
 const newToken = async (user, more = {}) => server.ask('POST', '/api/tokens', { user, ...more });
 
-test('a link signs in, and its token is in no address afterwards', async () => {
+test('a link signs in once that was confirmed, and its token is in no address afterwards', async () => {
   const page = await server.newPage({ token: null });
   await page.goto(`${server.url}/#token=${server.token}`);
+  await page.getByRole('button', { name: 'Sign in as admin' }).waitFor();
+  assert.equal(page.url(), `${server.url}/#/playground`);
+  await shot(page, 'sign-in-by-link');
+  await axe(page);
+  const offered = await page.locator('main').innerText();
+  assert.match(offered, /User\s+admin \(role admin\)/);
+  assert.ok(offered.includes(server.url), offered);
+  await page.getByRole('button', { name: 'Sign in as admin' }).click();
   await isIn(page, 'admin');
   assert.equal(page.url(), `${server.url}/#/playground`);
   await page.goBack().catch(() => {});
   assert.ok(!page.url().includes('sbx_'), page.url());
   await page.reload();
   assert.ok(!page.url().includes('sbx_'));
+});
+
+test('a link that was not confirmed signs nobody in, now or later', async () => {
+  const page = await server.newPage({ token: null });
+  const asked = [];
+  page.on('request', (r) => asked.push(new URL(r.url()).pathname));
+  await page.goto(`${server.url}/#token=${server.token}&to=/settings`);
+  await page.getByRole('button', { name: 'Sign in as admin' }).waitFor();
+  assert.deepEqual(asked.filter((path) => path.startsWith('/api/') || path === '/hub'), ['/api/me']);
+  assert.equal(await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }])
+    .includes('sbx_')), false);
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByLabel('Token').waitFor();
+  await page.reload();
+  await page.getByLabel('Token').waitFor();
+  assert.equal(await menu(page).count(), 0);
+});
+
+test('a link whose token is good no more says so', async () => {
+  const page = await server.newPage({ token: null });
+  allow(page, /401/);
+  await page.goto(`${server.url}/#token=sbx_nobody-has-this-one`);
+  await page.getByText('The link’s token is good no more.').waitFor();
+  await page.getByLabel('Token').waitFor();
 });
 
 test('without a token the page asks for one, and says what is wrong with another', async () => {
@@ -60,6 +92,7 @@ test('a link with somebody else’s token asks first', async () => {
     await page.getByRole('heading', { name: 'Sign in with this link?' }).waitFor();
     assert.ok(!page.url().includes('sbx_'), 'taken out at once');
     await isIn(page, 'admin');
+    assert.match(await page.getByRole('dialog').innerText(), /User\s+mallory \(role user\)/);
     await page.getByRole('button', { name: answer }).click();
   }
   await isIn(page, 'mallory');

@@ -24,7 +24,7 @@
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { launch } from './browser.mjs';
+import { launch, signIn } from './browser.mjs';
 import { serve } from './server.mjs';
 
 const here = import.meta.dirname;
@@ -77,11 +77,6 @@ function watch(page, problems, origin) {
     note(`dialog: ${d.message()}`);
     d.dismiss().catch(() => {});
   });
-}
-
-async function signIn(page, url, token) {
-  await page.goto(`${url}/#token=${token}`);
-  await page.waitForFunction(() => !location.hash.includes('token='));
 }
 
 // A page of its own, signed in with the server's token or another; token: null
