@@ -318,6 +318,20 @@ static void take_down_loop(struct server *s)
     loop_fini(&s->loop);
 }
 
+/* Whether the folder still has what was kept in it. */
+static enum err look_for_loss(struct server *s, struct why *why)
+{
+    if (!s->opts->from_scratch)
+        return store_folder_check(&s->folder, why);
+    if (store_folder_has_data(&s->folder))
+        log_warn(&s->log, "store.not_from_scratch",
+                 LOG_C("folder", s->folder.path),
+                 LOG_C("because", "there is a database, and it is used"),
+                 LOG_C("do", "leave --from-scratch out: it is for a database "
+                             "that is gone"));
+    return OK;
+}
+
 /* The house on its ground: configuration, log, folder, loop, then the rest. */
 static enum err build_and_run(struct server *s, struct why *why)
 {
@@ -332,10 +346,13 @@ static enum err build_and_run(struct server *s, struct why *why)
         log_warn(&s->log, "store.folder_is_shared",
                  LOG_C("folder", s->folder.path),
                  LOG_C("do", "let nobody else write to it: chmod 700"));
-    e = loop_init(&s->loop, clock_system());
-    if (e) {
-        why_err(why, e, "cannot make an event loop");
-    } else {
+    e = look_for_loss(s, why);
+    if (!e) {
+        e = loop_init(&s->loop, clock_system());
+        if (e)
+            why_err(why, e, "cannot make an event loop");
+    }
+    if (!e) {
         open_signals(s);
         e = rooms_open(s, why);
         if (!e)

@@ -32,6 +32,7 @@ struct server_opts {
     struct config_source source; /* where the configuration comes from, now
                                   * and at every reload */
     bool json;                   /* say what happens in JSON lines */
+    bool from_scratch;           /* a database that is gone is made anew */
     /* Say it in other words than ours; NULL: in ours. */
     void (*on_listening)(void *ctx, const struct server_listening *l);
     void *ctx;

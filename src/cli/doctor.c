@@ -105,10 +105,11 @@ static void look_at_database(struct doctor *d, struct finding *f)
     enum err e = store_look_at(d->config->data, &about, &why);
 
     if (e == ERR_NOT_FOUND && store_folder_was_used(d->config->data)) {
-        found(f, DOUBTFUL,
+        found(f, BAD,
               "empty or missing, though this folder has been used before; "
-              "serve makes another");
-        advise(f, "if that was not meant: signalbox restore FILE");
+              "serve does not start without it");
+        advise(f, "signalbox restore FILE, or serve --from-scratch to begin "
+                  "with nothing");
     } else if (e == ERR_NOT_FOUND)
         found(f, GOOD, "not there yet; serve makes it");
     else if (e)

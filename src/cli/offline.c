@@ -64,7 +64,9 @@ static enum exit_status open_store(struct offline *o)
     opts.folder = o->folder.path;
     opts.schemas = server_schemas;
     opts.n_schemas = server_n_schemas;
-    e = store_open(&o->store, &opts, &why);
+    e = store_folder_check(&o->folder, &why);
+    if (!e)
+        e = store_open(&o->store, &opts, &why);
     return e ? fail(o, e, &why) : EXIT_DONE;
 }
 

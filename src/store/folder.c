@@ -5,7 +5,13 @@
  *
  * The lock file holds the number of the process that has it, or had it last;
  * and behind it, once something was kept that somebody counts on, an empty
- * line. So it can still be read as a number by whoever does that. */
+ * line. So it can still be read as a number by whoever does that.
+ *
+ * A folder that was used and has no database has lost it: no server starts
+ * there by itself. Without a lock file, what servers leave beside a database
+ * says that there was one. A first start that was cut off is no loss: nothing
+ * was promised yet. Its lock file has no empty line, and it is on the disk,
+ * like the database, before any of those files is made (sqlite.c). */
 #include "store/internal.h"
 
 #include <errno.h>
@@ -165,19 +171,38 @@ static bool is_folder_locked(int fd)
     return false;
 }
 
+/* What servers leave beside their database. */
+static bool has_relics(int folder_fd)
+{
+    static const char *const names[] = {MARK_NAME, "index.snapshot"};
+    struct stat st;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (fstatat(folder_fd, names[i], &st, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    return false;
+}
+
 static enum err take_locks(struct store_folder *f, struct why *why)
 {
+    bool had_lock = true;
+
     f->folder_fd = open_folder(f->path);
     if (f->folder_fd < 0)
         return say(why, errno, f->path);
-    f->lock_fd = open_lock(f->folder_fd, O_RDWR | O_CREAT);
+    f->lock_fd = open_lock(f->folder_fd, O_RDWR);
+    if (f->lock_fd < 0 && errno == ENOENT) {
+        had_lock = false;
+        f->lock_fd = open_lock(f->folder_fd, O_RDWR | O_CREAT);
+    }
     if (f->lock_fd < 0)
         return say(why, errno, f->path);
     if (lock_file(f->lock_fd) != 0 || lock_folder(f->folder_fd) != 0)
         return errno == EAGAIN || errno == EACCES
                    ? say_busy(why, f->lock_fd, f->path)
                    : say(why, errno, f->path);
-    f->was_used = is_used(f->lock_fd);
+    f->was_used =
+        is_used(f->lock_fd) || (!had_lock && has_relics(f->folder_fd));
     return write_pid(f->lock_fd, f->was_used) ? OK : say(why, errno, f->path);
 }
 
@@ -217,6 +242,32 @@ void store_folder_close(struct store_folder *f)
         close(f->folder_fd);
     free(f->path);
     *f = (struct store_folder){.lock_fd = -1, .folder_fd = -1};
+}
+
+static bool has_bytes_in(int folder_fd, const char *name)
+{
+    struct stat st;
+
+    return fstatat(folder_fd, name, &st, 0) == 0 && st.st_size > 0;
+}
+
+bool store_folder_has_data(const struct store_folder *f)
+{
+    return has_bytes_in(f->folder_fd, DB_NAME);
+}
+
+enum err store_folder_check(const struct store_folder *f, struct why *why)
+{
+    if (!f->was_used || store_folder_has_data(f) ||
+        has_bytes_in(f->folder_fd, DB_NAME "-wal") || /* store_open says it */
+        PLANTED("store.begin_anew"))
+        return OK;
+    return why_err(why, ERR_BAD_CONFIG,
+                   "the database " DB_NAME " is missing or empty, though the "
+                   "data folder %s has been used before: put it back, go back "
+                   "to a backup with signalbox restore FILE, or begin with "
+                   "nothing with signalbox serve --from-scratch",
+                   f->path);
 }
 
 void store_folder_set_used(struct store_folder *f)

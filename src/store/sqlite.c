@@ -525,11 +525,11 @@ static enum err open_all(struct db *db, const struct store_opts *opts,
     if (!e)
         e = look_at_size(db, why);
     if (!e)
-        epoch_mark_write(folder, db->epoch);
-    if (!e)
         e = know_files(db, why);
     if (!e)
         e = sync_names(db, folder, why);
+    if (!e) /* which says that there was a database: so behind it */
+        epoch_mark_write(folder, db->epoch);
     return e;
 }
 

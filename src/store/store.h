@@ -42,7 +42,8 @@ struct store_folder {
     char *path;
     int lock_fd, folder_fd;
     bool is_shared; /* others on this machine may write to it */
-    bool was_used;  /* store_folder_set_used said so once */
+    bool was_used;  /* store_folder_set_used said so once, or what servers
+                     * leave beside a database does */
 };
 
 /* Make the folder if only its last part is missing (mode 0700), and lock it.
@@ -57,9 +58,16 @@ MUST_USE enum err store_folder_open(struct store_folder *f, struct str path,
 void store_folder_close(struct store_folder *f);
 
 /* From now on something is kept here that somebody counts on: whoever opens
- * the folder later is told (was_used). As well as may be: only warnings hang
- * on it. */
+ * the folder later is told (was_used). As well as may be. */
 void store_folder_set_used(struct store_folder *f);
+
+/* Whether there is a database that is not empty. */
+bool store_folder_has_data(const struct store_folder *f);
+
+/* Before store_open, unless an empty database is what is wanted.
+ * ERR_BAD_CONFIG: the folder was used, and its database is gone. */
+MUST_USE enum err store_folder_check(const struct store_folder *f,
+                                     struct why *why);
 
 /* What store_folder_open would say, without making or changing anything. */
 MUST_USE enum err store_folder_look(struct str path, struct why *why);

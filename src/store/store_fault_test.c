@@ -228,3 +228,93 @@ TEST(the_sweep_notices_an_acknowledgement_that_comes_too_early)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1); /* a CHECK failed */
     loop_fini(&loop);
 }
+
+/* A database that is gone. */
+
+static void remove_files(const char *names)
+{
+    char command[192];
+
+    snprintf(command, sizeof(command), "cd %s && rm -f %s", stage_root, names);
+    CHECK(system(command) == 0);
+}
+
+static enum err check_folder(void)
+{
+    struct why why = {""};
+    enum err e;
+
+    CHECK(store_folder_open(&folder, stage_folder(), &why) == OK);
+    e = store_folder_check(&folder, &why);
+    CHECK(!e || strstr(why.text, "--from-scratch"));
+    store_folder_close(&folder);
+    return e;
+}
+
+/* Wherever it was cut off, and whatever of its database reached the disk. */
+TEST(a_first_start_that_was_cut_off_is_no_loss)
+{
+    long nth = 0;
+    bool has_fired;
+
+    stage_folder();
+    do {
+        struct why why = {""};
+
+        fault_arm(++nth);
+        if (try_open(schemas_v1, 1, &why) == OK)
+            close_store();
+        has_fired = fault_fired();
+        fault_arm(0);
+        CHECK(check_folder() == OK);
+        remove_files("signalbox.db*");
+        CHECK(check_folder() == OK);
+        open_store();
+        close_store();
+        remove_files("signalbox.*");
+    } while (has_fired);
+    CHECK(nth > 20);
+    loop_fini(&loop);
+}
+
+static void use_folder(void)
+{
+    open_store();
+    store_folder_set_used(&folder);
+    close_store();
+}
+
+TEST(a_used_folder_without_its_database_is_one)
+{
+    stage_folder();
+    use_folder();
+    CHECK(check_folder() == OK);
+    remove_files("signalbox.db*");
+    CHECK(check_folder() == ERR_BAD_CONFIG);
+    CHECK(check_folder() == ERR_BAD_CONFIG); /* again, and again */
+    fault_arm_at("store.begin_anew", 1);     /* which the above notices */
+    CHECK(check_folder() == OK);
+    loop_fini(&loop);
+}
+
+/* Also when the lock file went with it. */
+TEST(what_lies_beside_a_database_says_that_there_was_one)
+{
+    char path[128];
+    FILE *f;
+
+    stage_folder();
+    open_store();
+    close_store();
+    remove_files("signalbox.db* signalbox.lock");
+    CHECK(check_folder() == ERR_BAD_CONFIG);
+    CHECK(check_folder() == ERR_BAD_CONFIG);
+    remove_files("signalbox.*");
+    CHECK(check_folder() == OK);
+    remove_files("signalbox.*");
+    snprintf(path, sizeof(path), "%s/index.snapshot", stage_root);
+    f = fopen(path, "w");
+    CHECK(f && fclose(f) == 0);
+    CHECK(check_folder() == ERR_BAD_CONFIG);
+    loop_fini(&loop);
+}

@@ -224,8 +224,9 @@ class Backup(unittest.TestCase):
         self.assertEqual(look()["status"], "failed")
         self.assertIn("signalbox restore FILE", look()["message"])
         os.truncate(os.path.join(self.data, "signalbox.db"), 0)
-        self.assertEqual(look()["status"], "warning")
+        self.assertEqual(look()["status"], "failed")
         self.assertIn("used before", look()["message"])
+        self.assertIn("--from-scratch", look()["advice"])
 
     def test_what_is_quick_draws_no_bar(self):
         with Server(data=self.data):

@@ -318,27 +318,69 @@ class Start(unittest.TestCase):
             self.assertEqual(status, 3)
             self.assertIn("in use by another signalbox", said)
 
-    def test_a_database_that_is_gone_is_warned_of(self):
+    def assert_lost(self, folder, *args):
+        """No server starts there by itself, however often it is tried."""
+        before = sorted(os.listdir(folder))
+        for _ in range(2):
+            status, said = refuses_to_start("serve", "--data", folder,
+                                            "--listen", "127.0.0.1:0", *args)
+            self.assertEqual(status, 2, said)
+            self.assertIn("is missing or empty", said)
+            self.assertIn("signalbox restore FILE", said)
+            self.assertIn("signalbox serve --from-scratch", said)
+        left = [name for name in sorted(os.listdir(folder))
+                if name != "signalbox.lock"]
+        self.assertEqual(left, [name for name in before
+                                if name != "signalbox.lock"])
+
+    def test_a_database_that_is_gone_is_not_made_anew_by_itself(self):
         with tempfile.TemporaryDirectory() as folder:
             database = os.path.join(folder, "signalbox.db")
             for _ in range(2):
                 with Server(data=folder) as server:
                     self.assertNotIn("began_anew", server.said())
             os.truncate(database, 0)
-            with Server(data=folder) as server:
-                self.assertIn("store.began_anew", server.said())
-                self.assertIn("signalbox restore FILE", server.said())
-            with Server(data=folder) as server:
-                self.assertNotIn("began_anew", server.said())
+            self.assert_lost(folder)
             os.unlink(database)
-            with Server(data=folder) as server:
+            self.assert_lost(folder)
+            with Server("--from-scratch", data=folder) as server:
                 self.assertIn("store.began_anew", server.said())
+                self.assertTrue(server.token)
+            with Server("--from-scratch", data=folder) as server:
+                self.assertNotIn("began_anew", server.said())
+                self.assertIn("store.not_from_scratch", server.said())
+                self.assertFalse(server.token)
+
+    def test_an_epoch_or_a_snapshot_says_that_there_was_a_database(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with Server(data=folder):
+                pass
+            for name in ("signalbox.db", "signalbox.lock"):
+                os.unlink(os.path.join(folder, name))
+            self.assertEqual(os.listdir(folder), ["signalbox.epoch"])
+            self.assert_lost(folder)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "index.snapshot"), "wb") as f:
+                f.write(b"of some agents")
+            self.assert_lost(folder)
+
+    def test_nobody_is_made_admin_in_a_folder_that_lost_its_database(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with Server(data=folder):
+                pass
+            os.unlink(os.path.join(folder, "signalbox.db"))
+            status, said = refuses_to_start(
+                "token", "create", "--offline", "--data", folder, "--user",
+                "mallory", "--role", "admin")
+            self.assertEqual(status, 2, said)
+            self.assertIn("is missing or empty", said)
 
     def test_a_first_start_that_was_cut_off_is_still_the_first(self):
         with Server() as other, tempfile.TemporaryDirectory() as folder:
             status, _ = refuses_to_start("serve", "--data", folder, "--listen",
                                        other.url.removeprefix("http://"))
             self.assertEqual(status, 3)
+            self.assertIn("signalbox.epoch", os.listdir(folder))
             os.truncate(os.path.join(folder, "signalbox.db"), 0)
             with Server(data=folder) as server:
                 self.assertNotIn("began_anew", server.said())
