@@ -248,6 +248,11 @@ MUST_USE enum err access_token_revoke(struct access *a, struct access_change *c,
                                       struct str id, const struct caller *by,
                                       int64_t now_ms, struct why *why);
 
+/* Whether `by` would revoke the last token that can act as an admin: to be
+ * asked before, so that nobody does it by mistake. */
+bool access_revokes_last_admin(struct access *a, struct str id,
+                               const struct caller *by, int64_t now_ms);
+
 /* The user "admin" and a token, in one tx: for the first start. ERR_EXISTS
  * when there are users already. */
 MUST_USE enum err access_first_admin(struct access *a, struct access_change *c,

@@ -55,6 +55,42 @@ TEST(an_admin_who_cannot_call_as_one_does_not_count)
     stage_close(&s);
 }
 
+static bool is_last(struct stage *s, const struct id *id,
+                    const struct caller *by)
+{
+    return access_revokes_last_admin(s->a, str_of(id->text), by, s->now_ms);
+}
+
+TEST(the_last_token_of_an_admin_is_known)
+{
+    struct stage s;
+    struct access_token t, other;
+    struct caller first, anna;
+    struct id second, small, hers;
+
+    stage_open(&s);
+    CHECK(stage_first_admin(&s, &t) == OK && !stage_judge(&s, &t, &first));
+    CHECK(is_last(&s, &first.token_id, &first));
+    fault_arm_at("access.last_is_like_any", 1); /* which is noticed */
+    CHECK(!is_last(&s, &first.token_id, &first));
+    fault_arm(0);
+    CHECK(stage_token(&s, "admin", SCOPE_SEND, 0, &other, &small) == OK);
+    CHECK(is_last(&s, &first.token_id, &first)); /* that one does not count */
+    CHECK(!is_last(&s, &small, &first));
+    CHECK(stage_user(&s, "anna", ROLE_USER) == OK);
+    CHECK(stage_token(&s, "anna", 0, 0, &other, &hers) == OK);
+    CHECK(!stage_judge(&s, &other, &anna));
+    CHECK(!is_last(&s, &first.token_id, &anna)); /* it is not hers to revoke */
+    CHECK(!is_last(&s, &hers, &anna));
+    CHECK(stage_token(&s, "admin", 0, s.now_ms + 10, &other, &second) == OK);
+    CHECK(!is_last(&s, &first.token_id, &first));
+    CHECK(!is_last(&s, &second, &first));
+    s.now_ms += 10; /* it has expired */
+    CHECK(is_last(&s, &first.token_id, &first));
+    CHECK(!is_last(&s, &second, &first));
+    stage_close(&s);
+}
+
 TEST(the_admins_are_told_and_how_many_they_are)
 {
     struct stage s;

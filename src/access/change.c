@@ -461,6 +461,22 @@ static enum err may_revoke(const struct token *t, const struct caller *by,
                    "admin");
 }
 
+bool access_revokes_last_admin(struct access *a, struct str id,
+                               const struct caller *by, int64_t now_ms)
+{
+    struct token *t = map_get(&a->by_id, id);
+    bool is_last;
+
+    if (may_revoke(t, by, NULL) != OK ||
+        !admin_is_there_besides(a, NULL, now_ms) ||
+        PLANTED("access.last_is_like_any"))
+        return false;
+    t->n_revoking++;
+    is_last = !admin_is_there_besides(a, NULL, now_ms);
+    t->n_revoking--;
+    return is_last;
+}
+
 enum err access_token_revoke(struct access *a, struct access_change *c,
                              struct str id, const struct caller *by,
                              int64_t now_ms, struct why *why)

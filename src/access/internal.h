@@ -104,8 +104,9 @@ unsigned token_scopes(const struct token *t);
 /* What may be in a token that is made with this one. */
 unsigned caller_may_grant(const struct caller *by);
 
-/* Whether an admin other than u is there who can call as one: with a token of
- * that scope that has not expired and that nobody is about to revoke. */
+/* Whether an admin other than u (NULL: any) is there who can call as one: with
+ * a token of that scope that has not expired and that nobody is about to
+ * revoke. */
 bool admin_is_there_besides(const struct access *a, const struct user *u,
                             int64_t now_ms);
 

@@ -172,7 +172,7 @@ static const struct call_row {
      ARGS("limit", "cursor", "user")},
     {STR("POST"), STR("/api/tokens"), call_tokens_post, ANY_TOKEN, NULL},
     {STR("DELETE"), STR("/api/tokens/:id"), call_tokens_delete, ANY_TOKEN,
-     NULL},
+     ARGS("confirm")},
     {STR("GET"), STR("/api/users"), call_users_list, SCOPE_ADMIN,
      ARGS("limit", "cursor")},
     {STR("POST"), STR("/api/users"), call_users_post, SCOPE_ADMIN, NULL},

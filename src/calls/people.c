@@ -10,6 +10,8 @@
 
 #include "base/fault.h"
 
+#define LAST_ADMIN_TOKEN STR("last_admin_token")
+
 static const struct str admin_details = STR("{\"scope\":\"admin\"}");
 
 void call_me(struct call *c)
@@ -345,9 +347,32 @@ void call_tokens_post(struct call *c)
         make_token(c, &t, user, t.scopes, expires_ms);
 }
 
+/* Nobody could make users or tokens any more, or change the configuration.
+ * False: it was refused. */
+static bool is_confirmed(struct call *c)
+{
+    struct str confirm = call_arg(c, "confirm");
+
+    if (confirm.p && !str_eq(confirm, LAST_ADMIN_TOKEN)) {
+        call_refuse(c, ERR_BAD_REQUEST,
+                    STR("confirm can only be last_admin_token"));
+        return false;
+    }
+    if (confirm.p || !access_revokes_last_admin(c->calls->access, c->param,
+                                                &c->caller, c->now_ms))
+        return true;
+    calls_refuse(c->calls, c->id, ERR_PRECONDITION,
+                 STR("this is the last token that can act as an admin, and "
+                     "without it only signalbox token create --offline makes "
+                     "another: make a second one first, or confirm it with "
+                     "?confirm=last_admin_token"),
+                 STR("{\"confirm\":\"last_admin_token\"}"));
+    return false;
+}
+
 void call_tokens_delete(struct call *c)
 {
-    struct open *o = begin_removal(c);
+    struct open *o = is_confirmed(c) ? begin_removal(c) : NULL;
     struct why why = {""};
     enum err e;
 

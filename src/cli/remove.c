@@ -1,7 +1,7 @@
 /* Every removal is asked for and told in the same way. */
 #include "cli/remove.h"
 
-static void show(struct cli *c, const struct removal *r, struct str name)
+void cli_show_removed(struct cli *c, const struct removal *r, struct str name)
 {
     struct json_out o = json_out(&c->out);
 
@@ -35,7 +35,7 @@ enum exit_status cli_remove(struct cli *c, const struct removal *r,
                                                       .path = buf_str(&path)}))
         status = client_fail(cl);
     else
-        show(c, r, name);
+        cli_show_removed(c, r, name);
     buf_fini(&path);
     client_free(cl);
     return status;

@@ -15,4 +15,7 @@ struct removal {
 enum exit_status cli_remove(struct cli *c, const struct removal *r,
                             struct str name);
 
+/* Say that it did. */
+void cli_show_removed(struct cli *c, const struct removal *r, struct str name);
+
 #endif

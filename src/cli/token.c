@@ -1,6 +1,10 @@
 /* token: what a caller shows. In a pipe `token create` prints the secret and
  * nothing else, so that SIGNALBOX_TOKEN=$(signalbox token create) works. */
 #include "cli/token.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
 #include "cli/list.h"
 #include "cli/offline.h"
 #include "cli/remove.h"
@@ -16,6 +20,7 @@ const struct arg_option cli_token_options[] = {
     OFFLINE_OPTIONS,
     {"role", "admin", "with --offline, when no admin is left: make --user one",
      false},
+    {"yes", NULL, "revoke the last token of an admin without asking", false},
     {"limit", "N", "list at most so many; 1000 if not given", false},
     CLIENT_OPTIONS,
     {0},
@@ -219,22 +224,98 @@ static enum exit_status list(struct cli *c, struct str operand)
     return cli_list(c, &tokens);
 }
 
-static enum exit_status revoke(struct cli *c, struct str id)
+/* Whether somebody at a terminal writes "yes". */
+static bool says_yes(const char *question)
+{
+    char line[64];
+
+    fprintf(stderr, "%s Write yes to go on: ", question);
+    fflush(stderr);
+    if (!fgets(line, sizeof(line), stdin))
+        return false;
+    return str_eq(str_trim(str_sub(str_of(line), 0, strcspn(line, "\r\n"))),
+                  STR("yes"));
+}
+
+/* Twice, and the second time with what follows from it. */
+static bool is_meant(struct cli *c)
+{
+    if (args_has(&c->args, "yes"))
+        return true;
+    return !c->json && isatty(STDIN_FILENO) && isatty(STDERR_FILENO) &&
+           says_yes("This is the last token that can act as an admin.") &&
+           says_yes("Without it nobody makes users or tokens, or decides for "
+                    "others, until\nsomebody who has the data folder runs "
+                    "signalbox token create --offline.\nRevoke it all the "
+                    "same?");
+}
+
+/* Whether the server refused it for that alone. */
+static bool asks_for_confirmation(const struct client_reply *r)
+{
+    const struct json *error = r->json ? json_get(r->json, STR("error")) : NULL;
+    const struct json *details = error ? json_get(error, STR("details")) : NULL;
+
+    return r->err == ERR_PRECONDITION && details &&
+           json_get(details, STR("confirm"));
+}
+
+static enum exit_status revoke_by(struct client *cl, struct cli *c,
+                                  struct str id)
 {
     static const struct removal token = {"/api/tokens/", "id", "revoked", NULL};
+    struct client_request rq = {.method = "DELETE"};
+    enum exit_status status = EXIT_DONE;
+    struct buf path;
+
+    buf_init(&path, 4096);
+    buf_add_str(&path, str_of(token.folder));
+    client_add_part(&path, id);
+    rq.path = buf_str(&path);
+    if (path.over) {
+        status = cli_error(c, ERR_USAGE, "the id is too long");
+    } else if (client_call(cl, &rq) == OK) {
+        cli_show_removed(c, &token, id);
+    } else if (!asks_for_confirmation(client_reply(cl))) {
+        status = client_fail(cl);
+    } else if (!is_meant(c)) {
+        status = cli_error(c, ERR_PRECONDITION,
+                           "it was not revoked: it is the last token that can "
+                           "act as an admin. Make another first, or say --yes");
+    } else {
+        buf_add_str(&path, STR("?confirm=last_admin_token"));
+        rq.path = buf_str(&path);
+        if (client_call(cl, &rq) == OK)
+            cli_show_removed(c, &token, id);
+        else
+            status = client_fail(cl);
+    }
+    buf_fini(&path);
+    return status;
+}
+
+static enum exit_status revoke_token(struct cli *c, struct str id)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl;
 
     if (str_starts(id, STR("sbx_")))
         return cli_error(c, ERR_USAGE,
                          "that is the token itself; its ID begins with tok_ "
                          "and stands in signalbox token list");
-    return cli_remove(c, &token, id);
+    cl = client_new(c, &status);
+    if (!cl)
+        return status;
+    status = revoke_by(cl, c, id);
+    client_free(cl);
+    return status;
 }
 
 const struct sub cli_token_subs[] = {
     {"list", NULL, "limit", list},
     {"create", NULL, "user label scopes expires offline config data role",
      create},
-    {"revoke", "ID", "", revoke},
+    {"revoke", "ID", "yes", revoke_token},
     {0},
 };
 

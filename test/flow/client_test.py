@@ -417,6 +417,42 @@ class Access(Client):
         self.bad(NOT_ALLOWED, "tasks", env=mine)
         self.bad(REFUSED, "token", "revoke", row["id"])
 
+    def last_admin_token(self):
+        self.server()
+        return self.lines("token")[0]["id"]
+
+    def test_the_last_token_of_an_admin_needs_a_word(self):
+        last = self.last_admin_token()
+        err = self.bad(REFUSED, "token", "revoke", last)
+        self.assertIn("last token that can act as an admin", err)
+        self.assertIn("--yes", err)
+        self.assertEqual(len(self.lines("token")), 1)
+        self.assertEqual(self.good("token", "revoke", last, "--yes"),
+                         f"{last} is revoked\n")
+        self.bad(NOT_ALLOWED, "tasks")
+
+    def test_on_a_terminal_it_is_asked_about_twice(self):
+        last = self.last_admin_token()
+        for words in ("no\n", "yes\nno\n", "y\nyes\n", "yes\n\n"):
+            status, said = self.on_terminal("token", "revoke", last,
+                                            typed=words)
+            self.assertEqual(status, REFUSED, said)
+            self.assertIn("it was not revoked", said)
+            self.assertEqual(said.count("Write yes to go on"),
+                             2 if words.startswith("yes") else 1)
+            self.assertEqual(len(self.lines("token")), 1)
+        status, said = self.on_terminal("token", "revoke", last,
+                                        typed="yes\nyes\n")
+        self.assertEqual(status, OK, said)
+        self.assertIn(f"{last} is revoked", said)
+        self.assertIn("signalbox token create --offline", said)
+
+    def test_one_of_two_goes_without_a_word(self):
+        last = self.last_admin_token()
+        self.good("token", "create", "--label", "second")
+        self.assertEqual(self.good("token", "revoke", last),
+                         f"{last} is revoked\n")
+
     def test_a_token_that_has_expired_is_listed_so(self):
         self.server()
         self.good("token", "create", "--label", "short", "--expires", "1s")

@@ -41,6 +41,40 @@ class Shared(unittest.TestCase):
             "DELETE", f"/api/tokens/{token_id}", **more).status, 204)
 
 
+class LastAdmin(Shared):
+    def test_its_token_is_revoked_with_a_confirmation_alone(self):
+        with Server() as server:
+            mine = server.call("GET", "/api/me").json()["token_id"]
+            path = f"/api/tokens/{mine}"
+            r = server.call("DELETE", path)
+            self.assertEqual((r.status, r.json()["error"]["code"]),
+                             (412, "precondition_failed"))
+            self.assertEqual(r.json()["error"]["details"],
+                             {"confirm": "last_admin_token"})
+            self.assertIn("?confirm=last_admin_token",
+                          r.json()["error"]["message"])
+            for wrong in ("yes", "", "last_admin"):
+                r = server.call("DELETE", f"{path}?confirm={wrong}")
+                self.assertEqual(r.status, 400, wrong)
+            self.assertEqual(server.call("GET", "/api/me").status, 200)
+            r = server.call("DELETE", path + "?confirm=last_admin_token")
+            self.assertEqual(r.status, 204)
+            self.assertEqual(server.call("GET", "/api/me").status, 401)
+
+    def test_others_learn_nothing_of_it(self):
+        with Server() as server:
+            anna = server.user("anna")
+            mine = server.call("GET", "/api/me").json()["token_id"]
+            for query in ("", "?confirm=last_admin_token"):
+                r = server.call("DELETE", f"/api/tokens/{mine}{query}",
+                                token=anna)
+                self.assertEqual(r.status, 404)
+            hers = server.call("GET", "/api/me", token=anna).json()
+            r = server.call("DELETE", f"/api/tokens/{hers['token_id']}",
+                            token=anna)
+            self.assertEqual(r.status, 204)
+
+
 class Names(Shared):
     def ask(self, *headers, host=None):
         with self.server.connect() as peer:

@@ -9,15 +9,16 @@ import termios
 ENV = {"TERM": "xterm", "LANG": "C.UTF-8"}
 
 
-def on_terminal(argv, cwd, env, columns=80, stdout=None):
+def on_terminal(argv, cwd, env, columns=80, stdout=None, typed=""):
     """Its status, and what a terminal of that width is sent by both outputs,
-    or by stderr alone."""
+    or by stderr alone. What is typed is there from the beginning."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ,
                 struct.pack("HHHH", 24, columns, 0, 0))
     p = subprocess.Popen(argv, cwd=cwd, stdin=theirs, stdout=stdout or theirs,
                          stderr=theirs, env={**ENV, **env})
     os.close(theirs)
+    os.write(ours, typed.encode())
     out = b""
     while True:
         try:

@@ -129,6 +129,27 @@ test('who revokes the token they are signed in with is signed out', async () => 
   assert.equal((await me(token)).status, 401);
 });
 
+test('the last token of an admin goes after a second question', async () => {
+  const own = await stage();
+  const page = await own.newPage({ at: '#/settings/tokens' });
+  allow(page, /412|401/);
+  const revoke = async () => {
+    await row(page, 'Tokens', 'this one').getByRole('button', { name: /^Revoke/ }).click();
+    await page.getByRole('dialog').getByText('you will be signed out').waitFor();
+    await page.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await page.getByRole('heading', { name: 'Revoke the last token of an admin?' }).waitFor();
+  };
+  await revoke();
+  await shot(page, 'revoke-last-admin');
+  await axe(page);
+  await page.getByRole('button', { name: 'Leave it' }).click();
+  assert.equal((await own.api('GET', '/api/me')).status, 200);
+  await revoke();
+  await page.getByRole('button', { name: 'Revoke the last one' }).click();
+  await page.getByText('You have revoked the token').waitFor();
+  assert.equal((await own.api('GET', '/api/me')).status, 401);
+});
+
 // Users.
 
 test('a user is made with a token, changed and removed', async () => {

@@ -61,6 +61,22 @@ export function Made({ made, onClose }) {
     <${Command} text=${`export SIGNALBOX_TOKEN=${made.token}`}/><//>`;
 }
 
+/** The last token of an admin goes only after a second question: false if they leave it. */
+async function revokeNow(id) {
+  const where = path`/api/tokens/${id}`;
+  try {
+    await del(where);
+  } catch (e) {
+    if (e.details?.confirm !== 'last_admin_token') throw e;
+    const isMeant = await confirm({ title: 'Revoke the last token of an admin?', action: 'Revoke the last one',
+      text: 'No other token can act as an admin. Without it nobody makes users or tokens, or decides for others, until '
+        + 'somebody who has the data folder runs signalbox token create --offline.' });
+    if (!isMeant) return false;
+    await del(`${where}?confirm=last_admin_token`);
+  }
+  return true;
+}
+
 async function revoke(token, reload) {
   const isOwn = token.id === me().token_id;
   const isSure = await confirm({
@@ -68,8 +84,7 @@ async function revoke(token, reload) {
     text: isOwn ? 'It is the one you are signed in with: you will be signed out, here and wherever else it is used.'
       : `“${token.label || token.id}” of ${token.user} is good no more at once, and what it has open ends.`,
   });
-  if (!isSure) return;
-  await del(path`/api/tokens/${token.id}`);
+  if (!isSure || !await revokeNow(token.id)) return;
   if (isOwn) {
     signOut('You have revoked the token you were signed in with.');
     return;
