@@ -46,8 +46,10 @@ static int64_t read_count(struct reader *r)
 {
     int64_t v = read_number(r);
 
-    r->is_bad |= v > COUNT_MAX;
-    return v;
+    if (v <= COUNT_MAX)
+        return v;
+    r->is_bad = true;
+    return 0;
 }
 
 static double read_rate(struct reader *r)
