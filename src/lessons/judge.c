@@ -47,9 +47,12 @@ struct str judge_scope(struct str org, struct str user,
                        char out[JUDGE_SCOPE_BYTES])
 {
     struct str name = org.n ? org : user;
-    int n = snprintf(out, JUDGE_SCOPE_BYTES, "%s:%.*s", org.n ? "org" : "user",
-                     STR_ARG(name));
+    int n;
 
+    if (PLANTED("lessons.one_scope"))
+        org = name = STR("all");
+    n = snprintf(out, JUDGE_SCOPE_BYTES, "%s:%.*s", org.n ? "org" : "user",
+                 STR_ARG(name));
     assert(n > 0 && n < JUDGE_SCOPE_BYTES);
     return (struct str){out, (size_t)n};
 }
