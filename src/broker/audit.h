@@ -9,8 +9,9 @@
  * held, a hold whose time is over, an open escalation whose task is over.
  *
  * Reads page by page, one at a time, and changes nothing. What seems wrong is
- * read again before it counts: the store is read while things move, and a row
- * that has moved meanwhile is not lost. Threads: the loop's. */
+ * read again before it counts, when memory has caught up with the store: it is
+ * read while things move, and a row that has moved meanwhile is not lost.
+ * Threads: the loop's. */
 
 #include "broker/broker.h"
 

@@ -50,6 +50,7 @@ struct store_sabotage {
     int checkpoint_pages;    /* fold the log in at so many */
     int restart_pages;       /* and have it begin anew at so many */
     bool never_pauses;       /* readers do not make way for that */
+    bool holds_reports;      /* what is committed is not reported yet */
 };
 
 #ifdef WITH_FAULTS

@@ -302,7 +302,8 @@ static void give_back(struct store *s)
     list_append_all(&txs, &s->refused_txs);
     list_append_all(&queries, &s->refused_queries);
     uv_mutex_lock(&s->lock);
-    list_append_all(&txs, &s->written);
+    if (!SABOTAGE().holds_reports)
+        list_append_all(&txs, &s->written);
     list_append_all(&queries, &s->found);
     is_dead = s->is_dead;
     uv_mutex_unlock(&s->lock);
