@@ -46,11 +46,11 @@ void walk_on_stray(void *ctx, struct str agent, const struct wire_word *word,
     const struct task *t = task_find(w->tasks, word->task_id);
     enum err e;
 
-    if (!t) {
+    e = t ? judge(w, agent, t, wire_turn(word)) : ERR_NOT_FOUND;
+    if (e == ERR_NOT_FOUND) { /* the same way, whether it is there or not */
         stray_ask(w->strays, agent, word, receipt);
         return;
     }
-    e = judge(w, agent, t, wire_turn(word));
     if (e == ERR_TASK_IS_OVER) {
         walk_too_late(w, t, word->turn, word->attempt, receipt);
         return;

@@ -194,17 +194,18 @@ static enum err heard_chunk(struct line *l, const struct wire_message *m,
     return OK;
 }
 
-/* Whether w may be a result of this line's agent after all. */
+/* Whether w may be a result of this line's agent after all. Of a task that is
+ * on its way to another agent no more is said than of one that is not there:
+ * both are looked for, and answered then. */
 static bool is_plausible(const struct line *l, const struct wire_word *w)
 {
     const struct deliver *d = l->deliver;
     const struct errand *e = map_get(&d->errands, w->task_id);
-    struct str agent = {l->agent, l->n_agent};
 
-    if (!d->opts.on_stray || !id_is_valid(w->task_id, "task"))
+    if (PLANTED("deliver.tells_of_others") && e && e->delivery &&
+        e->delivery->line != l)
         return false;
-    return !e || !e->delivery || e->delivery->line == l ||
-           e->desk == desk_find(d, agent);
+    return d->opts.on_stray && id_is_valid(w->task_id, "task");
 }
 
 static enum err heard_result(struct line *l, const struct wire_message *m,

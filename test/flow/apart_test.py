@@ -17,7 +17,7 @@ import unittest
 
 from cards import card, skill
 from hub_peer import Hub, Refused
-from planted import needs_planted, planted
+from planted import fails_with, needs_planted, planted
 from signalbox import Server
 
 IS_FULL = os.environ.get("STRESS") == "full"
@@ -485,7 +485,50 @@ class Apart(unittest.TestCase):
         self.assertEqual([a[0] for a, _ in found], [])
 
 
+NO_TASK = "task_01jabcdefghjkmnpqrstvwxyz0"
+
+
+class Results(unittest.TestCase):
+    def test_of_anothers_task_no_more_is_said_than_of_none(self):
+        with Server() as server:
+            anna = server.user("anna", org="acme")
+            otto = server.user("otto", org="other")
+            with Hub(server, anna) as user, Hub(server, anna) as worker, \
+                    Hub(server, otto) as spy:
+                worker.register("worker")
+                spy.register("spy")
+                sent = user.start("message.send", text="x",
+                                  executor={"name": "worker"})
+                asked = worker.next(lambda m: m.get("method")
+                                    == "task.execute")
+                task = asked["params"]["task_id"]
+                self.same(spy, task)
+                worker.send({"jsonrpc": "2.0", "id": asked["id"],
+                             "result": {"status": "working"}})
+                worker.call("task.chunk", task_id=task, text="a")
+                self.same(spy, task)
+                worker.call("task.result", task_id=task, status="completed")
+                user.answer(sent)
+                self.same(spy, task)
+
+    def same(self, spy, task):
+        for method in ("task.result", "task.chunk", "task.get", "task.cancel",
+                       "task.listen"):
+            said = []
+            for id in (task, NO_TASK):
+                with self.assertRaises(Refused) as refused:
+                    spy.call(method, task_id=id, text="mine")
+                said.append(compact(refused.exception.error).replace(id, "ID"))
+            self.assertEqual(*said)
+
+
 class Control(unittest.TestCase):
+    @needs_planted
+    def test_a_server_that_knows_anothers_task_is_found(self):
+        said = fails_with(self, "deliver.tells_of_others", Results()
+                          .test_of_anothers_task_no_more_is_said_than_of_none)
+        self.assertIn("not one that you were given", said)
+
     @needs_planted
     def test_what_all_learn_together_is_found(self):
         with planted("lessons.one_scope"):
