@@ -463,13 +463,24 @@ static void on_late_vector(struct timer *t)
     go_on_quickly(o, "the model took too long");
 }
 
+/* That of the decision: the next message with this text finds the vector. */
+static struct str scope_of_word(const struct open *o,
+                                char out[EYES_SCOPE_BYTES])
+{
+    const struct decision *d = &o->word->d;
+    struct eyes eyes = {.user = d->requester, .org = d->org};
+
+    return eyes_scope(&eyes, out);
+}
+
 static void wait_for_vector(struct open *o, struct embed *embed)
 {
     struct calls *c = o->calls;
     const struct reading *r = &o->word->reading;
     int64_t most_ms = c->settings.vector_timeout_ms;
-    enum err e = embed_start(embed, r->texts, r->n, EMBED_QUERY, on_vector, o,
-                             &o->word->embedding, NULL);
+    char scope[EYES_SCOPE_BYTES];
+    enum err e = embed_start_for(embed, scope_of_word(o, scope), r->texts, r->n,
+                                 on_vector, o, &o->word->embedding, NULL);
 
     if (e) {
         o->word->embedding = 0;
@@ -520,9 +531,11 @@ static void embed_reading(struct open *o, struct embed *embed)
     const struct reading *r = &o->word->reading;
     float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
     struct embed_stamp stamp = embed_stamp(embed);
+    char name[EYES_SCOPE_BYTES];
+    struct str scope = scope_of_word(o, name);
 
     for (size_t i = 0; i < r->n; i++)
-        if (!embed_now(embed, r->texts[i], EMBED_QUERY, v + i * stamp.dims)) {
+        if (!embed_now_for(embed, scope, r->texts[i], v + i * stamp.dims)) {
             wait_for_vector(o, embed);
             return;
         }

@@ -461,8 +461,9 @@ static const struct setting rows[] = {
      .preset = "4096", .min = 0, .max = 1000000,
      .what =
          "Vectors of questions that are kept for the next time they are "
-         "asked, up to 64 MiB of them, with `minilm` and `http`; the models "
-         "inside the binary keep none."},
+         "asked by the same org, or by the same user without one, up to 64 "
+         "MiB of them, with `minilm` and `http`; the models inside the binary "
+         "keep none."},
     {"embed.maxWaiting", AT(embed.max_waiting), .type = &type_int,
      .preset = "4096", .min = 1, .max = 1000000,
      .what = "Texts that may wait for their vectors; a quarter of it is kept "

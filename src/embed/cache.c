@@ -98,10 +98,23 @@ static void order_add(struct cache *c, uint32_t i)
 
 /* Finding. */
 
-static struct cache_entry key_of(const struct cache *c, struct str text)
+struct cache_scope cache_scope(const struct cache *c, struct str scope)
 {
+    if (PLANTED("embed.one_cache"))
+        scope = STR("");
+    return (struct cache_scope){
+        {hash_bytes(scope, c->seed[0]), hash_bytes(scope, c->seed[1])}};
+}
+
+/* Each scope has keys of its own. */
+static struct cache_entry key_of(const struct cache *c, struct cache_scope by,
+                                 struct str text)
+{
+    const uint64_t keys[2][2] = {{c->seed[0][0], by.hash[0]},
+                                 {c->seed[1][0], by.hash[1]}};
+
     return (struct cache_entry){
-        .hash = {hash_bytes(text, c->seed[0]), hash_bytes(text, c->seed[1])},
+        .hash = {hash_bytes(text, keys[0]), hash_bytes(text, keys[1])},
         .text_bytes = text.n,
     };
 }
@@ -140,14 +153,14 @@ static float *vector_of(const struct cache *c, uint32_t i)
     return c->vectors + (size_t)i * c->dims;
 }
 
-const float *cache_get(struct cache *c, struct str text)
+const float *cache_get(struct cache *c, struct cache_scope by, struct str text)
 {
     struct cache_entry key;
     uint32_t i;
 
     if (!c->n)
         return NULL;
-    key = key_of(c, text);
+    key = key_of(c, by, text);
     i = find(c, &key);
     if (i == NOBODY)
         return NULL;
@@ -168,14 +181,15 @@ static uint32_t take_entry(struct cache *c)
     return i;
 }
 
-void cache_put(struct cache *c, struct str text, const float *vector)
+void cache_put(struct cache *c, struct cache_scope by, struct str text,
+               const float *vector)
 {
     struct cache_entry key;
     uint32_t i, *bucket;
 
     if (!c->cap)
         return;
-    key = key_of(c, text);
+    key = key_of(c, by, text);
     i = find(c, &key);
     if (i == NOBODY) {
         i = take_entry(c);

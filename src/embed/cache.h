@@ -3,9 +3,12 @@
 
 /* cache: text -> vector, the least recently used goes.
  *
- * A text is known by 128 bits of keyed hash and its length: nobody outside can
- * choose two that are taken for one. The memory for all entries is there from
- * cache_set on, so that neither a hit nor a new entry allocates. */
+ * What one scope (an org, or a user without one) has asked, no other finds: it
+ * could tell what was asked by the time that an answer takes, or by what is
+ * answered while the provider is down. A text is known by 128 bits of keyed
+ * hash and its length: nobody outside can choose two that are taken for one.
+ * The memory for all entries is there from cache_set on, so that neither a hit
+ * nor a new entry allocates. */
 
 #include "base/str.h"
 
@@ -35,9 +38,16 @@ void cache_fini(struct cache *c);
  * be called whenever the model is another one. */
 void cache_set(struct cache *c, size_t entries, uint32_t dims);
 
+/* Who asks. */
+struct cache_scope {
+    uint64_t hash[2];
+};
+struct cache_scope cache_scope(const struct cache *c, struct str scope);
+
 /* Borrowed until the next call; NULL: not there. */
-const float *cache_get(struct cache *c, struct str text);
-void cache_put(struct cache *c, struct str text, const float *vector);
+const float *cache_get(struct cache *c, struct cache_scope by, struct str text);
+void cache_put(struct cache *c, struct cache_scope by, struct str text,
+               const float *vector);
 
 /* Every entry is found by its hash and is in the order once. For tests. */
 bool cache_check(const struct cache *c);

@@ -116,7 +116,8 @@ static bool is_blank(struct str text)
     return true;
 }
 
-bool embed_now(struct embed *e, struct str text, enum embed_use use, float *out)
+static bool make_now(struct embed *e, struct str scope, struct str text,
+                     enum embed_use use, float *out)
 {
     const float *found;
 
@@ -130,12 +131,25 @@ bool embed_now(struct embed *e, struct str text, enum embed_use use, float *out)
         memset(out, 0, e->stamp.dims * sizeof(*out));
         return true;
     }
-    found = use == EMBED_QUERY ? cache_get(&e->cache, text) : NULL;
+    found = use == EMBED_QUERY
+                ? cache_get(&e->cache, cache_scope(&e->cache, scope), text)
+                : NULL;
     if (!found)
         return false;
     e->stats.cache_hits_total++;
     memcpy(out, found, e->stamp.dims * sizeof(*out));
     return true;
+}
+
+bool embed_now(struct embed *e, struct str text, enum embed_use use, float *out)
+{
+    return make_now(e, STR(""), text, use, out);
+}
+
+bool embed_now_for(struct embed *e, struct str scope, struct str text,
+                   float *out)
+{
+    return make_now(e, scope, text, EMBED_QUERY, out);
 }
 
 bool embed_quick(struct embed *e, struct str text, float *out)
@@ -193,7 +207,7 @@ static void fill_known(struct embed_job *j)
             continue;
         }
         if (j->use == EMBED_QUERY)
-            found = cache_get(&e->cache, t->text);
+            found = cache_get(&e->cache, j->by, t->text);
         if (found) {
             memcpy(job_vector(t), found, e->stamp.dims * sizeof(*found));
             j->n_left--;
@@ -204,9 +218,9 @@ static void fill_known(struct embed_job *j)
     }
 }
 
-enum err embed_start(struct embed *e, const struct str *texts, size_t n,
-                     enum embed_use use, embed_done done, void *ctx,
-                     uint64_t *id, struct why *why)
+static enum err start(struct embed *e, struct str scope,
+                      const struct str *texts, size_t n, enum embed_use use,
+                      embed_done done, void *ctx, uint64_t *id, struct why *why)
 {
     size_t n_bytes = embed_vector_bytes(e, n);
     struct embed_job *j;
@@ -226,6 +240,7 @@ enum err embed_start(struct embed *e, const struct str *texts, size_t n,
     if (!j)
         return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     j->use = use;
+    j->by = cache_scope(&e->cache, scope);
     j->done = done;
     j->ctx = ctx;
     fill_known(j);
@@ -244,6 +259,20 @@ enum err embed_start(struct embed *e, const struct str *texts, size_t n,
     *id = j->id;
     job_begin(j);
     return OK;
+}
+
+enum err embed_start(struct embed *e, const struct str *texts, size_t n,
+                     enum embed_use use, embed_done done, void *ctx,
+                     uint64_t *id, struct why *why)
+{
+    return start(e, STR(""), texts, n, use, done, ctx, id, why);
+}
+
+enum err embed_start_for(struct embed *e, struct str scope,
+                         const struct str *texts, size_t n, embed_done done,
+                         void *ctx, uint64_t *id, struct why *why)
+{
+    return start(e, scope, texts, n, EMBED_QUERY, done, ctx, id, why);
 }
 
 void embed_cancel(struct embed *e, uint64_t id)

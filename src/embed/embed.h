@@ -145,6 +145,10 @@ enum embed_use {
  * builtin this is a full one. */
 bool embed_now(struct embed *e, struct str text, enum embed_use use,
                float *out);
+/* The same of a user's question: only questions of the same scope, which is an
+ * org or a user without one, find it in the cache later. */
+bool embed_now_for(struct embed *e, struct str scope, struct str text,
+                   float *out);
 
 /* The quick vector of a text, always at once: stamp.dims numbers, of which
  * those from stamp.quick_dims on are zero. False: this model has none. */
@@ -176,6 +180,11 @@ typedef void (*embed_done)(void *ctx, uint64_t id, enum err e,
 MUST_USE enum err embed_start(struct embed *e, const struct str *texts,
                               size_t n, enum embed_use use, embed_done done,
                               void *ctx, uint64_t *id, struct why *why);
+/* As embed_now_for. */
+MUST_USE enum err embed_start_for(struct embed *e, struct str scope,
+                                  const struct str *texts, size_t n,
+                                  embed_done done, void *ctx, uint64_t *id,
+                                  struct why *why);
 void embed_cancel(struct embed *e, uint64_t id);
 
 /* End what is under way with ERR_STOPPING; done, from the loop, once nothing

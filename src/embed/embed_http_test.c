@@ -275,6 +275,20 @@ TEST(a_query_is_asked_for_once)
     estage_free(st);
 }
 
+/* While the provider is down too. */
+TEST(a_question_of_one_org_is_known_to_no_other)
+{
+    struct estage *st = estage_new();
+    struct owner *o = ASK(st, "apple");
+    float v[TEST_DIMS];
+
+    AWAIT(st, o->n_done); /* of no scope */
+    owner_free(o);
+    CHECK(embed_now_for(st->embed, STR(""), STR("apple"), v));
+    CHECK(!embed_now_for(st->embed, STR("org:acme"), STR("apple"), v));
+    estage_free(st);
+}
+
 TEST(what_is_all_in_the_cache_comes_later_all_the_same)
 {
     struct estage *st = estage_new();

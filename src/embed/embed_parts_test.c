@@ -27,15 +27,39 @@ static void put(struct cache *c, unsigned i)
 {
     float v[DIMS] = {(float)i, (float)i + 1, -(float)i};
 
-    cache_put(c, name_of(i), v);
+    cache_put(c, cache_scope(c, STR("")), name_of(i), v);
+}
+
+static bool has_for(struct cache *c, const char *scope, unsigned i)
+{
+    const float *v = cache_get(c, cache_scope(c, str_of(scope)), name_of(i));
+
+    CHECK(!v || (v[0] == (float)i && v[1] == (float)i + 1));
+    return v != NULL;
 }
 
 static bool has(struct cache *c, unsigned i)
 {
-    const float *v = cache_get(c, name_of(i));
+    return has_for(c, "", i);
+}
 
-    CHECK(!v || (v[0] == (float)i && v[1] == (float)i + 1));
-    return v != NULL;
+TEST(what_one_scope_has_asked_no_other_finds)
+{
+    struct cache c;
+    float v[DIMS] = {1, 2, -1};
+
+    cache_init(&c, seed);
+    cache_set(&c, 3, DIMS);
+    cache_put(&c, cache_scope(&c, STR("org:acme")), name_of(1), v);
+    CHECK(has_for(&c, "org:acme", 1));
+    CHECK(!has_for(&c, "org:other", 1) && !has_for(&c, "user:acme", 1));
+    CHECK(!has(&c, 1));
+    fault_arm_at("embed.one_cache", 1); /* the control */
+    cache_put(&c, cache_scope(&c, STR("org:acme")), name_of(2), v);
+    CHECK(cache_get(&c, cache_scope(&c, STR("org:other")), name_of(2)));
+    fault_arm(0);
+    CHECK(cache_check(&c));
+    cache_fini(&c);
 }
 
 TEST(the_least_recently_used_goes)

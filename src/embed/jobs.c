@@ -268,7 +268,7 @@ void embed_made(struct embed_text *t, const float *vector)
     t->is_pending = false;
     e->stats.texts_total++;
     if (j->use == EMBED_QUERY)
-        cache_put(&e->cache, t->text, vector);
+        cache_put(&e->cache, j->by, t->text, vector);
     if (!has_room(j)) {
         why_err(&why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
         job_end(j, ERR_NOMEM, &why);

@@ -40,6 +40,7 @@ struct embed_job {
     bool is_counted; /* in what waits */
     int64_t timeout_ms;
     enum embed_use use;
+    struct cache_scope by; /* who asks */
     embed_done done;
     void *ctx;
     struct timer deadline;

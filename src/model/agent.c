@@ -6,6 +6,8 @@
  * hand out, and two that look alike share nothing by accident. */
 #include "model/agent.h"
 
+#include <stdio.h>
+
 #include "base/url.h"
 
 static bool is_alnum(char c)
@@ -232,6 +234,15 @@ struct eyes eyes_of(const struct caller *c, int64_t now_ms)
         .sees_all = caller_is_admin(c),
         .now_ms = now_ms,
     };
+}
+
+struct str eyes_scope(const struct eyes *e, char out[EYES_SCOPE_BYTES])
+{
+    struct str name = str_head(e->org.n ? e->org : e->user, PRINCIPAL_NAME_MAX);
+    int n = snprintf(out, EYES_SCOPE_BYTES, "%s:%.*s",
+                     e->org.n ? "org" : "user", STR_ARG(name));
+
+    return (struct str){out, (size_t)n};
 }
 
 /* Nobody is nobody, twice over. */

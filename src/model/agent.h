@@ -195,6 +195,11 @@ struct eyes {
 /* Borrows c. */
 struct eyes eyes_of(const struct caller *c, int64_t now_ms);
 
+/* "org:acme" or "user:ann", into out: what is kept for one of them is found by
+ * no other. */
+enum { EYES_SCOPE_BYTES = PRINCIPAL_NAME_MAX + 8 };
+struct str eyes_scope(const struct eyes *e, char out[EYES_SCOPE_BYTES]);
+
 /* Whether it is there, for them. Itself counts as any other. */
 bool agent_is_visible(const struct agent *a, const struct eyes *e);
 

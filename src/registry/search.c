@@ -222,6 +222,7 @@ static enum err wait_for_vector(struct registry *r, const struct search *s,
                                 enum err *failed, struct why *why)
 {
     struct searches *all = r->searches;
+    char scope[EYES_SCOPE_BYTES];
     struct waiting *w;
 
     if (all->n_waiting >= SEARCH_WAITING_MAX)
@@ -234,8 +235,9 @@ static enum err wait_for_vector(struct registry *r, const struct search *s,
         return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     w->done = done;
     w->ctx = ctx;
-    *failed = embed_start(r->opts.embed, &w->search.text, 1, EMBED_QUERY,
-                          on_vector, w, &w->ask_id, NULL);
+    *failed =
+        embed_start_for(r->opts.embed, eyes_scope(&s->eyes, scope),
+                        &w->search.text, 1, on_vector, w, &w->ask_id, NULL);
     if (*failed) {
         free(w);
         return OK;
@@ -281,6 +283,7 @@ enum err registry_search(struct registry *r, const struct search *s,
     float v[EMBED_DIMS_MAX];
     const float *vector = NULL;
     const char *because = NULL;
+    char scope[EYES_SCOPE_BYTES];
     enum err e = check_search(r, s, why), failed = OK;
 
     *id = 0;
@@ -290,7 +293,8 @@ enum err registry_search(struct registry *r, const struct search *s,
     if (s->mode != INDEX_TEXT)
         because = why_by_words(r);
     if (s->mode != INDEX_TEXT && !because) {
-        if (embed_now(r->opts.embed, s->text, EMBED_QUERY, v)) {
+        if (embed_now_for(r->opts.embed, eyes_scope(&s->eyes, scope), s->text,
+                          v)) {
             vector = v;
         } else {
             e = wait_for_vector(r, s, done, ctx, id, &failed, why);

@@ -369,6 +369,8 @@ static enum err wait_for_vector(struct routing *g)
     struct router *r = g->router;
     int64_t most_ms = r->opts.settings.vector_timeout_ms;
     bool has_table_spoken = g->m->known.vector.n > 0;
+    struct eyes eyes = eyes_of(&g->m->in.caller, g->m->in.at_ms);
+    char scope[EYES_SCOPE_BYTES];
     enum err e = routing_wait(g, A_VECTOR);
 
     if (e == ERR_OVERLOADED && has_table_spoken) {
@@ -386,8 +388,9 @@ static enum err wait_for_vector(struct routing *g)
             return OK;
         }
     }
-    e = embed_start(r->opts.embed, g->reading.texts, g->reading.n, EMBED_QUERY,
-                    on_vector, g, &g->id, NULL);
+    e = embed_start_for(r->opts.embed, eyes_scope(&eyes, scope),
+                        g->reading.texts, g->reading.n, on_vector, g, &g->id,
+                        NULL);
     if (e) {
         routing_wait_no_more(g);
         provider_failed(g, e);
@@ -444,13 +447,16 @@ static enum err fetch_full_vector(struct routing *g)
 {
     struct embed *embed = g->router->opts.embed;
     struct embed_stamp stamp = embed_stamp(embed);
+    struct eyes eyes = eyes_of(&g->m->in.caller, g->m->in.at_ms);
     float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
+    char name[EYES_SCOPE_BYTES];
+    struct str scope = eyes_scope(&eyes, name);
 
     g->m->known.may_ask_full = false;
     g->m->known.has_candidates = false; /* they will be others' */
     for (size_t i = 0; i < g->reading.n; i++)
-        if (!embed_now(embed, g->reading.texts[i], EMBED_QUERY,
-                       v + i * stamp.dims))
+        if (!embed_now_for(embed, scope, g->reading.texts[i],
+                           v + i * stamp.dims))
             return wait_for_vector(g);
     reading_add_up(&g->reading, v, &stamp);
     return keep_vector(g, v, &stamp);
