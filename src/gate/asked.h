@@ -15,6 +15,7 @@
  *     words.c   how all of it is said */
 
 #include "gate/internal.h"
+#include "gate/logic.h"
 
 /* Text that is put together without printf; what is too long is cut, between
  * two characters. */
@@ -43,6 +44,14 @@ void phrase_put(struct phrase *w, const struct str *list, size_t n);
 
 enum { SCRATCH_BYTES = 4096, SCRATCH_MAX = 128 * 1024 * 1024 };
 
+/* What the conditions of all rules may take together for one envelope. */
+enum {
+    ASKED_STEPS_MAX = 4 * LOGIC_STEPS_MAX,
+    ASKED_BYTES_MAX = 4 * LOGIC_BYTES_MAX,
+};
+
+#define ASKED_ROOM ((struct logic_room){ASKED_STEPS_MAX, ASKED_BYTES_MAX})
+
 enum { N_FACTS = 6 };
 
 struct asked {
@@ -70,6 +79,7 @@ struct asked {
     bool lacks_facts;            /* one could not be made */
     const struct json *fields;
     struct arena *scratch;
+    struct logic_room room; /* that is left for conditions */
 };
 
 /* A question: true when this is the answer. */

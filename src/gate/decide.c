@@ -263,7 +263,8 @@ void gate_decide(const struct gate_rules *r, const struct gate_view *v,
                       .trace = trace,
                       .out = out,
                       .events = events,
-                      .scratch = &scratch};
+                      .scratch = &scratch,
+                      .room = ASKED_ROOM};
 
     arena_init_in(&scratch, SCRATCH_MAX, bytes, sizeof(bytes));
     *out = (struct pass){.priority = e->priority, .channel = r->feed_channel};

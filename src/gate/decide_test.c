@@ -556,3 +556,54 @@ TEST(a_file_says_who_may_hold_its_names)
     CHECK(!gate_rules_name(r, STR("Y"), &owner) && !owner.n);
     gate_rules_free(r);
 }
+
+/* So many rules, each of which looks at so many numbers of the payload. */
+static struct pass decided_by_many(int n_rules, int n_numbers)
+{
+    struct envelope e = seed_message();
+    struct world w = em_world();
+    struct gate_rules *r;
+    struct buf rules, payload;
+    struct pass p;
+
+    buf_init(&rules, 1 << 20);
+    buf_init(&payload, 1 << 20);
+    buf_add_str(&rules, STR("{'escalations': ["));
+    for (int i = 0; i < n_rules; i++)
+        buf_addf(&rules,
+                 "%s{'rule': 'r%d', 'when': {'some': [{'var': "
+                 "'message.payload.n'}, {'<': [{'var': ''}, 0]}]}}",
+                 i ? "," : "", i);
+    buf_add_str(&rules, STR("]}"));
+    buf_add_char(&rules, '\0');
+    buf_add_str(&payload, STR("{\"n\":["));
+    for (int i = 0; i < n_numbers; i++)
+        buf_addf(&payload, "%s%d", i ? "," : "", i);
+    buf_add_str(&payload, STR("]}"));
+    e.payload = buf_str(&payload);
+    r = rules_of(rules.p);
+    p = decided(r, &w, &e);
+    gate_rules_free(r);
+    buf_fini(&rules);
+    buf_fini(&payload);
+    return p;
+}
+
+/* A number takes three steps: 9,000 of them are far below what one condition
+ * may take, and with 100 rules far above what all of them may. */
+TEST(conditions_are_bounded_for_all_rules_together)
+{
+    struct pass p = decided_by_many(100, 9000);
+
+    CHECK_INT(p.answer, GATE_ESCALATE);
+    CHECK_INT(p.cause, PASS_UNJUDGED);
+    CHECK_INT(decided_by_many(10, 9000).answer, GATE_ROUTE);
+    CHECK_INT(decided_by_many(1, 30000).answer, GATE_ROUTE);
+    CHECK_INT(decided_by_many(500, 50).answer, GATE_ROUTE);
+}
+
+TEST(the_test_above_would_notice_that_each_rule_has_all)
+{
+    fault_arm_at("gate.room_per_rule", 1);
+    CHECK_INT(decided_by_many(100, 9000).answer, GATE_ROUTE);
+}

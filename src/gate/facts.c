@@ -13,6 +13,7 @@
  * Each is made when a condition first looks at it. */
 #include "gate/asked.h"
 
+#include "base/fault.h"
 #include "base/rfc3339.h"
 #include "gate/logic.h"
 
@@ -243,11 +244,12 @@ static const struct json *find_fact(void *ctx, struct str first)
 enum holds rule_holds(struct asked *a, const struct rule *r)
 {
     struct logic_data data = {find_fact, a};
+    struct logic_room *room = PLANTED("gate.room_per_rule") ? NULL : &a->room;
 
     if (!r->when)
         return HOLDS_YES;
     a->lacks_facts = false;
-    switch (logic_holds(r->when, &data, a->scratch, NULL)) {
+    switch (logic_holds_within(r->when, &data, a->scratch, room, NULL)) {
     case LOGIC_NO: return a->lacks_facts ? HOLDS_FAILED : HOLDS_NO;
     case LOGIC_YES: return a->lacks_facts ? HOLDS_FAILED : HOLDS_YES;
     case LOGIC_FAILED: break;

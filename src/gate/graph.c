@@ -184,7 +184,8 @@ void gate_graph(const struct gate_rules *r, const struct gate_view *v,
                               .now_ms = now_ms,
                               .out = out,
                               .events = events,
-                              .scratch = &scratch},
+                              .scratch = &scratch,
+                              .room = ASKED_ROOM},
                         .has_message = e->type.n > 0,
                         .to = to};
 

@@ -14,18 +14,47 @@ static struct run begin(const struct logic_data *d, struct arena *scratch)
         .scratch = scratch,
         .began_at = scratch->used,
         .left = LOGIC_STEPS_MAX,
+        .most = LOGIC_BYTES_MAX,
     };
 }
 
 static const struct scope the_data = {.kind = SCOPE_DATA};
 
+/* What the run took of the room; r->left may be one below zero. */
+static void take_from(struct logic_room *room, const struct run *r, long steps)
+{
+    size_t bytes = r->scratch->used - r->began_at;
+
+    steps -= r->left > 0 ? r->left : 0;
+    room->steps = steps < room->steps ? room->steps - steps : 0;
+    room->bytes = bytes < room->bytes ? room->bytes - bytes : 0;
+}
+
 enum logic_answer logic_holds(const struct logic *l, const struct logic_data *d,
                               struct arena *scratch, const char **why)
 {
-    struct run r = begin(d, scratch);
-    struct val v;
+    return logic_holds_within(l, d, scratch, NULL, why);
+}
 
-    if (logic_eval(&r, l, &the_data, &v))
+enum logic_answer logic_holds_within(const struct logic *l,
+                                     const struct logic_data *d,
+                                     struct arena *scratch,
+                                     struct logic_room *room, const char **why)
+{
+    struct run r = begin(d, scratch);
+    bool is_done;
+    struct val v;
+    long steps;
+
+    if (room && room->steps < r.left)
+        r.left = room->steps;
+    if (room && room->bytes < r.most)
+        r.most = room->bytes;
+    steps = r.left;
+    is_done = logic_eval(&r, l, &the_data, &v);
+    if (room)
+        take_from(room, &r, steps);
+    if (is_done)
         return val_truthy(&v) ? LOGIC_YES : LOGIC_NO;
     if (why)
         *why = r.why;

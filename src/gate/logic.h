@@ -71,6 +71,19 @@ MUST_USE enum logic_answer logic_holds(const struct logic *l,
                                        const struct logic_data *d,
                                        struct arena *scratch, const char **why);
 
+/* What several conditions may take together: each takes from it. */
+struct logic_room {
+    long steps;
+    size_t bytes;
+};
+
+/* The same; room may be NULL. Where too little is left it fails. */
+MUST_USE enum logic_answer logic_holds_within(const struct logic *l,
+                                              const struct logic_data *d,
+                                              struct arena *scratch,
+                                              struct logic_room *room,
+                                              const char **why);
+
 /* The value itself, in scratch or of the data. NULL when it failed. Reals in
  * it may be NaN or infinite: written, that is null. */
 const struct json *logic_value(const struct logic *l,

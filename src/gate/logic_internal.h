@@ -23,6 +23,7 @@ struct run {
     struct arena *scratch;
     size_t began_at; /* bytes of scratch used before */
     long left;       /* steps */
+    size_t most;     /* bytes of scratch from there on */
     const char *why; /* it failed */
 };
 

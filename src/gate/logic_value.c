@@ -32,8 +32,8 @@ void *logic_alloc(struct run *r, size_t bytes)
 {
     void *p = NULL;
 
-    if (r->scratch && bytes <= LOGIC_BYTES_MAX &&
-        r->scratch->used - r->began_at <= LOGIC_BYTES_MAX - bytes)
+    if (r->scratch && bytes <= r->most &&
+        r->scratch->used - r->began_at <= r->most - bytes)
         p = arena_alloc(r->scratch, bytes);
     if (!p)
         logic_fail(r, "it takes too much memory");

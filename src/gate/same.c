@@ -377,7 +377,8 @@ enum err gate_marks(const struct gate_rules *r, const struct envelope *e,
                                       SECTION_ESCALATIONS};
     alignas(max_align_t) char bytes[SCRATCH_BYTES];
     struct arena scratch;
-    struct asked a = {.rules = r, .e = e, .scratch = &scratch};
+    struct asked a = {
+        .rules = r, .e = e, .scratch = &scratch, .room = ASKED_ROOM};
     struct gate_key key;
     enum err err = OK;
 
