@@ -317,6 +317,7 @@ static void write_each(struct db *db, struct list *batch)
             o = attempt(db, &one);
         n_in_a_row = o == NO_ROOM ? n_in_a_row + 1 : 0;
         db->is_full = o == NO_ROOM;
+        db->is_locked = o == LOCKED;
         if (o != FINE)
             settle_all(&one, TX_REFUSED, err_of(o));
         list_append_all(batch, &one);
@@ -328,7 +329,7 @@ static void write_all(struct db *db, struct list *batch)
     enum outcome o = attempt(db, batch);
     struct list_node *first = list_first(batch);
 
-    db->is_full = false;
+    db->is_full = db->is_locked = false;
     if (o == FINE || o == DEAD || !first)
         return;
     db->needs_room |= o == NO_ROOM;
@@ -337,6 +338,7 @@ static void write_all(struct db *db, struct list *batch)
         return;
     }
     db->is_full = o == NO_ROOM;
+    db->is_locked = o == LOCKED;
     settle_all(batch, TX_REFUSED, err_of(o));
 }
 

@@ -128,7 +128,7 @@ struct db {
 
     /* Counted for store_stats. */
     int64_t n_batches, n_rows, batch_us, sync_us, log_bytes, data_bytes;
-    bool is_full;
+    bool is_full, is_locked;
 };
 
 /* On error nothing is open. */

@@ -123,6 +123,8 @@ static void note_figures(struct store *s)
     s->figures.log_bytes = db->log_bytes;
     s->figures.data_bytes = db->data_bytes;
     s->figures.is_full = db->is_full;
+    s->figures.is_locked = db->is_locked;
+    s->figures.is_dead = db->is_dead;
     if (db->is_dead && !s->is_dead) {
         s->is_dead = true;
         s->why = db->why;

@@ -148,6 +148,8 @@ struct store_stats {
     int64_t log_bytes;      /* not yet folded into the database */
     int64_t data_bytes;     /* the database file */
     bool is_full;           /* the last tx was refused for want of space */
+    bool is_locked;         /* or because another program holds the database */
+    bool is_dead;           /* nothing is written any more */
 };
 
 struct store_stats store_stats(struct store *s);

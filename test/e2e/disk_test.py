@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+from planted import fails_with, needs_planted
 from signalbox import DEADLINE_S, Server, eventually, metric
 from storm import GONE, Phoenix, Strace, faults
 
@@ -128,11 +129,19 @@ class FullDisk(unittest.TestCase):
             for task in sent.values():
                 self.assertEqual(
                     server.call("GET", f"/api/tasks/{task}").status, 200)
-            self.assertEqual(server.get("/readyz").status, 200)
+            self.assertEqual(server.get("/healthz").status, 200)
+            # A change that needs no space may come in between.
+            def why_not_ready():
+                self.refuse(server, sent)
+                return server.get("/readyz")
+            eventually(lambda: why_not_ready().status == 503, "not ready")
+            eventually(lambda: why_not_ready().json() == {
+                "ready": False, "reason": "the disk is full"}, "and why")
 
             self.disk.free()
             phoenix.all_over()
             answer = server.send("free:0", conversation_id="free")
+            self.assertEqual(server.get("/readyz").status, 200)
             self.assertEqual(answer.json()["status"], "completed")
             sent["free:0"] = answer.json()["task_id"]
             self.assertEqual(metric(server, "signalbox_store_full"), 0)
@@ -243,6 +252,9 @@ class LockedDatabase(unittest.TestCase):
             other.execute("BEGIN EXCLUSIVE")
             refused = server.send("locked:0", wait_ms=0)
             self.assertEqual(refused.json()["error"]["code"], "busy", refused)
+            ready = server.get("/readyz")
+            self.assertEqual((ready.status, ready.json().get("reason")),
+                             (503, "another program holds the database"))
             self.assertEqual(
                 server.call("GET", f"/api/tasks/{sent['before:0']}").status,
                 200)
@@ -250,5 +262,16 @@ class LockedDatabase(unittest.TestCase):
             other.close()
             answer = server.send("after:0", conversation_id="after").json()
             sent["after:0"] = answer["task_id"]
+            self.assertEqual(server.get("/readyz").status, 200)
             phoenix.all_over()
             self.assertEqual(faults(sent, *phoenix.story()), [])
+
+
+class Control(unittest.TestCase):
+    @needs_planted
+    def test_a_server_that_is_always_ready(self):
+        test = LockedDatabase()
+        said = fails_with(
+            self, "calls.always_ready",
+            test.test_new_work_is_refused_until_the_lock_is_gone)
+        self.assertIn("503", said)

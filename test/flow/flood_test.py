@@ -98,13 +98,13 @@ class Flood(unittest.TestCase):
         """Where all wait for an answer, health checks have one still."""
         config = {"http": {"maxConnections": MOST}, "rate": {"perUser": 0}}
         with Server(*QUIET, agents=AGENTS, config=config) as server:
-            token = server.user("mallory")
-            held = [server.connect() for _ in range(MOST)]
-            for i, peer in enumerate(held):
-                peer.send(server.request(
+            held = []
+            for i in range(MOST):
+                held.append(server.connect())
+                held[-1].send(server.request(
                     "POST", "/api/messages",
                     {"text": f"m{i}", "executor": {"name": "never"},
-                     "wait_ms": 600000}, token=token))
+                     "wait_ms": 600000}))
             eventually(lambda: server.get("/metrics").status == 503, "all wait")
             self.assertEqual(server.get("/healthz").status, 200)
             self.assertEqual(server.get("/readyz").status, 200)
