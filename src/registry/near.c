@@ -15,11 +15,12 @@
  * them is what would come of everyone. Where so few of the first are there that
  * there is no floor, nobody is left out.
  *
- * What one question costs is bounded, however many cards say the same: no more
- * than FINE_DOCS documents are computed finely for the answer, and half as many
- * for the floor. Where that is not enough, agents with the best guesses have
- * it; those of strangers with very many documents come behind all others, so
- * that a few owners cannot keep the rest out. */
+ * What one question costs is bounded, however many cards say the same: of
+ * agents at home with the requester HOME_DOCS documents are computed finely, of
+ * strangers STRANGER_DOCS, and of strangers with more than CROWD_DOCS that many
+ * altogether; of those the agents with the best guesses. So a few owners with
+ * very many skills neither slow down the others nor keep them out. The floor is
+ * found with FLOOR_DOCS. */
 #include "registry/internal.h"
 
 #include <math.h>
@@ -30,10 +31,12 @@
 enum {
     FIRST = 128,
     AT_HOME = 8,
-    FINE_DOCS = 8192,
-    CROWD_DOCS = FINE_DOCS / 8, /* of one stranger; more are a crowd */
-    N_CROWDS = 4096,            /* strangers by their hashes */
-    N_LEVELS = 256,             /* of guesses */
+    HOME_DOCS = 4096,
+    STRANGER_DOCS = 2048,
+    CROWD_DOCS = 512, /* of one stranger; more are a crowd */
+    FLOOR_DOCS = 1024,
+    N_CROWDS = 4096, /* strangers by their hashes */
+    N_LEVELS = 256,  /* of guesses */
 };
 
 static enum err near_room(struct registry *r)
@@ -288,7 +291,7 @@ static double find_floor(struct registry *r,
         if (n == q->best && first[i].most <= best[n - 1])
             break;
         n_docs += r->near_marks[first[i].number].n_docs;
-        if (n_docs > FINE_DOCS / 2 && !PLANTED("near.no_bound"))
+        if (n_docs > FLOOR_DOCS && !PLANTED("near.no_bound"))
             break;
         one = fine_near(r, q, near, first[i].number);
         if (registry_is_there(r, one.agent))
@@ -313,14 +316,15 @@ static bool is_in(const struct near_mark *mark)
 
 /* What may be computed finely. */
 
-/* Of agents that are to be in the answer: by the level of their guesses, those
- * of crowds apart. */
+enum kin { KIN_HOME, KIN_STRANGER, KIN_CROWD, N_KINS };
+
+/* Of agents that are to be in the answer: by the level of their guesses. */
 struct fine_room {
     double low, high; /* of guesses */
-    uint32_t of_crowd[N_CROWDS];
-    size_t docs[2][N_LEVELS]; /* [1]: of crowds */
-    size_t left[2];           /* at the level that only has room for some, */
-    int cut[2];               /* which is this one; above it there is for all */
+    uint32_t of_stranger[N_CROWDS];
+    size_t docs[N_KINS][N_LEVELS];
+    size_t left[N_KINS]; /* at the level that only has room for some, */
+    int cut[N_KINS];     /* which is this one; above it there is for all */
 };
 
 static int level_of(const struct fine_room *f, double most)
@@ -330,11 +334,13 @@ static int level_of(const struct fine_room *f, double most)
     return part >= 1 ? N_LEVELS - 1 : (int)(part * N_LEVELS);
 }
 
-static bool is_of_crowd(const struct fine_room *f, const struct near_mark *mark,
-                        const struct near_mark *eyes)
+static enum kin kin_of(const struct fine_room *f, const struct near_mark *mark,
+                       const struct near_mark *eyes)
 {
-    return !is_at_home(mark, eyes) &&
-           f->of_crowd[mark->user % N_CROWDS] > CROWD_DOCS;
+    if (is_at_home(mark, eyes))
+        return KIN_HOME;
+    return f->of_stranger[mark->user % N_CROWDS] > CROWD_DOCS ? KIN_CROWD
+                                                              : KIN_STRANGER;
 }
 
 /* How many documents there are, and between which guesses. */
@@ -354,24 +360,22 @@ static size_t sum_docs(const struct registry *r, const struct near_mark *eyes,
         f->low = mark->most < f->low ? mark->most : f->low;
         f->high = mark->most > f->high ? mark->most : f->high;
         if (!is_at_home(mark, eyes))
-            f->of_crowd[mark->user % N_CROWDS] += mark->n_docs;
+            f->of_stranger[mark->user % N_CROWDS] += mark->n_docs;
     }
     return sum;
 }
 
 static void find_cuts(struct fine_room *f)
 {
-    size_t left = FINE_DOCS;
+    static const size_t most[N_KINS] = {HOME_DOCS, STRANGER_DOCS, CROWD_DOCS};
 
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < N_KINS; k++) {
         int level = N_LEVELS - 1;
 
-        while (level >= 0 && f->docs[k][level] <= left)
-            left -= f->docs[k][level--];
+        f->left[k] = most[k];
+        while (level >= 0 && f->docs[k][level] <= f->left[k])
+            f->left[k] -= f->docs[k][level--];
         f->cut[k] = level;
-        f->left[k] = left;
-        if (level >= 0)
-            left = 0;
     }
 }
 
@@ -383,31 +387,31 @@ static void leave_out(struct registry *r, const struct registry_near_query *q,
                                    .org = org_hash(r, q->eyes.org)};
     struct fine_room f = {.low = 0};
 
-    if (sum_docs(r, &eyes, n_near, floor, &f) <= FINE_DOCS ||
+    if (sum_docs(r, &eyes, n_near, floor, &f) <= CROWD_DOCS ||
         PLANTED("near.no_bound"))
         return;
     for (size_t i = 0; i < n_near; i++) {
         const struct near_mark *mark = &r->near_marks[i];
 
         if (is_in(mark) && mark->most >= floor)
-            f.docs[is_of_crowd(&f, mark, &eyes)][level_of(&f, mark->most)] +=
+            f.docs[kin_of(&f, mark, &eyes)][level_of(&f, mark->most)] +=
                 mark->n_docs;
     }
     find_cuts(&f);
     for (size_t i = 0; i < n_near; i++) {
         struct near_mark *mark = &r->near_marks[i];
-        bool of_crowd = is_of_crowd(&f, mark, &eyes);
+        enum kin kin = kin_of(&f, mark, &eyes);
         int level;
 
         if (!is_in(mark) || mark->most < floor)
             continue;
         level = level_of(&f, mark->most);
-        if (level > f.cut[of_crowd])
+        if (level > f.cut[kin])
             continue;
-        if (level < f.cut[of_crowd] || f.left[of_crowd] < mark->n_docs)
+        if (level < f.cut[kin] || f.left[kin] < mark->n_docs)
             mark->most = (double)-INFINITY;
         else
-            f.left[of_crowd] -= mark->n_docs;
+            f.left[kin] -= mark->n_docs;
     }
 }
 

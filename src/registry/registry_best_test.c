@@ -319,7 +319,7 @@ static int64_t documents_of_one_choice(int n_agents, bool *has_honest)
     return n;
 }
 
-enum { ENOUGH = 8192 + 8192 / 2 + 8 * (AGENT_SKILLS_MAX + 1) };
+enum { ENOUGH = 512 + 1024 + 8 * (AGENT_SKILLS_MAX + 1) };
 
 /* 25,700 and 38,550 documents. */
 TEST(what_one_choice_computes_is_bounded)
