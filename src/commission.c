@@ -190,6 +190,8 @@ static struct msg *plain_message(struct commission *c,
     m->call.metadata = m->call.source = STR("{}");
     m->call.priority = PRIORITY_NORMAL;
     m->call.timeout_ms = o->timeout_ms;
+    m->call.has_max_cost = o->max_cost >= 0;
+    m->call.max_cost_micros = m->call.has_max_cost ? o->max_cost : 0;
     return m;
 }
 
@@ -218,6 +220,8 @@ static enum err give_key(struct piece *p, const struct speak_order *o,
                               .task_id = o->task_id,
                               .message = o->message,
                               .timeout_ms = o->timeout_ms,
+                              .has_max_cost = o->max_cost >= 0,
+                              .max_cost_micros = o->max_cost,
                               .wish = {.mode = o->mode,
                                        .is_stream = o->is_stream,
                                        .goes_on = o->goes_on}};
@@ -258,6 +262,8 @@ static enum err send_order(struct piece *p, const struct speak_order *o,
         .metadata = o->metadata,
         .idempotency_key = key_for(p, o, key),
         .timeout_ms = o->timeout_ms,
+        .has_max_cost = o->max_cost >= 0,
+        .max_cost_micros = o->max_cost,
         .wish = {.mode = o->mode,
                  .original_id = str_of(c->original_id),
                  .is_stream = o->is_stream,

@@ -72,6 +72,7 @@ static struct ledger_settings ledger_of(const struct config *c)
         .per_day = c->ledger.per_day,
         .per_conversation = c->ledger.per_conversation,
         .per_root = c->ledger.per_root,
+        .delegation_allowance = c->ledger.delegation_allowance,
     };
 }
 

@@ -94,7 +94,7 @@ static void on_accepted(struct tx *tx, void *ctx)
         walk_look_at_budgets(w, m);
     if (tx->result == TX_COMMITTED || tx->result == TX_FATAL)
         walk_finish(m);
-    else if (e == ERR_FUNDS || e == ERR_BUDGET)
+    else if (e == ERR_FUNDS || e == ERR_BUDGET || e == ERR_CEILING)
         walk_ask_what_is_left(m);
     else
         walk_ask_for_key(m, m->err == ERR_EXISTS ? OK : m->err);
@@ -230,9 +230,13 @@ void walk_begin(struct msg *m)
 
     if (!e)
         e = take_user(m);
+    if (!e)
+        e = ledger_take_quote(m->way.walk->ledger, m);
     tx_fini(&m->tx);
     tx_init(&m->tx);
-    if (e) {
+    if (e == ERR_QUOTE) {
+        walk_ask_for_key(m, e); /* it was good when this was sent first */
+    } else if (e) {
         walk_refuse(m, e);
     } else if (m->hire.is_repeat) {
         answer_repeat(m);

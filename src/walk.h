@@ -131,6 +131,8 @@ struct walk_order {
     struct str agent, skill, message, metadata;
     struct str idempotency_key; /* as a message's, of whose name it is in */
     int64_t timeout_ms;         /* zero: the default */
+    bool has_max_cost;          /* the price is to be at most this: */
+    int64_t max_cost_micros;
     struct delegation_wish wish;
 };
 

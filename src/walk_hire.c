@@ -183,6 +183,8 @@ enum err walk_order_hash(const struct walk_order *o,
     buf_addf(&b, "%lld,%d,%d,%d,%d", (long long)o->timeout_ms,
              (int)o->wish.mode, o->wish.is_stream, o->wish.ends_with_line,
              o->wish.goes_on);
+    if (o->has_max_cost)
+        buf_addf(&b, ",c%lld", (long long)o->max_cost_micros);
     e = b.over ? ERR_NOMEM : digest(buf_str(&b), out);
     buf_fini(&b);
     return e;
@@ -281,6 +283,8 @@ enum err walk_delegate(struct walk *w, const struct walk_order *o,
         msg_free(m);
         return e;
     }
+    m->call.has_max_cost = o->has_max_cost;
+    m->call.max_cost_micros = o->max_cost_micros;
     memcpy(m->call.body_hash, hash, sizeof(hash));
     walk_message(w, m, done, ctx);
     return OK;

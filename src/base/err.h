@@ -103,6 +103,10 @@ enum exit_status {
       "the balance is less than the price; an admin can top it up")            \
     X(BUDGET, "budget_exceeded", 402, -32000, EXIT_REFUSED,                    \
       "this would cost more than the budget allows")                           \
+    X(CEILING, "cost_ceiling", 402, -32000, EXIT_REFUSED,                      \
+      "this would cost more than the message may; give max_cost_micros")       \
+    X(QUOTE, "quote_expired", 409, -32000, EXIT_REFUSED,                       \
+      "that quote is not known, or is over; ask POST /api/route again")        \
     X(DELEGATION, "delegation_not_allowed", 403, -32000, EXIT_NOT_ALLOWED,     \
       "that agent may not be given work from there")                           \
     X(DELEGATIONS, "too_many_delegations", 429, -32000, EXIT_REFUSED,          \

@@ -4,16 +4,18 @@
 #include "calls/share.h"
 
 /* What the decision does not say: why the text was not compared by its meaning,
- * and that whoever was chosen could not be given it now. */
-static void put_note(struct open *o, struct json_out *out, const struct msg *m)
+ * and that whoever was chosen could not be given it now, or for that price. */
+static void put_note(struct open *o, struct json_out *out, struct msg *m)
 {
     struct agents all = registry_agents(o->calls->registry);
     const struct agent *chosen = agent_find(&all, m->choice.agent);
     const char *no_vector = m->known.no_vector.text;
     struct why away = {""}, note = {""};
 
-    if (chosen &&
-        deliver_reaches(walk_deliver(o->calls->walk), chosen, &away) != OK)
+    if (chosen && ledger_check_ceiling(m) != OK)
+        away = m->why;
+    if (chosen && (away.text[0] || deliver_reaches(walk_deliver(o->calls->walk),
+                                                   chosen, &away) != OK))
         why_err(&note, OK, "if it were sent now, it would be refused: %s%s%s",
                 away.text, *no_vector ? "; " : "", no_vector);
     else
@@ -26,17 +28,30 @@ static void put_note(struct open *o, struct json_out *out, const struct msg *m)
 }
 
 /* What it would cost whoever asks; what they have is not looked at. */
-static void put_price(struct open *o, struct json_out *out, const struct msg *m)
+static enum err appraise(struct open *o, struct msg *m)
 {
     struct agents all = registry_agents(o->calls->registry);
     const struct agent *chosen = agent_find(&all, m->choice.agent);
 
-    json_member_int(out, "price_micros",
-                    chosen ? ledger_price(chosen, ledger_skill(m, chosen, NULL))
-                           : 0);
+    return chosen
+               ? ledger_appraise(walk_ledger(o->calls->walk), m, chosen, NULL)
+               : OK;
 }
 
-static void answer(struct open *o, const struct msg *m)
+/* The price holds for a while, for a message that names the quote. */
+static void put_quote(struct open *o, struct json_out *out, const struct msg *m)
+{
+    struct agents all = registry_agents(o->calls->registry);
+    const struct agent *chosen = agent_find(&all, m->choice.agent);
+    int64_t until_ms =
+        chosen ? ledger_quote(walk_ledger(o->calls->walk), m, chosen) : 0;
+
+    json_member_str(out, "quote",
+                    until_ms ? str_of(m->choice.id.text) : STR(""));
+    json_member_known(out, "quote_until_ms", until_ms > 0, until_ms);
+}
+
+static void answer(struct open *o, struct msg *m)
 {
     struct json_out out = json_out(&o->calls->body);
     struct decision d;
@@ -49,7 +64,7 @@ static void answer(struct open *o, const struct msg *m)
     json_open(&out, '{');
     speak_decision(&out, &d, SPEAK_WHOLE);
     json_member_bool(&out, "switches", m->choice.is_switch);
-    put_price(o, &out, m);
+    put_quote(o, &out, m);
     put_note(o, &out, m);
     json_close(&out, '}');
     buf_add_char(&o->calls->body, '\n');
@@ -60,6 +75,8 @@ static void on_routed(struct msg *m, enum err e, void *ctx)
 {
     struct open *o = ctx;
 
+    if (!e)
+        e = appraise(o, m);
     m->err = e;
     if (open_back(o)) {
         if (e)

@@ -26,11 +26,31 @@ static void put_threshold(struct json_out *o, const struct msg *m)
         json_put_null(o);
 }
 
+/* What would have been enough. */
+static void put_cost(struct json_out *o, const struct msg *m)
+{
+    const struct candidate *c =
+        m->choice.layer == LAYER_NONE ? m->choice.unpaid : NULL;
+    int64_t price = c ? c->price_micros : m->ledger.price_micros;
+    int64_t needed = c ? price : m->ledger.needed_micros;
+
+    json_open(o, '{');
+    if (c)
+        json_member_str(o, "decision_id", str_of(m->choice.id.text));
+    json_member_text(o, "agent", c ? c->agent : m->choice.agent);
+    json_member_int(o, "price_micros", price);
+    json_member_known(o, "ceiling_micros", !c, m->ledger.ceiling_micros);
+    json_member_known(o, "needed_micros", needed > 0, needed);
+    json_close(o, '}');
+}
+
 void share_message_details(struct buf *out, const struct msg *m)
 {
     struct json_out o = json_out(out);
     size_t n = m->choice.n_candidates;
 
+    if (m->err == ERR_CEILING)
+        put_cost(&o, m);
     if (m->err != ERR_AGENT_NOT_FOUND && m->err != ERR_NO_ROUTE)
         return;
     if (m->choice.band == BAND_UNSURE && m->choice.unsure == UNSURE_ASK &&

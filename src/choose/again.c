@@ -294,6 +294,7 @@ static enum err answer(const struct again *g, struct arena *a,
     out->band = m->choice.band;
     out->is_by_example = m->choice.is_by_example;
     out->is_unsure = m->choice.is_unsure;
+    out->is_by_price = m->choice.unpaid != NULL;
     out->threshold = m->choice.layer == LAYER_INTENT
                          ? g->settings.intent.threshold
                          : m->choice.threshold;

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/amount.h"
+
 /* Cut between two characters. */
 static bool keep_reason(struct msg *m, const char *words)
 {
@@ -170,9 +172,28 @@ static enum err say_no_full(struct msg *m)
     return keep_reason(m, words) ? OK : ERR_NOMEM;
 }
 
+/* And that another fits better, which the sender has not agreed to pay. */
+static enum err say_unpaid(struct msg *m)
+{
+    const struct candidate *c = m->choice.unpaid;
+    char words[2 * DECISION_REASON_MAX];
+
+    if (m->choice.needs || !c)
+        return OK;
+    snprintf(words, sizeof(words),
+             "\"%.*s\" fits better but costs %s, and the message names neither "
+             "it nor such a price; %.*s",
+             STR_ARG(c->agent), amount_write(c->price_micros).text,
+             STR_ARG(m->choice.reason));
+    return keep_reason(m, words) ? OK : ERR_NOMEM;
+}
+
 static enum err say_more(const struct choose_view *v, struct msg *m)
 {
-    enum err e = say_no_full(m);
+    enum err e = say_unpaid(m);
+
+    if (!e)
+        e = say_no_full(m);
 
     return e ? e : say_gone(v, m);
 }

@@ -82,8 +82,9 @@ struct choose_view {
  *
  * ERR_AGENT_NOT_FOUND: the one named is not there, m->why offers the nearest
  * names; ERR_NO_ROUTE: no layer answered, m->why says what to do and
- * m->choice.candidates who came nearest; ERR_BAD_REQUEST: a prefix without a
- * text; ERR_NOMEM. */
+ * m->choice.candidates who came nearest; ERR_CEILING: the agent that fits is an
+ * outsider's and costs more than the sender has agreed to (m->choice.unpaid);
+ * ERR_BAD_REQUEST: a prefix without a text; ERR_NOMEM. */
 MUST_USE enum err choose_agent(const struct choose_view *v, struct msg *m);
 
 /* The same for a further turn of a task, whose agent is m->known.stuck_to: it

@@ -128,17 +128,30 @@ static void only_if_very_near(const struct decision_rules *r,
     c->low = c->floor;
 }
 
+/* An agent that will not be chosen for its price makes no other less sure. */
+static bool has_a_say(const struct candidate *c, bool is_any_paid)
+{
+    return !c->is_unpaid || !is_any_paid;
+}
+
 void choose_cutoffs(const struct decision_rules *r, struct candidate *list,
                     size_t n)
 {
     size_t best = 0;
     float second = 0;
+    bool is_any_paid = false;
 
-    for (size_t i = 1; i < n; i++)
-        if (list[i].signals.semantic > list[best].signals.semantic)
+    for (size_t i = 0; i < n; i++)
+        is_any_paid |= !list[i].is_unpaid;
+    while (best + 1 < n && !has_a_say(&list[best], is_any_paid))
+        best++;
+    for (size_t i = best + 1; i < n; i++)
+        if (has_a_say(&list[i], is_any_paid) &&
+            list[i].signals.semantic > list[best].signals.semantic)
             best = i;
     for (size_t i = 0; i < n; i++)
-        if (i != best && list[i].signals.semantic > second)
+        if (i != best && has_a_say(&list[i], is_any_paid) &&
+            list[i].signals.semantic > second)
             second = list[i].signals.semantic;
     for (size_t i = 0; i < n; i++) {
         struct candidate *c = &list[i];

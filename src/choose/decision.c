@@ -76,6 +76,7 @@ void choose_decision(const struct choose_view *v, const struct msg *m,
         .band = m->choice.band,
         .is_by_example = m->choice.is_by_example,
         .is_unsure = m->choice.is_unsure,
+        .is_by_price = m->choice.unpaid != NULL,
         .decide_us = m->known.decide_us,
         .weights = s->weights,
         .rules = rules_of(v, m),
@@ -91,6 +92,10 @@ void choose_decision(const struct choose_view *v, const struct msg *m,
         .registry_version = m->known.registry_version,
         .learn_version = m->known.learn_version,
         .type = m->known.type,
+        .price_micros =
+            m->choice.layer == LAYER_NONE ? -1 : m->ledger.price_micros,
+        .ceiling_micros =
+            m->choice.layer == LAYER_NONE ? -1 : m->ledger.ceiling_micros,
         .gate = (int)m->gate.pass.answer,
         .gate_rule = m->gate.pass.rule,
         .gate_reason = m->gate.pass.cause == PASS_FREE

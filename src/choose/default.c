@@ -1,5 +1,6 @@
 /* The default agent, which gets what no other layer chose an agent for; and,
  * where there is none, the words of the refusal. */
+#include "base/amount.h"
 #include "choose/internal.h"
 
 enum err choose_default(const struct choose_view *v, struct msg *m)
@@ -123,10 +124,23 @@ static void say_why(const struct choose_view *v, struct msg *m)
                 "/api/agents lists those there are)");
 }
 
+/* An agent fits, and its price is the sender's to agree to. */
+static enum err ask_to_pay(struct msg *m, const struct candidate *c)
+{
+    why_err(&m->why, ERR_CEILING,
+            "the agent that fits, \"%.*s\", is another user's and costs %s: "
+            "name it as executor.name, or give max_cost_micros of %lld or more",
+            STR_ARG(c->agent), amount_write(c->price_micros).text,
+            (long long)c->price_micros);
+    return choose_refused(m, ERR_CEILING);
+}
+
 enum err choose_no_route(const struct choose_view *v, struct msg *m)
 {
     enum unsure_policy unsure = choose_unsure(v);
 
+    if (m->choice.unpaid)
+        return ask_to_pay(m, m->choice.unpaid);
     say_why(v, m);
     /* Without a trusted candidate `best` is `ask`. */
     m->choice.unsure = unsure == UNSURE_BEST ? UNSURE_ASK : unsure;

@@ -17,14 +17,15 @@ static bool is_open(const struct choose_view *v, const struct msg *m)
     struct decision_rules r = choose_cutoff_rules(v->settings, m);
 
     return choose_band(&r, &c[0]) != BAND_CONFIDENT ||
-           (m->choice.n_candidates > 1 &&
+           (m->choice.n_candidates > 1 && !c[1].is_unpaid &&
             c[0].score - c[1].score < v->settings->close_margin);
 }
 
 const struct candidate *choose_asked(const struct msg *m, struct str name)
 {
     for (size_t i = 0; i < m->choice.n_candidates; i++)
-        if (str_eq_nocase(m->choice.candidates[i].agent, name))
+        if (str_eq_nocase(m->choice.candidates[i].agent, name) &&
+            !m->choice.candidates[i].is_unpaid)
             return &m->choice.candidates[i];
     return NULL;
 }
@@ -59,7 +60,7 @@ enum err choose_intent(const struct choose_view *v, struct msg *m)
     e = choose_rank(v, m);
     if (e)
         return e;
-    if (!m->choice.n_candidates)
+    if (!m->choice.n_candidates || m->choice.candidates->is_unpaid)
         return ERR_NO_ROUTE;
     if (m->choice.candidates->is_taught && !s->is_off[LAYER_SEMANTIC])
         return ERR_NO_ROUTE; /* a person has said whose this text is */

@@ -78,7 +78,8 @@ static void put_data(struct buf *out, const struct choose_view *v,
     json_key(&o, STR("agents"));
     json_open(&o, '[');
     for (size_t i = 0; i < m->choice.n_candidates; i++)
-        put_agent(&o, v, m->choice.candidates[i].agent);
+        if (!m->choice.candidates[i].is_unpaid)
+            put_agent(&o, v, m->choice.candidates[i].agent);
     json_close(&o, ']');
     json_member_text(&o, "message", str_head(m->call.text, INTENT_TEXT_MAX));
     json_close(&o, '}');
@@ -100,7 +101,7 @@ static void put_ids(struct json_out *o, const struct choose_view *v,
     for (size_t i = 0; i < m->choice.n_candidates; i++) {
         const struct agent *a = choose_seen(v, m->choice.candidates[i].agent);
 
-        if (a)
+        if (a && !m->choice.candidates[i].is_unpaid)
             json_put_str(o, a->name);
     }
     json_close(o, ']');

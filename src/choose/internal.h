@@ -77,7 +77,8 @@ enum unsure_policy choose_unsure(const struct choose_view *v);
  * is m->why. Returns e, or ERR_NOMEM. (choose.c) */
 MUST_USE enum err choose_refused(struct msg *m, enum err e);
 
-/* No layer answered: always ERR_NO_ROUTE, and in m->why what to do about it.
+/* No layer answered: ERR_NO_ROUTE, or ERR_CEILING where the agent that fits
+ * costs more than the sender has agreed to; in m->why what to do about it.
  * (default.c) */
 enum err choose_no_route(const struct choose_view *v, struct msg *m);
 

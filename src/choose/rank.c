@@ -39,13 +39,16 @@ static float nearness(const struct candidate *c)
     return c->signals.discount > 0 ? -1 : c->signals.cosine + c->signals.text;
 }
 
-/* Best first. A correction of this very text goes before every score. Scores
+/* Best first. Whom the sender has not agreed to pay comes last. A correction of
+ * this very text goes before every score. Scores
  * are equal where nothing speaks for either: of those the nearer one, since
  * three are offered to a user who is asked, then the name that sorts first. */
 bool choose_is_better(const struct candidate *a, const struct candidate *b)
 {
     float near_a = nearness(a), near_b = nearness(b);
 
+    if (a->is_unpaid != b->is_unpaid)
+        return b->is_unpaid;
     if (a->is_taught != b->is_taught)
         return a->is_taught;
     if (a->score > b->score || a->score < b->score)

@@ -19,7 +19,8 @@
 #include "model/tx.h"
 
 enum {
-    BODY_VERSION = 3, /* 1 had no bands, levels and times; 2 had no tiers */
+    BODY_VERSION = 4, /* 1 had no bands, levels and times; 2 had no tiers; 3
+                       * had no prices and ceilings */
     BODY_MAX = 256 * 1024
 };
 
@@ -202,7 +203,8 @@ static void put_candidate(struct buf *out, const struct candidate *c)
     put_float(out, c->level.mid);
     put_float(out, c->level.high);
     put_u32(out, (uint32_t)c->is_trusted | (uint32_t)c->is_taught << 1 |
-                     (uint32_t)c->is_half << 2);
+                     (uint32_t)c->is_half << 2 | (uint32_t)c->is_unpaid << 3);
+    put_u64(out, (uint64_t)c->price_micros);
 }
 
 static void put_body(struct buf *out, const struct decision *d)
@@ -233,6 +235,9 @@ static void put_body(struct buf *out, const struct decision *d)
     put_u32(out, (uint32_t)d->n_candidates);
     for (size_t i = 0; i < d->n_candidates; i++)
         put_candidate(out, &d->candidates[i]);
+    put_u64(out, (uint64_t)d->price_micros);
+    put_u64(out, (uint64_t)d->ceiling_micros);
+    put_u32(out, d->is_by_price);
 }
 
 /* For lists; a score is 0 to 1 or little more. */
@@ -454,6 +459,7 @@ static void get_candidate(struct reader *r, struct candidate *c)
     c->signals.recency = get_float(r);
     c->score = get_real(r);
     c->level = (struct card_level){-1, -1};
+    c->price_micros = -1;
     if (r->version < 2)
         return;
     c->level.mid = get_float(r);
@@ -462,6 +468,8 @@ static void get_candidate(struct reader *r, struct candidate *c)
     c->is_trusted = flags & 1;
     c->is_taught = flags >> 1 & 1;
     c->is_half = flags >> 2 & 1;
+    c->is_unpaid = flags >> 3 & 1;
+    c->price_micros = r->version < 4 ? -1 : get_i64(r);
 }
 
 static enum err get_candidates(struct reader *r, struct arena *a,
@@ -521,6 +529,9 @@ static enum err get_body(struct str body, struct arena *a, struct decision *d)
     get_intent(&r, &d->intent);
     d->n_considered = get_i64(&r);
     e = get_candidates(&r, a, d);
+    d->price_micros = r.version < 4 ? -1 : get_i64(&r);
+    d->ceiling_micros = r.version < 4 ? -1 : get_i64(&r);
+    d->is_by_price = r.version >= 4 && get_u32(&r) & 1;
     return e ? e : r.is_bad || r.rest.n ? ERR_SYNTAX : OK;
 }
 

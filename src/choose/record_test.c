@@ -19,6 +19,7 @@ static const struct candidate candidates[] = {
      {.362F, .35F, .4F, .1F, .02F, .5F, 1, .25F},
      .level = {.05F, .2F},
      .is_trusted = true,
+     .price_micros = 1500,
      .score = 0.467},
     {STR("researcher"),
      STR(""),
@@ -26,6 +27,8 @@ static const struct candidate candidates[] = {
      {.289F, .2F, .3F, 0, 0, .5F, 0, 0},
      .level = {-1, -1},
      .is_taught = true,
+     .is_unpaid = true,
+     .price_micros = 20000000,
      .score = 0.1},
 };
 
@@ -49,6 +52,9 @@ static struct decision sample(void)
         .margin = 1e-300,
         .threshold = 0.3,
         .is_explored = true,
+        .is_by_price = true,
+        .price_micros = 1500,
+        .ceiling_micros = 101500,
         .weights = {.6, .2, .15, .05},
         .rules = {.layers_off = 6,
                   .trusts_all = true,
@@ -121,8 +127,12 @@ static void check_same(const struct decision *a, const struct decision *b)
         CHECK(memcmp(&x->signals, &y->signals, sizeof(x->signals)) == 0);
         CHECK(x->score == y->score);
         CHECK(x->is_trusted == y->is_trusted && x->is_taught == y->is_taught &&
-              x->is_half == y->is_half);
+              x->is_half == y->is_half && x->is_unpaid == y->is_unpaid);
+        CHECK_INT(x->price_micros, y->price_micros);
     }
+    CHECK(a->is_by_price == b->is_by_price);
+    CHECK_INT(a->price_micros, b->price_micros);
+    CHECK_INT(a->ceiling_micros, b->ceiling_micros);
 }
 
 TEST(a_decision_comes_back_as_it_was)
@@ -152,6 +162,57 @@ static size_t cut_out(char *bytes, size_t n, size_t at, size_t n_cut)
     return n - n_cut;
 }
 
+/* What was not kept before agents had prices in it; the strings of the last
+ * candidate are its name. */
+static size_t cut_out_prices(char *bytes, size_t n)
+{
+    enum { TAIL = 8 + 8 + 4, CANDIDATE = 3 * 4 + 8 * 4 + 8 + 2 * 4 + 4 };
+
+    n = cut_out(bytes, n, n - TAIL, TAIL);
+    n = cut_out(bytes, n, n - 8, 8);
+    return cut_out(bytes, n, n - CANDIDATE - candidates[1].agent.n - 8, 8);
+}
+
+static struct decision without_prices(struct decision d,
+                                      struct candidate list[2])
+{
+    memcpy(list, candidates, sizeof(candidates));
+    list[0].price_micros = list[1].price_micros = -1;
+    d.candidates = list;
+    d.is_by_price = false;
+    d.price_micros = d.ceiling_micros = -1;
+    return d;
+}
+
+TEST(a_decision_of_before_prices_is_read)
+{
+    struct decision d = sample(), back;
+    struct value values[N_DECISION_COLUMNS];
+    struct candidate list[2];
+    char bytes[2048];
+    struct arena a;
+    struct row row;
+    struct tx tx;
+    size_t n;
+
+    arena_init(&a, 1 << 20);
+    tx_init(&tx);
+    choose_record(&tx, &d);
+    row = row_of(&tx, values);
+    n = values[DECISION_BODY].s.n;
+    CHECK(n < sizeof(bytes));
+    memcpy(bytes, values[DECISION_BODY].s.p, n);
+    n = cut_out_prices(bytes, n);
+    values[DECISION_BODY].s = (struct str){bytes, n};
+    CHECK(decision_from_row(&a, &row, &back) == ERR_SYNTAX); /* it says 4 */
+    bytes[0] = 3;
+    CHECK(decision_from_row(&a, &row, &back) == OK);
+    d = without_prices(d, list);
+    check_same(&back, &d);
+    tx_fini(&tx);
+    arena_fini(&a);
+}
+
 /* As it was before models had two tiers: those parts are not in the body. */
 TEST(a_decision_of_before_tiers_is_read)
 {
@@ -159,6 +220,7 @@ TEST(a_decision_of_before_tiers_is_read)
     static const char vector[] = {4, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3};
     struct decision d = sample(), back;
     struct value values[N_DECISION_COLUMNS];
+    struct candidate list[2];
     char bytes[2048], *tier;
     struct arena a;
     struct row row;
@@ -172,6 +234,7 @@ TEST(a_decision_of_before_tiers_is_read)
     n = values[DECISION_BODY].s.n;
     CHECK(n < sizeof(bytes));
     memcpy(bytes, values[DECISION_BODY].s.p, n);
+    n = cut_out_prices(bytes, n);
     tier = memmem(bytes, n, vector, sizeof(vector));
     CHECK(tier);
     n = cut_out(bytes, n, (size_t)(tier - bytes) + sizeof(vector),
@@ -179,7 +242,7 @@ TEST(a_decision_of_before_tiers_is_read)
     n = cut_out(bytes, n, (size_t)(tier - bytes) + 4, 4);
     n = cut_out(bytes, n, MARGIN_AT, 8);
     values[DECISION_BODY].s = (struct str){bytes, n};
-    CHECK(decision_from_row(&a, &row, &back) == ERR_SYNTAX); /* it says 3 */
+    CHECK(decision_from_row(&a, &row, &back) == ERR_SYNTAX); /* it says 4 */
     bytes[0] = 2;
     CHECK(decision_from_row(&a, &row, &back) == OK);
     CHECK(back.tier == TIER_NONE && !back.tier_note.n);
@@ -187,6 +250,7 @@ TEST(a_decision_of_before_tiers_is_read)
     d.tier = TIER_NONE;
     d.tier_note = STR("");
     d.rules.second_margin = 0;
+    d = without_prices(d, list);
     check_same(&back, &d);
     tx_fini(&tx);
     arena_fini(&a);

@@ -132,7 +132,7 @@ static size_t n_close(const struct choose_view *v, const struct msg *m,
     const struct candidate *all = m->choice.candidates;
     size_t n = 1;
 
-    while (n < m->choice.n_candidates &&
+    while (n < m->choice.n_candidates && !all[n].is_unpaid &&
            choose_band(r, &all[n]) == BAND_CONFIDENT &&
            all[0].score - all[n].score < v->settings->close_margin)
         n++;
@@ -211,9 +211,9 @@ enum band choose_judge(const struct msg *m, const struct decision_rules *r,
     enum band nearest = BAND_OUT_OF_SCOPE;
 
     *at = 0;
-    if (r->is_auto && r->n == 1 && all->is_trusted)
+    if (r->is_auto && r->n == 1 && all->is_trusted && !all->is_unpaid)
         return BAND_CONFIDENT;
-    for (size_t i = 0; i < m->choice.n_candidates; i++) {
+    for (size_t i = 0; i < m->choice.n_candidates && !all[i].is_unpaid; i++) {
         enum band b = choose_band(r, &all[i]);
 
         if (b < nearest) {
@@ -266,9 +266,10 @@ static bool is_by_example(const struct choose_view *v, const struct msg *m,
     choose_cutoffs(r, without, n);
     for (size_t i = 0; i < n; i++) {
         enum band band = choose_band(r, &without[i]);
-        bool may_get_it = band == BAND_CONFIDENT ||
-                          (band == BAND_UNSURE && m->choice.is_unsure &&
-                           without[i].is_trusted);
+        bool may_get_it = !without[i].is_unpaid &&
+                          (band == BAND_CONFIDENT ||
+                           (band == BAND_UNSURE && m->choice.is_unsure &&
+                            without[i].is_trusted));
 
         if (may_get_it && (best == n || band < best_band ||
                            (band == best_band &&
@@ -288,7 +289,7 @@ static const struct candidate *best_trusted(const struct msg *m,
     for (size_t i = 0; i < m->choice.n_candidates; i++) {
         const struct candidate *c = &m->choice.candidates[i];
 
-        if (c->is_trusted && choose_band(r, c) == BAND_UNSURE)
+        if (c->is_trusted && !c->is_unpaid && choose_band(r, c) == BAND_UNSURE)
             return c;
     }
     return NULL;
@@ -298,7 +299,9 @@ static enum err take_unsure(const struct choose_view *v, struct msg *m,
                             const struct decision_rules *r)
 {
     const struct candidate *c =
-        choose_unsure(v) == UNSURE_BEST ? best_trusted(m, r) : NULL;
+        choose_unsure(v) == UNSURE_BEST && !m->choice.unpaid
+            ? best_trusted(m, r)
+            : NULL; /* who fits for sure is the sender's to agree to */
     const struct agent *a = c ? choose_seen(v, c->agent) : NULL;
 
     if (!a)
@@ -317,6 +320,19 @@ static enum err take_unsure(const struct choose_view *v, struct msg *m,
                            ? "the next one is too near"
                            : "not near enough",
                        (double)c->signals.semantic, sure_from(c));
+}
+
+/* The best of those that fit and are not chosen for their price. */
+static const struct candidate *best_unpaid(const struct msg *m,
+                                           const struct decision_rules *r)
+{
+    for (size_t i = 0; i < m->choice.n_candidates; i++) {
+        const struct candidate *c = &m->choice.candidates[i];
+
+        if (c->is_unpaid && choose_band(r, c) == BAND_CONFIDENT)
+            return c;
+    }
+    return NULL;
 }
 
 enum err choose_semantic_best(const struct choose_view *v, struct msg *m)
@@ -339,6 +355,7 @@ enum err choose_semantic_best(const struct choose_view *v, struct msg *m)
     if (choose_wants_full(v, m))
         return choose_needs(m, NEEDS_FULL_VECTOR);
     m->choice.band = choose_judge(m, &r, &at);
+    m->choice.unpaid = best_unpaid(m, &r);
     best = m->choice.candidates + at;
     if (r.is_auto)
         m->choice.threshold = sure_from(best);
@@ -349,6 +366,8 @@ enum err choose_semantic_best(const struct choose_view *v, struct msg *m)
     a = choose_seen(v, best->agent);
     if (!a)
         return ERR_NO_ROUTE;
+    if (m->choice.unpaid && m->choice.unpaid->score <= best->score)
+        m->choice.unpaid = NULL;
     m->choice.margin = margin_of(m, best);
     other = at || best->is_taught ? 0 : pick_close(v, m, &r);
     if (other)

@@ -272,3 +272,57 @@ TEST(without_a_vector_words_and_keywords_carry_the_score)
     own.is_seed = true;
     CHECK(choose_by_words(&own).weights.semantic == own.weights.semantic);
 }
+
+/* Prices. */
+
+static struct candidate *candidate_of(const char *agent)
+{
+    for (size_t i = 0; i < s.m->known.n_candidates; i++)
+        if (str_eq(s.m->known.candidates[i].agent, str_of(agent)))
+            return &s.m->known.candidates[i];
+    T_FAIL("nobody is called %s", agent);
+}
+
+TEST(who_costs_more_than_was_agreed_comes_last_and_is_not_chosen)
+{
+    seed_001();
+    candidate_of("engineer")->is_unpaid = true;
+    candidate_of("engineer")->price_micros = 20000000;
+    s.settings.threshold = .27;
+    CHECK(score_stage_ask(&s) == OK);
+    CHECK_STR(s.m->choice.agent, "researcher");
+    CHECK_STR(s.m->choice.candidates[3].agent, "engineer");
+    CHECK(s.m->choice.unpaid == &s.m->choice.candidates[3]);
+    CHECK(
+        says(s.m->choice.reason,
+             "\"engineer\" fits better but costs 20.00, and the message names "
+             "neither it nor such a price; its score of 0.273 is the best of "
+             "4, 0.029 ahead of content-writer, by meaning (0.289)"));
+    score_stage_fini(&s);
+}
+
+TEST(who_costs_more_and_fits_no_better_made_no_difference)
+{
+    seed_001();
+    candidate_of("researcher")->is_unpaid = true;
+    s.settings.threshold = .2;
+    CHECK(score_stage_ask(&s) == OK);
+    CHECK_STR(s.m->choice.agent, "engineer");
+    CHECK(!s.m->choice.unpaid);
+    score_stage_fini(&s);
+}
+
+TEST(where_nobody_else_fits_the_price_is_the_sender_s_to_agree_to)
+{
+    seed_001();
+    candidate_of("engineer")->is_unpaid = true;
+    candidate_of("engineer")->price_micros = 1500;
+    s.settings.threshold = .4;
+    CHECK_INT(score_stage_ask(&s), ERR_CEILING);
+    CHECK_INT(s.m->choice.layer, LAYER_NONE);
+    CHECK_STR(str_of(s.m->why.text),
+              "the agent that fits, \"engineer\", is another user's and costs "
+              "0.0015: name it as executor.name, or give max_cost_micros of "
+              "1500 or more");
+    score_stage_fini(&s);
+}

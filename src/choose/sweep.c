@@ -15,9 +15,11 @@ static bool depends(const struct decision *d)
 
 /* The candidates' scores as a server with a number has them, best first: there
  * `semantic` does not count from the card's median. */
-static void scores_by_number(const struct decision *d,
-                             double out[DECISION_CANDIDATES_MAX])
+static size_t scores_by_number(const struct decision *d,
+                               double out[DECISION_CANDIDATES_MAX])
 {
+    size_t n = 0;
+
     struct choose_settings by = {.weights = d->weights,
                                  .text_blend = d->rules.text_blend};
 
@@ -25,8 +27,11 @@ static void scores_by_number(const struct decision *d,
         const struct candidate *c = &d->candidates[i];
         struct signals s = c->signals;
         double score = c->score;
-        size_t at = i;
+        size_t at = n;
 
+        if (c->is_unpaid)
+            continue;
+        n++;
         if (d->rules.is_centred) {
             s.semantic = choose_semantic(&by, &s, &c->level);
             score = choose_score(&d->weights, &s);
@@ -35,15 +40,17 @@ static void scores_by_number(const struct decision *d,
             out[at] = out[at - 1];
         out[at] = score;
     }
+    return n;
 }
 
 /* How many of the scores, from the best, a threshold is compared with. */
-static size_t n_compared(const struct decision *d, const double *scores)
+static size_t n_compared(const struct decision *d, const double *scores,
+                         size_t n_scores)
 {
-    size_t n = 1;
+    size_t n = n_scores ? 1 : 0;
 
     if (d->rules.chance < d->rules.explore)
-        while (n < d->n_candidates &&
+        while (n && n < n_scores &&
                scores[0] - scores[n] < d->rules.close_margin)
             n++;
     return n;
@@ -100,8 +107,8 @@ enum err choose_sweep(const struct decision *d, struct arena *a,
 
     *n = 0;
     if (depends(d)) {
-        scores_by_number(d, scores);
-        left = n_compared(d, scores);
+        left = scores_by_number(d, scores);
+        left = n_compared(d, scores, left);
     }
     if (!left) {
         out[(*n)++] =

@@ -25,7 +25,8 @@ static bool is_for_one_alone(const struct choose_view *v, const struct msg *m,
     const struct candidate *c = m->choice.candidates;
     const struct agent *a = agent_find(v->agents, c->agent);
 
-    return r->is_auto && r->n == 1 && c->is_trusted && (!a || a->n_skills < 2);
+    return r->is_auto && r->n == 1 && c->is_trusted && !c->is_unpaid &&
+           (!a || a->n_skills < 2);
 }
 
 bool choose_may_ask_full(const struct choose_view *v, const struct msg *m)

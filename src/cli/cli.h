@@ -118,6 +118,9 @@ double cli_mono_s(void);
 
 /* The whole number of an option, `fallback` when it was not given. An error
  * has been said already. */
+/* --max-cost, in micro-units; *out stays where it is not given. */
+MUST_USE bool cli_max_cost(struct cli *c, int64_t *out,
+                           enum exit_status *status);
 MUST_USE bool cli_number(struct cli *c, const char *option, int64_t least,
                          int64_t most, int64_t fallback, int64_t *out,
                          enum exit_status *status);

@@ -197,6 +197,7 @@ static void say_chosen(struct cli *c, const struct json *d)
     struct str layer = cli_field(d, STR("layer"));
     const char *words = layer_words(layer);
     int64_t price = json_int_or(json_get(d, STR("price_micros")), 0);
+    int64_t ceiling = json_int_or(json_get(d, STR("ceiling_micros")), 0);
 
     say_agent(c, d);
     cli_named(c, "layer", words ? str_of(words) : layer);
@@ -207,6 +208,10 @@ static void say_chosen(struct cli *c, const struct json *d)
     say_decide_time(c, d);
     if (price > 0)
         cli_named(c, "price", str_of(price_write(price).text));
+    if (ceiling > 0)
+        cli_named(c, "at most", str_of(price_write(ceiling).text));
+    if (price > 0)
+        cli_named(c, "quote", cli_field(d, STR("quote")));
 }
 
 /* Whether it might go then, and why. */

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/grid.h"
+#include "cli/price.h"
 #include "cli/span.h"
 #include "speak/speak.h"
 
@@ -342,6 +343,19 @@ int64_t cli_now_ms(void)
     struct clock clock = clock_system();
 
     return clock.wall_ms(clock.ctx);
+}
+
+bool cli_max_cost(struct cli *c, int64_t *out, enum exit_status *status)
+{
+    struct str text = args_get(&c->args, "max-cost");
+
+    if (!args_has(&c->args, "max-cost") || price_read(text, out) == OK)
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--max-cost is \"%.*s\"; it must be an amount from 0 "
+                        "to 1000000, like 0.05",
+                        STR_ARG(str_head(text, 64)));
+    return false;
 }
 
 bool cli_number(struct cli *c, const char *option, int64_t least, int64_t most,

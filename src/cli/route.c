@@ -17,6 +17,7 @@ const struct arg_option cli_route_options[] = {
     DECISION_SHOW_OPTIONS,
     {"to", "AGENT", "as if it named this agent", false},
     {"conversation", "ID", "as if it were said in this conversation", false},
+    {"max-cost", "AMOUNT", "as if it might cost so much, like 0.05", false},
     {"channel", "NAME", "as if it came from there: telegram, discord, ...",
      false},
     {"account", "ID", "the account there that it was sent to", false},
@@ -140,8 +141,13 @@ static bool put_body(struct cli *c, struct buf *body, struct str text,
                      enum exit_status *status)
 {
     struct json_out o = json_out(body);
+    int64_t max_cost = -1;
 
+    if (!cli_max_cost(c, &max_cost, status))
+        return false;
     json_open(&o, '{');
+    if (max_cost >= 0)
+        json_member_int(&o, "max_cost_micros", max_cost);
     json_member_some(&o, "text", text);
     json_member_some(&o, "conversation_id", args_get(&c->args, "conversation"));
     if (args_has(&c->args, "to")) {

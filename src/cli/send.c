@@ -42,6 +42,10 @@ const struct arg_option cli_send_options[] = {
     {"no-wait", NULL, "print the task's id and leave", false},
     {"stream", NULL, "print the answer as it comes, also into a pipe", false},
     {"timeout", "MS", "how long the agent may take", false},
+    {"max-cost", "AMOUNT",
+     "what it may cost with all that is delegated because of it, like 0.05",
+     false},
+    {"quote", "ID", "for the price that signalbox route showed", false},
     CLIENT_OPTIONS,
     {0},
 };
@@ -101,6 +105,8 @@ static bool usage_is_good(struct sending *s, enum exit_status *status)
     else if (leaves && (waits || streams))
         wrong = "--no-wait leaves at once, so it goes with neither --wait nor "
                 "--stream";
+    else if (s->quote.n && s->task.n)
+        wrong = "a further turn has no quote: --task goes with --max-cost";
     else if (waits && streams)
         wrong = "--stream waits until the task is over; --timeout limits how "
                 "long that takes";
@@ -136,7 +142,9 @@ static bool read_wish(struct sending *s, enum exit_status *status)
     s->conversation = args_get(&c->args, "conversation");
     s->task = args_get(&c->args, "task");
     s->key = args_get(&c->args, "key");
-    if (!usage_is_good(s, status) ||
+    s->quote = args_get(&c->args, "quote");
+    s->max_cost = -1;
+    if (!usage_is_good(s, status) || !cli_max_cost(c, &s->max_cost, status) ||
         !cli_number(c, "wait", 0, WAIT_MAX_MS, WAIT_MAX_MS, &s->wait_ms,
                     status) ||
         !cli_number(c, "timeout", 1, 86400000, 0, &s->timeout_ms, status))
@@ -183,6 +191,9 @@ static void put_body(struct sending *s, int64_t wait_ms)
     json_member_int(&o, "wait_ms", wait_ms);
     if (s->timeout_ms)
         json_member_int(&o, "timeout_ms", s->timeout_ms);
+    if (s->max_cost >= 0)
+        json_member_int(&o, "max_cost_micros", s->max_cost);
+    json_member_some(&o, "quote", s->quote);
     json_close(&o, '}');
 }
 

@@ -14,9 +14,9 @@ enum { ENVELOPE_MAX = 1024 * 1024 };
 const char *sending_envelope_usage(const struct sending *s)
 {
     const struct args *a = &s->c->args;
-    static const char *const others[] = {"to",     "conversation", "task",
-                                         "key",    "wait",         "no-wait",
-                                         "stream", "timeout"};
+    static const char *const others[] = {
+        "to",      "conversation", "task",    "key",      "wait",
+        "no-wait", "stream",       "timeout", "max-cost", "quote"};
 
     if (a->n_operands)
         return "the envelope is the message: signalbox send --envelope FILE";

@@ -96,6 +96,7 @@ bool sending_choose(struct sending *s)
             return false;
         if (str_to_i64(said, &at) == OK && at >= 1 && at <= s->n_offered) {
             s->to = str_of(s->offered[at - 1]);
+            s->quote = (struct str){NULL, 0}; /* it was another agent's */
             return true;
         }
         fprintf(stderr,

@@ -23,7 +23,8 @@ struct sending {
     struct client *cl;
     struct clock clock;
     struct buf text;
-    struct str to, conversation, task, key;
+    struct str to, conversation, task, key, quote;
+    int64_t max_cost; /* micro-units; below zero: not said */
     struct id made_key;
     bool is_envelope; /* and `text` is one, as JSON */
     int64_t wait_ms, timeout_ms;

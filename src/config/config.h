@@ -259,6 +259,7 @@ struct config {
     struct {
         int64_t fee_ppm;
         int64_t per_day, per_conversation, per_root; /* micro-units */
+        int64_t delegation_allowance;                /* likewise */
         struct str currency; /* AGENT_CURRENCY_MAX bytes at most */
     } ledger;
 

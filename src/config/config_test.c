@@ -42,6 +42,7 @@ TEST(defaults_are_what_the_manual_says)
     CHECK(c->delegation.on_disconnect == CONFIG_DISCONNECT_KEEP);
     CHECK(!c->ledger.fee_ppm && !c->ledger.per_day);
     CHECK(!c->ledger.per_conversation && !c->ledger.per_root);
+    CHECK(c->ledger.delegation_allowance == 100000);
     CHECK(str_eq(c->node, STR("main")));
     CHECK(c->n_from_file + c->n_from_env + c->n_from_flags == 0);
     config_free(c);
@@ -263,7 +264,7 @@ TEST(every_number_has_limits_and_keeps_to_them)
         CHECK(!takes(s.path, INT64_MIN) && !takes(s.path, INT64_MAX));
         n_numbers++;
     }
-    CHECK(n_numbers == 101);
+    CHECK(n_numbers == 102);
 }
 
 TEST(every_row_is_in_order)
@@ -283,7 +284,7 @@ TEST(every_row_is_in_order)
             CHECK(strcmp(other.variable, s.variable) != 0);
         }
     }
-    CHECK_INT(n, 170);
+    CHECK_INT(n, 171);
     CHECK(!config_setting(n, &s) && !config_setting(SIZE_MAX, &s));
 }
 
@@ -456,7 +457,7 @@ TEST(what_is_written_reads_back_the_same)
     config_write_json(c, &first);
     again = config_load_text("t.jsonc", buf_str(&first),
                              &(struct config_source){0}, &report);
-    CHECK(again && again->n_from_file == 170);
+    CHECK(again && again->n_from_file == 171);
     config_write_json(again, &second);
     CHECK(!second.over && str_eq(buf_str(&first), buf_str(&second)));
     CHECK(again->http.max_headers == 7 && again->log.format == LOG_JSON);

@@ -690,6 +690,13 @@ static const struct setting rows[] = {
      .min = 0, .max = BUDGET_MAX, .unit = "micro-units",
      .what = "What a message may cost together with all that agents delegate "
              "because of it, at any depth. 0: no limit."},
+    {"ledger.delegationAllowance", AT(ledger.delegation_allowance),
+     .type = &type_int, .preset = "100000", .min = 0, .max = BUDGET_MAX,
+     .unit = "micro-units",
+     .what =
+         "What agents may spend on delegations because of a message that "
+         "has no `max_cost_micros`, at any depth, beside its price. 0: they "
+         "delegate at no cost of others, or not at all."},
     {"ledger.currency", AT(ledger.currency), .type = &type_text,
      .preset = "\"USD\"", .min = 1, .max = AGENT_CURRENCY_MAX,
      .what = "What the unit of account is called. A card's price may be given "

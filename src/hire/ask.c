@@ -337,6 +337,7 @@ static enum err take_parent(struct hires *h, struct msg *m,
     const struct task *t = parent_of(h, m);
 
     m->hire.depth = 1;
+    m->hire.tree = (struct id){""};
     if (!m->hire.parent_id.n) { /* who made it pays */
         if (m->hire.for_user.n)
             m->hire.root_user = m->hire.for_user;
@@ -352,6 +353,8 @@ static enum err take_parent(struct hires *h, struct msg *m,
         return why_err(&m->why, ERR_DELEGATION, "the chain is %d long already",
                        DELEGATION_CHAIN_MAX);
     m->hire.depth = t->depth + 1;
+    m->hire.tree = t->tree;
+    m->hire.ceiling_micros = t->ceiling_micros;
     if (!arena_keep(&m->arena, task_root(t), &m->hire.root_id) ||
         !arena_keep(&m->arena, t->root_user, &m->hire.root_user))
         return ERR_NOMEM;

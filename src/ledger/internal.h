@@ -20,6 +20,7 @@ struct ledger {
     struct ledger_budget *budgets; /* by their keys */
     size_t n_budgets, cap_budgets;
     size_t n_new_budgets; /* on their way to the store */
+    struct ledger_quotes *quotes;
 };
 
 /* "task_…:TURN": a turn in the tables. */
@@ -79,6 +80,34 @@ bool ledger_is_period(const struct tx_op *op);
 enum err ledger_period_words(const struct ledger *l, struct msg *m,
                              const struct tx_op *op, int64_t spent,
                              bool is_known);
+
+/* The ceiling: ceiling.c. */
+
+/* What a turn counts for in its tree. */
+struct ledger_tree {
+    struct str id; /* empty: the turn is from before trees had ceilings */
+    int64_t ceiling, price, at_ms;
+};
+/* m's tree and what it may cost, into m->ledger; the price is known. */
+void ledger_set_ceiling(const struct ledger_settings *s, struct msg *m);
+void ledger_use_tree(const struct ledger_tree *t, struct tx *tx);
+void ledger_give_back_tree(const struct ledger_tree *t, struct tx *tx);
+
+/* Whether that is the guard of a ceiling; and the words for it, with what the
+ * tree has used, if that is known. */
+bool ledger_is_ceiling(const struct tx_op *op);
+enum err ledger_ceiling_words(struct msg *m, int64_t used, bool is_known);
+
+/* Quotes: quote.c. */
+struct ledger_quotes;
+MUST_USE struct ledger_quotes *ledger_quotes_new(void); /* NULL: no memory */
+void ledger_quotes_free(struct ledger_quotes *q);
+int64_t ledger_quotes_add(struct ledger_quotes *q, const struct msg *m,
+                          const struct agent *chosen);
+enum err ledger_quotes_take(struct ledger_quotes *q, struct msg *m);
+
+/* No more than was promised, if something was. ERR_QUOTE: to another agent. */
+enum err ledger_keep_quote(struct msg *m, const struct agent *chosen);
 
 /* The text that an operation's guard or a query names in that column. */
 struct str ledger_guard_text(const struct tx_op *op, uint8_t column);

@@ -12,15 +12,22 @@ struct ledger *ledger_new(const struct ledger_settings *s)
 {
     struct ledger *l = FAULT("ledger.new") ? NULL : calloc(1, sizeof(*l));
 
-    if (l)
-        l->s = *s;
-    return l;
+    if (!l)
+        return NULL;
+    l->s = *s;
+    l->quotes = ledger_quotes_new();
+    if (l->quotes)
+        return l;
+    free(l);
+    return NULL;
 }
 
 void ledger_free(struct ledger *l)
 {
-    if (l)
+    if (l) {
         free(l->budgets);
+        ledger_quotes_free(l->quotes);
+    }
     free(l);
 }
 
@@ -110,19 +117,53 @@ static enum err keep(struct msg *m, struct str s, struct str *out)
     return arena_keep(&m->arena, s, out) ? OK : ERR_NOMEM;
 }
 
-enum err ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen,
-                    const struct task *before)
+/* A batch costs nothing, nor does what is dropped. */
+static bool is_free(const struct msg *m)
+{
+    return m->gate.batch || (m->gate.pass.answer &&
+                             pass_status(m->gate.pass.answer) == TASK_DROPPED);
+}
+
+enum err ledger_appraise(struct ledger *l, struct msg *m,
+                         const struct agent *chosen, const struct task *before)
 {
     enum err e = keep(m, ledger_skill(m, chosen, before), &m->ledger.skill);
 
-    (void)l;
-    m->ledger.price_micros = 0;
+    if (e)
+        return e;
+    m->ledger.price_micros =
+        is_free(m) ? 0 : ledger_price(chosen, m->ledger.skill);
+    e = ledger_keep_quote(m, chosen);
+    ledger_set_ceiling(&l->s, m);
+    return e;
+}
+
+int64_t ledger_quote(struct ledger *l, const struct msg *m,
+                     const struct agent *chosen)
+{
+    return ledger_quotes_add(l->quotes, m, chosen);
+}
+
+enum err ledger_take_quote(struct ledger *l, struct msg *m)
+{
+    return m->call.quote.n ? ledger_quotes_take(l->quotes, m) : OK;
+}
+
+enum err ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen,
+                    const struct task *before)
+{
+    enum err e = ledger_appraise(l, m, chosen, before);
+
     m->ledger.payee = (struct str){NULL, 0};
     m->ledger.payer =
         m->hire.root_user.n ? m->hire.root_user : caller_name(&m->in.caller);
-    if (e || m->gate.batch || pass_status(m->gate.pass.answer) == TASK_DROPPED)
+    if (e || is_free(m))
         return e;
-    m->ledger.price_micros = ledger_price(chosen, m->ledger.skill);
+    e = ledger_check_ceiling(m);
+    if (!e)
+        e = ledger_check_consent(m, chosen, before);
+    if (e)
+        return e;
     m->ledger.payee = chosen->creator;
     if (before && m->ledger.price_micros &&
         !str_eq(before->root_user, m->ledger.payer))
@@ -179,6 +220,12 @@ void ledger_record(struct ledger *l, struct msg *m)
                                             str_of(m->task.message_id.text),
                                         .price = price,
                                         .at_ms = m->in.at_ms};
+    struct ledger_tree tree = {.id = m->ledger.tree.text[0]
+                                         ? str_of(m->ledger.tree.text)
+                                         : str_of(m->task.message_id.text),
+                               .ceiling = m->ledger.ceiling_micros,
+                               .price = price,
+                               .at_ms = m->in.at_ms};
     struct ledger_account account;
     char id[LEDGER_POSTING_MAX];
     struct ledger_of of;
@@ -189,6 +236,7 @@ void ledger_record(struct ledger *l, struct msg *m)
     account = ledger_user(m->ledger.payer);
     p.id = posting_of(&of, p.kind, id);
     reserve(m, str_of(of.text), &m->tx);
+    ledger_use_tree(&tree, &m->tx);
     ledger_use_budgets(&l->s, &use, &m->tx);
     ledger_use_periods(l, &periods, &m->tx);
     ledger_post(&p, str_of(account.text), -price,
@@ -224,6 +272,8 @@ enum err ledger_refused(struct ledger *l, struct msg *m)
 
     if (!op)
         return OK;
+    if (ledger_is_ceiling(op))
+        return ledger_ceiling_words(m, 0, false);
     if (!may_hear_numbers(m))
         return why_err(
             &m->why, op->table == &spent_table ? ERR_BUDGET : ERR_FUNDS,
@@ -258,10 +308,12 @@ void ledger_tell(struct ledger *l, struct msg *m, const struct query *q)
     const struct tx_op *op = want_of(m);
     int64_t price = m->ledger.price_micros, there = 0;
 
-    if (q->err || !may_hear_numbers(m))
-        return;
-    if (q->rows)
+    if (q->rows && !q->err)
         there = row_int(q->rows, 1); /* ACCOUNT_BALANCE, SPENT_AMOUNT */
+    if (!q->err && ledger_is_ceiling(op))
+        (void)!ledger_ceiling_words(m, there, true);
+    if (q->err || ledger_is_ceiling(op) || !may_hear_numbers(m))
+        return;
     if (ledger_is_period(op)) {
         (void)!ledger_period_words(l, m, op, there, true);
     } else if (op->table == &spent_table) {
@@ -341,12 +393,16 @@ static void release(const struct ledger_posting *p, const struct task *t)
                                             str_of(t->message_id.text),
                                         .price = t->price_micros,
                                         .at_ms = p->at_ms};
+    struct ledger_tree tree = {.id = str_of(t->tree.text),
+                               .price = t->price_micros,
+                               .at_ms = p->at_ms};
 
     ledger_post(p, STR("reserved"), -t->price_micros,
                 PLANTED("ledger.release_after_capture") ? LEDGER_NO_FLOOR : 0);
     ledger_post(p, str_of(account.text), t->price_micros, 0);
     ledger_give_back(&use, p->tx);
     ledger_give_back_periods(&periods, p->tx);
+    ledger_give_back_tree(&tree, p->tx);
 }
 
 void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,

@@ -44,6 +44,14 @@
  * account lacks, the account goes below zero, and later earnings fill it
  * before anything can be paid out again.
  *
+ * Every message has a ceiling: what it and all that is delegated because of it,
+ * at any depth, may cost together. Whoever sends it says how much, or it is the
+ * price and the allowance for delegations. All reservations of the tree are
+ * counted in one row, and the guard on that row in each one's own tx is the
+ * ceiling: however many agents delegate at once, whatever prices become
+ * meanwhile, and wherever the server is killed. The ceiling is in the rows of
+ * the tree's tasks (ceiling.c).
+ *
  * Who was removed keeps the account, and nobody inherits it: a name is never
  * given again (access.h).
  *
@@ -129,7 +137,8 @@ enum posting_column {
 
 /* What was spent, or is reserved, of a budget. */
 enum spent_column {
-    SPENT_OF, /* "day:USER:20261116", "conversation:OWNER/ID", "root:task_…" */
+    SPENT_OF, /* "day:USER:20261116", "conversation:OWNER/ID", "root:task_…",
+               * "tree:msg_…" */
     SPENT_AMOUNT,
     SPENT_UPDATED_MS,
     N_SPENT_COLUMNS,
@@ -177,6 +186,8 @@ struct ledger_settings {
                       * rounded down */
     /* Micro-units; zero: no budget. */
     int64_t per_day, per_conversation, per_root;
+    int64_t delegation_allowance; /* micro-units beyond its price that a message
+                                   * without max_cost_micros may cost */
 };
 
 /* NULL: memory is gone. */
@@ -198,10 +209,48 @@ int64_t ledger_price(const struct agent *a, struct str skill);
 struct str ledger_skill(const struct msg *m, const struct agent *a,
                         const struct task *before);
 
-/* What m will cost and who pays, into m->ledger: before task_create. A batch
- * costs nothing: what it is made of was paid for; nor does what is dropped.
- * `before` is the task that it is a further turn of: who paid for that pays on,
- * and nobody else can have them do so (ERR_NOT_ALLOWED, with words). */
+/* Quotes (quote.c). What POST /api/route showed holds for LEDGER_QUOTE_MS: a
+ * message that names the quote goes to that agent for that price, or for less
+ * where it has become cheaper. Kept in memory alone, so many of each user and
+ * so many in all: one that is lost is refused, and never replaced by a higher
+ * price. */
+enum {
+    LEDGER_QUOTE_MS = 10 * 60 * 1000,
+    LEDGER_QUOTES_OF_USER = 32, /* beyond, the oldest of the user's goes */
+    LEDGER_QUOTES_MAX = 4096,
+};
+
+/* What m was appraised at is promised to its sender, under m->choice.id, until
+ * the time that this returns. */
+int64_t ledger_quote(struct ledger *l, const struct msg *m,
+                     const struct agent *chosen);
+
+/* The quote that m names, if it names one: its agent and its skill into
+ * m->call, its price into m->ledger. ERR_QUOTE, ERR_BAD_REQUEST, ERR_NOMEM with
+ * words. */
+MUST_USE enum err ledger_take_quote(struct ledger *l, struct msg *m);
+
+/* The skill, the price and the ceiling of m for that agent, into m->ledger.
+ * ERR_NOMEM; ERR_QUOTE: the agent that was quoted is another's by now. */
+MUST_USE enum err ledger_appraise(struct ledger *l, struct msg *m,
+                                  const struct agent *chosen,
+                                  const struct task *before);
+
+/* ERR_CEILING, with words: the price alone is more than whoever sends m said
+ * that it may cost. For m that was appraised. */
+MUST_USE enum err ledger_check_ceiling(struct msg *m);
+
+/* ERR_CEILING, with words: m names no agent, or goes on with what was cheaper
+ * before, and its sender has not agreed to pay an outsider that much. */
+MUST_USE enum err ledger_check_consent(struct msg *m,
+                                       const struct agent *chosen,
+                                       const struct task *before);
+
+/* What m will cost and who pays, into m->ledger: before task_create.
+ * ERR_CEILING as above. A batch costs nothing: what it is made of was paid for;
+ * nor does what is dropped. `before` is the task that it is a further turn of:
+ * who paid for that pays on, and nobody else can have them do so
+ * (ERR_NOT_ALLOWED, with words). */
 MUST_USE enum err ledger_ask(struct ledger *l, struct msg *m,
                              const struct agent *chosen,
                              const struct task *before);
@@ -210,10 +259,10 @@ MUST_USE enum err ledger_ask(struct ledger *l, struct msg *m,
 void ledger_record(struct ledger *l, struct msg *m);
 
 /* Why a tx was not committed: OK, it was not for want of money; ERR_FUNDS or
- * ERR_BUDGET with words in m->why. These say more once it is known how much
- * there is: the query finds it, and ledger_tell says it (whatever came of the
- * query), to who pays and to admins. Others, and agents that delegate, hear
- * that it is too little. */
+ * ERR_BUDGET or ERR_CEILING with words in m->why. These say more once it is
+ * known how much there is: the query finds it, and ledger_tell says it
+ * (whatever came of the query), to who pays and to admins. Others, and agents
+ * that delegate, hear that it is too little. */
 MUST_USE enum err ledger_refused(struct ledger *l, struct msg *m);
 void ledger_left_query(const struct msg *m, struct query *q);
 void ledger_tell(struct ledger *l, struct msg *m, const struct query *q);

@@ -13,6 +13,7 @@ static void firm_with_prices(struct ledger_settings s)
     firm_come();
     opts = stage_walk_opts();
     opts.hire = firm.settings;
+    s.delegation_allowance = 1000000; /* no ceiling is in the way here */
     opts.ledger = s;
     walk_set(stage.walk, &opts);
 }

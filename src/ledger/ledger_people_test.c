@@ -251,7 +251,8 @@ TEST(the_root_user_pays_however_deep_and_within_the_root_s_budget)
     struct told root, child, grandchild, more;
 
     open_with_creators();
-    money_set((struct ledger_settings){.per_root = 2 * 1001 + 7});
+    money_set((struct ledger_settings){.per_root = 2 * 1001 + 7,
+                                       .delegation_allowance = 100000});
     make_user("anna", OK);
     make_user("carl", OK);
     make_user("dora", OK);
@@ -330,6 +331,7 @@ TEST(who_delegated_cannot_go_on_at_another_s_expense)
     struct told root, child, more;
 
     open_with_creators();
+    money_set((struct ledger_settings){.delegation_allowance = 100000});
     give("p2", "carl", 100000);
     make_user("anna", OK);
     make_user("carl", OK);

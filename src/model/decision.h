@@ -102,8 +102,11 @@ struct candidate {
     bool is_trusted; /* the requester's own, their org's, the platform's, or
                       * rated well in their org */
     bool is_taught;  /* a correction says that this very text is for it */
-    bool is_half;    /* its keyword counts half: it is an outsider's, whom
-                      * nobody of the requester's org has rated well */
+    bool is_unpaid;  /* it is an outsider's and costs more than the sender has
+                      * agreed to: it is not chosen */
+    int64_t price_micros; /* -1: not known, in older records */
+    bool is_half;         /* its keyword counts half: it is an outsider's, whom
+                           * nobody of the requester's org has rated well */
     double score;
 };
 
@@ -194,6 +197,8 @@ struct decision {
     bool is_by_example; /* without corrections another agent, or none, would
                          * have been chosen */
     bool is_unsure;     /* delivered all the same: routing.unsure is "best" */
+    bool is_by_price;   /* an agent that fits better costs more than the sender
+                         * has agreed to */
     int64_t decide_us;  /* how long choosing took, waiting not counted; -1: not
                          * known */
 
@@ -214,6 +219,11 @@ struct decision {
     struct str config_version; /* a hash of what choosing is told */
     int64_t registry_version, learn_version; /* -1: not for who reads it */
     int64_t type;                            /* of query; zero: none */
+
+    /* What the message costs itself, and what it and all that is delegated
+     * because of it may cost together; below zero: not known, of an older
+     * record and of a message that no agent got. */
+    int64_t price_micros, ceiling_micros;
 
     /* Whether it might go then, an enum gate_answer; zero: nobody asked. */
     int gate;

@@ -68,6 +68,9 @@ struct msg {
         int64_t wait_ms;    /* how long the caller waits for the result */
         int64_t timeout_ms; /* how long the task may take; 0: the default */
         bool is_stream;     /* the caller wants events */
+        bool has_max_cost;  /* they said what it may cost: */
+        int64_t max_cost_micros;
+        struct str quote; /* dec_…, as POST /api/route gave it */
         const struct envelope *envelope; /* it came as one; NULL: a person's
                                           * message, or like one */
         bool has_timestamp;              /* the envelope said when */
@@ -82,6 +85,8 @@ struct msg {
         struct str stuck_to; /* the same, but empty where somebody else's agent
                               * goes by that name now */
         struct id decision;  /* that had put it there; empty: none */
+        bool has_had_price; /* what the last message there has cost is known: */
+        int64_t had_price;  /* micro-units */
         const struct decision *earlier; /* the same in full, where this one
                                          * takes the conversation from it */
 
@@ -135,6 +140,9 @@ struct msg {
         enum band band;
         bool is_by_example; /* as in struct decision */
         bool is_unsure;
+        /* The best of those that fit and cost more than the sender has agreed
+         * to; NULL: none, or the chosen one was better all the same. */
+        const struct candidate *unpaid;
         enum unsure_policy unsure; /* that a refused message was subject to */
         bool is_explored;
         bool is_switch; /* of a conversation that had another agent */
@@ -169,12 +177,15 @@ struct msg {
         struct str root_id, root_user; /* root_id empty: this is the root */
         struct str chain;              /* JSON, as the task's */
         int64_t depth;
-        struct id key;         /* del_…, the sessionKey */
-        bool is_repeat;        /* the same request while it is kept: task.id
-                                * and key are those of then */
-        bool is_behind;        /* and that is not known to be durable yet */
-        struct list_node node; /* the room's: behind that one */
-        struct hire *claim;    /* the room's, from ask to settle */
+        struct id tree;         /* as the parent's; empty: there is none, or it
+                                 * is from before trees had ceilings */
+        int64_t ceiling_micros; /* of that tree */
+        struct id key;          /* del_…, the sessionKey */
+        bool is_repeat;         /* the same request while it is kept: task.id
+                                 * and key are those of then */
+        bool is_behind;         /* and that is not known to be durable yet */
+        struct list_node node;  /* the room's: behind that one */
+        struct hire *claim;     /* the room's, from ask to settle */
     } hire;
 
     /* ledger: what it costs. */
@@ -185,6 +196,17 @@ struct msg {
         struct str root;         /* whose budget it is of; empty: its own */
         struct str org;          /* the payer's, where it costs something;
                                   * empty: none */
+        struct id tree;          /* whose ceiling; empty: its own */
+        int64_t ceiling_micros;  /* of all that comes of the message that the
+                                  * tree began with */
+        struct {
+            bool is_given;
+            int64_t micros; /* the price that was promised */
+            struct str creator;
+            int64_t created_ms; /* of the agent that was meant */
+        } quote;
+        int64_t needed_micros; /* the ceiling that would be enough, where it
+                                * was not and this is known; else zero */
     } ledger;
 
     /* broker: whether it may go now. */

@@ -134,6 +134,10 @@ struct task {
     int64_t depth;           /* how many they are */
     int64_t price_micros;    /* of this turn, as it was when it was accepted */
     struct str payee;        /* the agent's creator, then; empty: the house */
+    struct id tree;          /* msg_… that this turn and all that is delegated
+                              * because of it come from; empty: of a turn from
+                              * before it was kept */
+    int64_t ceiling_micros;  /* what that tree may cost, once it has one */
     struct str trace;        /* "TRACE-SPAN", of who sent the root with such a
                               * header; those below have it too */
     struct str payer_org;    /* root_user's when this turn was accepted: whose

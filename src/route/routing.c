@@ -130,6 +130,9 @@ static void on_conversation(struct query *q, void *ctx)
     enum err e = q->err;
 
     if (!e && q->rows) {
+        m->known.has_had_price =
+            !row_is_null(q->rows, CONVERSATION_PRICE_MICROS);
+        m->known.had_price = row_int(q->rows, CONVERSATION_PRICE_MICROS);
         m->known.decision = id_from(row_str(q->rows, CONVERSATION_DECISION_ID));
         e = keep_agent(g, q->rows);
     }
@@ -663,6 +666,35 @@ static bool is_half_keyword(struct router *r, const struct registry_near *near)
                             r->told_serial, is_rated, r);
 }
 
+enum { SKILLS_LOOKED_AT = 16 }; /* of an agent of which no skill is known yet */
+
+/* Whether all that it does costs more than that. Where that takes long to find
+ * out: perhaps not. */
+static bool costs_more(const struct agent *a, int64_t agreed)
+{
+    if (a->price.micros <= agreed || a->n_skills > SKILLS_LOOKED_AT)
+        return false;
+    for (size_t i = 0; i < a->n_skills; i++)
+        if (agent_price(a, &a->skills[i]) <= agreed)
+            return false;
+    return true;
+}
+
+/* An outsider's, for more than the sender has agreed to. Of a guess only its
+ * number is known. */
+static bool is_unpaid(const struct router *r, const struct registry_near *near)
+{
+    const struct agent *a =
+        near->agent ? near->agent : registry_at(r->opts.registry, near->number);
+    bool is_dear = near->agent ? agent_price(a, near->skill) > r->agreed_micros
+                               : a && costs_more(a, r->agreed_micros);
+
+    return is_dear && agent_is_outsider(a, r->eyes) &&
+           !PLANTED("ledger.no_consent");
+}
+
+#define FAR_BEHIND 4 /* more than scores are apart */
+
 /* As choose has it: whom this leaves out would not be among the best. */
 static double score_of(void *ctx, const struct registry_near *near)
 {
@@ -670,12 +702,13 @@ static double score_of(void *ctx, const struct registry_near *near)
     const struct choose_settings *settings = r->counts;
     struct learn_hint hint = hint_of(r, near->number);
     struct signals s = signals_of(r, near, &hint);
+    double behind = is_unpaid(r, near) ? FAR_BEHIND : 0;
 
-    if (hint.is_taught)
+    if (hint.is_taught && !(behind > 0))
         return (double)INFINITY;
     s.keyword = near->keyword.n ? choose_keyword(is_half_keyword(r, near)) : 0;
     s.semantic = choose_semantic(settings, &s, &near->level);
-    return choose_score(&settings->weights, &s);
+    return choose_score(&settings->weights, &s) - behind;
 }
 
 static enum err gather(struct routing *g, const struct eyes *eyes,
@@ -702,6 +735,8 @@ static enum err gather(struct routing *g, const struct eyes *eyes,
                 !is_outsider(r, near[i].number, eyes) || hint.is_rated,
             .is_taught = hint.is_taught,
             .is_half = is_half_keyword(r, &near[i]),
+            .is_unpaid = is_unpaid(r, &near[i]),
+            .price_micros = agent_price(near[i].agent, near[i].skill),
         };
     }
     m->known.candidates = r->room;
@@ -730,6 +765,8 @@ static enum err fetch_candidates(struct routing *g)
     if (!g->has_vector)
         return fetch_vector(g);
     r->counts = routing_settings(r, m);
+    r->eyes = &eyes;
+    r->agreed_micros = m->call.has_max_cost ? m->call.max_cost_micros : 0;
     e = begin_to_learn(g, &learn);
     if (!e)
         e = hear_told(r, learn, &eyes);
@@ -746,7 +783,10 @@ static enum err fetch_candidates(struct routing *g)
                               .is_seed = r->opts.settings.choose.is_seed,
                               .trusts_all = r->opts.settings.choose.trusts_all},
                           &near, &n, &n_left);
-    return e ? e : gather(g, &eyes, near, n, n_left);
+    if (!e)
+        e = gather(g, &eyes, near, n, n_left);
+    r->eyes = NULL;
+    return e;
 }
 
 /* The classifier. */

@@ -72,6 +72,8 @@ struct router {
     struct router_opts opts;
     struct choose_settings by_words;      /* of messages without a vector */
     const struct choose_settings *counts; /* for the message at hand */
+    const struct eyes *eyes;              /* likewise, of who sends it */
+    int64_t agreed_micros;                /* and what they agreed to pay */
     struct embed_stamp stamp;
     struct intent *intent;
     struct speller *speller; /* NULL: there is no model */

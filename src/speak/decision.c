@@ -56,6 +56,9 @@ static void put_candidate(struct json_out *o, const struct candidate *c,
     put_float(o, "recency", c->signals.recency);
     json_member_str(o, "best_skill_id", c->skill);
     put_cutoffs(o, c);
+    json_member_known(o, "price_micros", c->price_micros >= 0, c->price_micros);
+    if (c->is_unpaid)
+        json_member_bool(o, "unpaid", true);
     if (is_whole) {
         put_float(o, "cosine", c->signals.cosine);
         put_float(o, "text", c->signals.text);
@@ -127,6 +130,11 @@ static void put_answer(struct json_out *o, const struct decision *d,
     json_member_bool(o, "unsure", d->is_unsure);
     json_member_bool(o, "example", d->is_by_example);
     json_member_text(o, "reason", d->reason);
+    if (d->is_by_price)
+        json_member_bool(o, "by_price", true);
+    json_member_known(o, "price_micros", d->price_micros >= 0, d->price_micros);
+    json_member_known(o, "ceiling_micros", d->ceiling_micros >= 0,
+                      d->ceiling_micros);
     put_gate(o, d, length);
 }
 

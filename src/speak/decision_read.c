@@ -51,6 +51,8 @@ static struct candidate candidate_in(const struct json *v)
         .is_trusted = bool_in(v, STR("trusted")),
         .is_taught = bool_in(v, STR("taught")),
         .is_half = bool_in(v, STR("half_keyword")),
+        .is_unpaid = bool_in(v, STR("unpaid")),
+        .price_micros = int_in(v, STR("price_micros"), -1),
         .score = real_in(v, STR("score")),
     };
 }
@@ -230,8 +232,11 @@ enum err speak_decision_read(struct arena *a, const struct json *v,
         .tier_note = text_in(v, STR("tier_note")),
         .is_unsure = bool_in(v, STR("unsure")),
         .is_by_example = bool_in(v, STR("example")),
+        .is_by_price = bool_in(v, STR("by_price")),
         .decide_us = int_in(v, STR("decide_us"), -1),
         .type = int_in(v, STR("type"), 0),
+        .price_micros = int_in(v, STR("price_micros"), -1),
+        .ceiling_micros = int_in(v, STR("ceiling_micros"), -1),
     };
     if (!out->layer || (!out->agent.n && out->layer != LAYER_NONE) ||
         !json_get(v, STR("rules")))

@@ -26,6 +26,7 @@ static const struct field send_fields[] = {
     {"timeoutMs", FIELD_INT, 1, SPEAK_TIMEOUT_MAX_MS, AT(o.timeout_ms), false},
     {"stream", FIELD_BOOL, 0, 0, AT(o.is_stream), false},
     {"onDisconnect", FIELD_NAME, 1, 16, AT(on_disconnect), false},
+    {"max_cost_micros", FIELD_INT, 0, SPEAK_COST_MAX, AT(o.max_cost), false},
 };
 
 static const struct field delegate_fields[] = {
@@ -43,6 +44,7 @@ static const struct field delegate_fields[] = {
      false},
     {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(o.idempotency_key),
      false},
+    {"max_cost_micros", FIELD_INT, 0, SPEAK_COST_MAX, AT(o.max_cost), false},
 };
 
 /* The same, and `tasks`: several of them, without more of these inside. */
@@ -118,7 +120,7 @@ enum err speak_send_task(struct arena *a, struct str body,
                          struct speak_orders *out, struct why *why)
 {
     static const struct fields table = {"", send_fields, N(send_fields)};
-    struct said s = {.o.mode = DELEGATION_TWO_PHASE};
+    struct said s = {.o.mode = DELEGATION_TWO_PHASE, .o.max_cost = -1};
     enum err e = fields_read(a, body, &table, &s, why);
 
     *out = (struct speak_orders){.n = 1};
@@ -186,7 +188,7 @@ static enum err read_many(struct arena *a, struct str rest,
     for (; !e && json_next(&rest, &one); out->n++) {
         char prefix[32];
         struct fields table = {prefix, delegate_fields, N(delegate_fields)};
-        struct said s = {.mode = {NULL, 0}};
+        struct said s = {.o.max_cost = -1};
 
         snprintf(prefix, sizeof(prefix), "tasks[%zu].", out->n);
         if (out->n == DELEGATION_AT_ONCE_MAX)
@@ -212,7 +214,7 @@ enum err speak_delegate(struct arena *a, struct str body,
     static const struct fields one = {"", delegate_fields, N(delegate_fields)};
     static const struct fields many = {"", orders_fields, N(orders_fields)};
     const struct str key = STR("tasks");
-    struct said s = {.mode = {NULL, 0}};
+    struct said s = {.o.max_cost = -1};
     struct str found = {NULL, 0};
     enum err e;
 

@@ -8,8 +8,8 @@
 
 struct said {
     struct str text, executor, skill, conversation_id, task_id, source,
-        priority, idempotency_key, metadata;
-    int64_t wait_ms, timeout_ms;
+        priority, idempotency_key, quote, metadata;
+    int64_t wait_ms, timeout_ms, max_cost;
 };
 
 #define AT(member) offsetof(struct said, member)
@@ -26,6 +26,8 @@ static const struct field message_fields[] = {
     {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(idempotency_key), false},
     {"wait_ms", FIELD_INT, 0, SPEAK_WAIT_MAX_MS, AT(wait_ms), false},
     {"timeout_ms", FIELD_INT, 1, SPEAK_TIMEOUT_MAX_MS, AT(timeout_ms), false},
+    {"quote", FIELD_NAME, 1, ID_BYTES - 1, AT(quote), false},
+    {"max_cost_micros", FIELD_INT, 0, SPEAK_COST_MAX, AT(max_cost), false},
     {"metadata", FIELD_OBJ, 0, MSG_METADATA_MAX, AT(metadata), false},
 };
 
@@ -153,6 +155,10 @@ static void write_meaning(const struct msg *m, struct buf *out)
     buf_add_char(out, ',');
     mean_document(out, m->call.metadata);
     mean_document(out, m->call.source);
+    if (m->call.has_max_cost) /* without it as before there was one */
+        buf_addf(out, "c%lld,", (long long)m->call.max_cost_micros);
+    if (m->call.quote.n)
+        mean(out, m->call.quote);
 }
 
 static enum err check_together(struct msg *m, const struct said *said)
@@ -164,6 +170,14 @@ static enum err check_together(struct msg *m, const struct said *said)
         return why_err(&m->why, ERR_BAD_REQUEST,
                        "task_id must be a task's id, as an answer gave it: "
                        "\"task_\" and 26 characters");
+    if (said->quote.n && !id_is_valid(said->quote, "dec"))
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "quote must be one that POST /api/route gave: \"dec_\" "
+                       "and 26 characters");
+    if (said->quote.n && said->task_id.n)
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "a further turn goes to the task's agent and has no "
+                       "quote: give max_cost_micros to agree to its price");
     return OK;
 }
 
@@ -198,7 +212,7 @@ static void suggest_executor(struct msg *m, struct str body)
 enum err speak_message(struct msg *m, struct str body, struct str key_header,
                        struct buf *meaning)
 {
-    struct said said = {.wait_ms = SPEAK_WAIT_MS};
+    struct said said = {.wait_ms = SPEAK_WAIT_MS, .max_cost = -1};
     enum err e = fields_read(&m->arena, body, &message, &said, &m->why);
 
     if (e == ERR_BAD_REQUEST)
@@ -213,6 +227,9 @@ enum err speak_message(struct msg *m, struct str body, struct str key_header,
     m->call.task_id = said.task_id;
     m->call.wait_ms = said.wait_ms;
     m->call.timeout_ms = said.timeout_ms;
+    m->call.quote = said.quote;
+    m->call.has_max_cost = said.max_cost >= 0;
+    m->call.max_cost_micros = m->call.has_max_cost ? said.max_cost : 0;
     e = read_executor(m, &said);
     if (!e)
         e = read_metadata(m, said.metadata);

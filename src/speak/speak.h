@@ -41,6 +41,8 @@ void speak_refusal(struct buf *out, enum err e, struct str what);
 
 /* Messages in. */
 
+#define SPEAK_COST_MAX INT64_C(1000000000000000000) /* of max_cost_micros */
+
 enum {
     SPEAK_WAIT_MAX_MS = 600 * 1000,
     SPEAK_WAIT_MS = 30 * 1000, /* when it is not said */
@@ -282,6 +284,7 @@ MUST_USE enum err speak_key(struct arena *a, struct str header, struct str *key,
 /* What an agent wants another to do. Strings lie in the arena. */
 
 struct speak_order {
+    int64_t max_cost; /* micro-units; below zero: not said */
     struct str agent, message, skill;
     struct str session_id;   /* agent.send_task's */
     struct str task_session; /* of the task that it is part of */

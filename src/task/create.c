@@ -105,6 +105,8 @@ static void fill_turn(struct tasks *ts, const struct msg *m, struct task *t)
     t->payer_org = m->ledger.org;
     t->priced_agent =
         m->ledger.price_micros ? m->choice.agent : (struct str){NULL, 0};
+    t->tree = m->ledger.tree.text[0] ? m->ledger.tree : m->task.message_id;
+    t->ceiling_micros = m->ledger.ceiling_micros;
     t->updated_ms = m->in.at_ms;
     t->deadline_ms = m->in.at_ms + t->budget_ms;
     t->finished_ms = t->started_ms = 0;
@@ -214,6 +216,7 @@ static void give_conversation(struct tx_op *op, const struct msg *m)
     }
     tx_set(op, CONVERSATION_AGENT, value_text(m->choice.agent));
     tx_set(op, CONVERSATION_MEANT_MS, value_int(m->in.at_ms));
+    tx_set(op, CONVERSATION_PRICE_MICROS, value_int(m->ledger.price_micros));
     if (!stays || !earlier.n)
         tx_set(op, CONVERSATION_DECISION_ID,
                value_text_or_null(str_of(m->choice.id.text)));

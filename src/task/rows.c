@@ -42,6 +42,8 @@ void task_from_row(struct task *t, const struct row *r)
         .chain = row_str(r, TASK_CHAIN),
         .price_micros = row_int(r, TASK_PRICE_MICROS),
         .payee = row_str(r, TASK_PAYEE),
+        .tree = id_from(row_str(r, TASK_TREE)),
+        .ceiling_micros = row_int(r, TASK_CEILING_MICROS),
         .started_ms = row_int(r, TASK_STARTED_MS),
         .trace = row_str(r, TASK_TRACE),
         .owner_node = row_str(r, TASK_OWNER_NODE),
@@ -146,6 +148,8 @@ void task_turn_to_row(struct tx_op *op, const struct task *t)
     tx_set(op, TASK_EPOCH, value_int(t->epoch));
     tx_set(op, TASK_PRICE_MICROS, price_of(t));
     tx_set(op, TASK_PAYEE, value_text_or_null(t->payee));
+    tx_set(op, TASK_TREE, value_text_or_null(str_of(t->tree.text)));
+    tx_set(op, TASK_CEILING_MICROS, value_int(t->ceiling_micros));
     tx_set(op, TASK_PARENT_ID, value_text_or_null(t->parent_id));
     tx_set(op, TASK_DEPTH, value_int(t->depth));
     tx_set(op, TASK_BY_AGENT, value_text_or_null(t->by_agent));

@@ -66,6 +66,10 @@ static const struct column task_columns[N_TASK_COLUMNS] = {
     [TASK_PRICED_AGENT] = {.name = "priced_agent",
                            .type = COLUMN_TEXT,
                            .since = 8},
+    [TASK_TREE] = {.name = "tree", .type = COLUMN_TEXT, .since = 9},
+    [TASK_CEILING_MICROS] = {.name = "ceiling_micros",
+                             .type = COLUMN_INT,
+                             .since = 9},
 };
 
 /* Each costs every acceptance. So there are those that a user's lists walk;
@@ -140,6 +144,9 @@ static const struct column conversation_columns[N_CONVERSATION_COLUMNS] = {
     [CONVERSATION_MEANT_MS] = {.name = "meant_ms",
                                .type = COLUMN_INT,
                                .since = 3},
+    [CONVERSATION_PRICE_MICROS] = {.name = "price_micros",
+                                   .type = COLUMN_INT,
+                                   .since = 9},
 };
 
 static const struct table_index conversation_indexes[] = {
@@ -194,7 +201,7 @@ static const struct table *const tables[] = {
 
 const struct schema task_schema = {
     .room = "task",
-    .version = 8,
+    .version = 9,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

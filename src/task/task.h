@@ -157,6 +157,8 @@ enum task_column {
     TASK_SESSION,     /* task_session; NULL in one from before it was kept */
     TASK_PAYER_ORG,
     TASK_PRICED_AGENT, /* NULL in one from before it was kept */
+    TASK_TREE,         /* NULL in a turn from before it was kept */
+    TASK_CEILING_MICROS,
     N_TASK_COLUMNS,
 };
 
@@ -190,9 +192,10 @@ enum conversation_column {
     CONVERSATION_AGENT,
     CONVERSATION_CREATED_MS,
     CONVERSATION_USED_MS,
-    CONVERSATION_DECISION_ID, /* that gave it its agent; NULL: not known */
-    CONVERSATION_MEANT_MS,    /* when that agent was last meant, and not who
-                               * had its name later; NULL: when it was used */
+    CONVERSATION_DECISION_ID,  /* that gave it its agent; NULL: not known */
+    CONVERSATION_MEANT_MS,     /* when that agent was last meant, and not who
+                                * had its name later; NULL: when it was used */
+    CONVERSATION_PRICE_MICROS, /* of its last message; NULL: not known */
     N_CONVERSATION_COLUMNS,
 };
 

@@ -26,7 +26,10 @@ class House(contextlib.ExitStack):
     def __init__(self, agents=None, funds=FUNDS, **config):
         super().__init__()
         self.server = self.enter_context(
-            Server(agents=agents, config={"rate": RATE, **config}))
+            Server(agents=agents, config={
+                "rate": RATE, **config,
+                "ledger": {"delegationAllowance": 10 ** 9,
+                           **config.get("ledger", {})}}))
         self.tokens = {}
         for name in ("anna", "bert", "zoe"):
             self.tokens[name] = self.server.user(name)

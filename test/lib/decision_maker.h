@@ -132,6 +132,8 @@ static inline void some_signals(void)
             c->level.mid = (float)some_part() / 2;
             c->level.high = c->level.mid + (float)some_part() / 4;
         }
+        c->price_micros = once_in(2) ? (int64_t)by_chance(30000000) : 0;
+        c->is_unpaid = c->price_micros && once_in(2);
         c->skill = once_in(2) ? STR("debug") : STR("");
         c->keyword = once_in(4) ? STR("code") : STR("");
         c->is_half = c->keyword.n && !c->is_trusted && once_in(2);

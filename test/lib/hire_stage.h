@@ -134,6 +134,8 @@ struct wanted {
     enum delegation_mode mode; /* zero: asynchronous, or two-phase with an id */
     bool ends_with_line, goes_on;
     int64_t timeout_ms;
+    bool has_max_cost;
+    int64_t max_cost;
 };
 
 struct gotten {
@@ -143,6 +145,7 @@ struct gotten {
     int64_t turn;
     bool is_repeat;
     struct why why;
+    int64_t needed;
 };
 
 static void firm_on_done(struct msg *m, void *ctx)
@@ -156,7 +159,8 @@ static void firm_on_done(struct msg *m, void *ctx)
                          .key = m->hire.key,
                          .turn = m->task.turn,
                          .is_repeat = m->hire.is_repeat,
-                         .why = m->why};
+                         .why = m->why,
+                         .needed = m->ledger.needed_micros};
     msg_free(m);
 }
 
@@ -177,6 +181,8 @@ static inline bool firm_post(struct wanted w, struct gotten *g)
     m->call.conversation_id = or_empty(w.session);
     m->call.priority = PRIORITY_NORMAL;
     m->call.timeout_ms = w.timeout_ms;
+    m->call.has_max_cost = w.has_max_cost;
+    m->call.max_cost_micros = w.max_cost;
     memcpy(m->call.body_hash, m->call.text.p,
            m->call.text.n < 32 ? m->call.text.n : 32);
     m->hire.agent = str_of(w.by);

@@ -176,7 +176,7 @@ def top_up(server, user, amount):
 Entry = collections.namedtuple("Entry", "posting kind account amount task turn")
 Turn = collections.namedtuple("Turn", "task turn status agent user price")
 Books = collections.namedtuple("Books", "accounts entries reservations turns "
-                                        "spent")
+                                        "spent ceilings")
 
 
 def read_books(data):
@@ -195,8 +195,13 @@ def read_books(data):
         "task.root_user, turn.price_micros FROM turn "
         "JOIN task ON task.seq = turn.task_seq")]
     spent = dict(db.execute('SELECT "of", amount FROM spent'))
+    # The ceiling of a turn before a task's last is not kept with it: what the
+    # tree has used then is the price of that turn, as nobody delegates here.
+    ceilings = {id: PRICES[agent] + 100000 for id, agent in db.execute(
+        "SELECT message_id, agent FROM task UNION ALL SELECT turn.message_id, "
+        "task.agent FROM turn JOIN task ON task.seq = turn.task_seq")}
     db.close()
-    return Books(accounts, entries, reservations, turns, spent)
+    return Books(accounts, entries, reservations, turns, spent, ceilings)
 
 
 def balance_faults(books):
@@ -266,7 +271,8 @@ def user_faults(books, funds, most):
         if sum(days) != paid[user]:
             yield f"{user} has spent {paid[user]}, the budgets say {days}"
     for of, n in books.spent.items():
-        limit = most[of.split(":")[0]]
+        kind, _, name = of.partition(":")
+        limit = books.ceilings[name] if kind == "tree" else most.get(kind, n)
         if not 0 <= n <= limit:
             yield f"{of} is {n} of {limit}"
     if books.accounts.get("platform", 0) != sum(paid.values()):

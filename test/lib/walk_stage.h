@@ -342,6 +342,7 @@ struct told {
     struct id task_id, decision_id;
     bool is_repeat;
     struct why why;
+    int64_t price, ceiling, needed; /* micro-units */
 };
 
 static void stage_on_done(struct msg *m, void *ctx)
@@ -354,7 +355,10 @@ static void stage_on_done(struct msg *m, void *ctx)
                        .task_id = m->task.id,
                        .decision_id = m->choice.id,
                        .is_repeat = m->task.is_repeat,
-                       .why = m->why};
+                       .why = m->why,
+                       .price = m->ledger.price_micros,
+                       .ceiling = m->ledger.ceiling_micros,
+                       .needed = m->ledger.needed_micros};
     msg_free(m);
 }
 
@@ -364,6 +368,8 @@ struct letter {
     bool is_plain;    /* no executor is named */
     bool is_by_agent; /* that is what `from` is */
     int64_t timeout_ms;
+    bool has_max_cost;
+    int64_t max_cost;
 };
 
 static inline struct str or_empty(const char *s)
@@ -391,6 +397,8 @@ static inline bool post(struct letter l, struct told *t)
     m->call.task_id = or_empty(l.task_id);
     m->call.priority = PRIORITY_NORMAL;
     m->call.timeout_ms = l.timeout_ms;
+    m->call.has_max_cost = l.has_max_cost;
+    m->call.max_cost_micros = l.max_cost;
     memcpy(m->call.body_hash, m->call.text.p,
            m->call.text.n < 32 ? m->call.text.n : 32);
     walk_message(stage.walk, m, stage_on_done, t);

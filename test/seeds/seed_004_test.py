@@ -364,7 +364,7 @@ class Money(unittest.TestCase):
         server.call("POST", "/api/ledger/topup",
                     {"user": "ben", "amount_micros": 10 * MICROS})
         server.send("find papers", to="boss", token=cls.tokens["ben"],
-                    wait_ms=0)
+                    wait_ms=0, max_cost_micros=3 * MICROS)
         boss, worker = cls.hubs["boss"], cls.hubs["web-search-agent"]
         task = given(boss)
         boss.send(json.loads(SEND))
