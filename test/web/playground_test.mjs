@@ -267,3 +267,21 @@ test('a draft is still there after another page and after loading again', async 
   await page.getByText('would go to').waitFor();
   assert.equal(await message(page).inputValue(), 'half a thought');
 });
+
+test('what a message may cost is shown, and may be said', async () => {
+  await server.ask('POST', '/api/agents', { name: 'notary', url: 'echo:', visibility: 'public',
+    description: 'Certifies', pricing: { amount_micros: 1500000 } });
+  await server.ask('POST', '/api/ledger/topup', { user: 'admin', amount_micros: 5000000 });
+  const page = await server.newPage();
+  await message(page).fill('/notary certify this');
+  await page.getByText('costs 1.50, and at most 1.60 with all').waitFor();
+  await page.getByLabel('at most').fill('1.00');
+  await page.getByText('notary costs 1.50, and max_cost_micros allows 1.00').waitFor();
+  await page.getByLabel('at most').fill('2');
+  await page.getByText('and at most 2.00 with all').waitFor();
+  await axe(page);
+  await message(page).press('Enter');
+  await turns(page).getByText('completed').waitFor();
+  const { items: [task] } = await server.ask('GET', '/api/tasks?limit=1');
+  assert.equal(task.price_micros, 1500000);
+});

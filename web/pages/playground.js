@@ -14,7 +14,7 @@ const SUGGESTED = ['why is my query slow?', 'draft a blog post about office tren
   'remind me tomorrow at nine to call the plumber'];
 
 /** The decision for what is being typed; the last one stays while the next is on its way. */
-function useTrial(text, conversation, round) {
+function useTrial(text, conversation, maxCost, round) {
   const [trial, setTrial] = useState({ decision: null, error: null, isOld: false });
   useEffect(() => {
     if (!text.trim() || bytesOf(text) > TEXT_BYTES) {
@@ -24,7 +24,7 @@ function useTrial(text, conversation, round) {
     const stop = new AbortController();
     setTrial((t) => ({ ...t, isOld: true }));
     const timer = setTimeout(() => {
-      const body = { text, ...(conversation && { conversation_id: conversation }) };
+      const body = { text, ...(conversation && { conversation_id: conversation }), ...costOf(maxCost) };
       post('/api/route', body, { signal: stop.signal }).then(
         (decision) => setTrial({ decision, error: null, isOld: false }),
         (error) => stop.signal.aborted || setTrial({ decision: null, error, isOld: false }));
@@ -33,7 +33,7 @@ function useTrial(text, conversation, round) {
       clearTimeout(timer);
       stop.abort();
     };
-  }, [text, conversation, round]);
+  }, [text, conversation, maxCost, round]);
   return trial;
 }
 
@@ -54,12 +54,20 @@ function talkOf(user) {
   return talk;
 }
 
-/** `to`: the agent that the sender chose; without one the server chooses. */
-function startTurn(text, { conversation, to } = {}) {
-  const turn = { key: newKey(), text, conversation, status: 'sending', parts: [], inputs: [], decision: null,
+/** What is typed as an amount, in micro-units; nothing where it is none. */
+function costOf(amount) {
+  return /^\d{1,6}(\.\d{1,6})?$/.test(amount || '') ? { max_cost_micros: Math.round(Number(amount) * 1e6) } : {};
+}
+
+/**
+ * `to`: the agent that the sender chose; without one the server chooses. `quote`: of the decision that was shown for
+ * this very text, so that what was shown is what is paid.
+ */
+function startTurn(text, { conversation, to, maxCost, quote } = {}) {
+  const turn = { key: newKey(), text, conversation, maxCost, status: 'sending', parts: [], inputs: [], decision: null,
     error: null, since: performance.now() };
   const body = { text, idempotency_key: turn.key, ...(conversation && { conversation_id: conversation }),
-    ...(to && { executor: { name: to } }) };
+    ...(to && { executor: { name: to } }), ...(quote && !to && { quote }), ...costOf(maxCost) };
   const set = (more) => { Object.assign(turn, more); talk.draw(); };
   const asked = questions(() => turn.task, (inputs) => set({ inputs }));
   turn.close = stream('/api/messages', {
@@ -240,9 +248,11 @@ export default function Playground() {
   const [learnt, setLearnt] = useState(null);
   const [agents, setAgents] = useState(null);
   const [round, setRound] = useState(0);
+  const [maxCost, setMaxCost] = useState('');
   const before = turns.findLast((t) => t.conversation_id)?.conversation_id || '';
   const conversation = isFollowUp ? before : '';
-  const trial = useTrial(can('send') ? text : '', conversation, round);
+  const trial = useTrial(can('send') ? text : '', conversation, maxCost, round);
+  const isPriced = trial.decision?.price_micros > 0;
   const teaching = useTeaching(!!learnt);
   const last = turns.findLast((t) => t.decision || t.status === 'refused');
   const choice = useChoice(!!(trial.decision || trial.error || last));
@@ -262,12 +272,14 @@ export default function Playground() {
   };
   const send = (to) => {
     if (!canGo) return;
-    begin(startTurn(text, { conversation, to }));
+    begin(startTurn(text, { conversation, to, maxCost,
+      quote: isPriced && !trial.isOld ? trial.decision.quote : undefined }));
     setText('');
   };
   const sendAgain = (turn, to) => {
     turn.sentTo = to;
-    begin(startTurn(turn.text, { conversation: turn.conversation, to }));
+    begin(startTurn(turn.text, { conversation: turn.conversation, to,
+      maxCost: turn.error?.code === 'cost_ceiling' ? '' : turn.maxCost }));
   };
   const key = (e) => {
     if (e.key !== 'Enter' || e.shiftKey || e.isComposing) return;
@@ -318,6 +330,10 @@ export default function Playground() {
               ${before && html`<label class="check">
                 <input type="checkbox" checked=${isFollowUp} onChange=${(e) => setFollowUp(e.target.checked)}/>${' '}
                 go on with the last one: the same conversation, and so the same agent</label>`}
+              ${can('send') && html`<label class="check">at most <input id="max-cost" inputmode="decimal" size="8"
+                placeholder="0.10" pattern="\\d{1,6}([.]\\d{1,6})?" value=${maxCost}
+                onInput=${(e) => setMaxCost(e.target.value.trim())}/>${' '}
+                for it and all that comes of it</label>`}
             </div><${Button} kind="main" type="submit" disabled=${!canGo}>Send<//></div>
         </form>
       </div>

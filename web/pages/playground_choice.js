@@ -42,6 +42,9 @@ export function Refused({ turn, onSend }) {
       && html`<p class="faint">Near: ${near.map((n) => html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
     ${best.length > 0 && html`<${Offered} turn=${turn} names=${best.map((c) => c.agent)} onSend=${onSend}
       label="The nearest agents" word=" anyway"/>`}
+    ${error.code === 'cost_ceiling' && error.details?.agent && html`<${Offered} turn=${turn}
+      names=${[error.details.agent]} onSend=${onSend} label="The agent that costs more"
+      word=${` for ${money(error.details.price_micros)}`}/>`}
     ${error.code === 'insufficient_funds' && html`<p><${Link}
       to="/ledger">The ledger<//> shows what there is.</p>`}</div>`;
 }
@@ -73,13 +76,16 @@ function Trial({ trial, onSend }) {
   return html`<div class=${isOld ? 'is-old' : ''} aria-live="polite">
     <${Verdict} decision=${decision} isTrial=${true}/>
     ${decision.note && html`<p class="note"><${Text} text=${decision.note}/></p>`}
-    ${decision.price_micros > 0 && html`<p class="faint">costs ${money(decision.price_micros)}</p>`}
+    <p class="faint">${decision.price_micros > 0 ? `costs ${money(decision.price_micros)}` : 'costs nothing itself'},
+      and at most ${money(decision.ceiling_micros)} with all that is delegated because of it</p>
     <${Candidates} decision=${decision}/></div>`;
 }
 
 function Undecided({ error, onSend }) {
   const refused = refusalOf(error);
-  return html`<${Problem} error=${inWords(error)}/>${refused && html`<${Bands} band=${refused.band}/>
+  const dear = error.code === 'cost_ceiling' && error.details;
+  return html`<${Problem} error=${inWords(error)}/>${dear?.agent && onSend && html`<${SendAnyway} agent=${dear.agent}
+    word=${` for ${money(dear.price_micros)}`} onSend=${onSend}/>`}${refused && html`<${Bands} band=${refused.band}/>
     <${Candidates} decision=${refused} onSend=${onSend}/>`}`;
 }
 

@@ -88,10 +88,6 @@ function Head({ config, result, onReload }) {
       ['Version', html`<code>${config.version}</code> <${Copy} text=${config.version}/> <span
         class="faint">as decisions carry it</span>`],
       ['Waits for a restart', config.restart_needed.length ? names(config.restart_needed) : null]]}/>
-    ${config.names_taken.length > 0 && html`<div class="problem" role="alert">
-      <p><b>Names that rules or settings mention are held by others.</b></p>
-      <ul class="problems">${config.names_taken.map((t) => html`<li key=${t.name}><${Badge} tone="bad">error<//>
-        <${Text} text=${t.message}/></li>`)}</ul></div>`}
     ${result ? html`<${Reloaded} result=${result}/>` : config.refused && html`<div class="problem" role="alert">
       <p><b>The last time it was read again, at <${Time}
         ms=${config.refused.at_ms}/>, it was refused; the one before stays.</b></p>
