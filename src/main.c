@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "child/child.h"
 #include "cli/cli.h"
 
 static const char *const serve_examples[] = {
@@ -658,6 +659,8 @@ int main(int argc, char **argv)
     enum exit_status status;
     struct cli c;
 
+    if (argc == 1 && strcmp(argv[0], CHILD_LAUNCHER) == 0)
+        child_launch();
     if (!has_standard_files())
         return EXIT_FAILED;
     cli_init(&c, commands, environ);

@@ -428,6 +428,7 @@ static enum err open_walk(struct server *s, struct why *why)
     s->children = children_new(&s->loop, &s->log, CHILDREN_MAX);
     if (!s->children)
         return why_err(why, ERR_NOMEM, "out of memory");
+    children_set_launcher(s->children, child_find_launcher());
     s->traces = traces_new(
         &(struct traces_opts){.loop = &s->loop,
                               .log = &s->log,

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/addr.h"
+#include "base/fault.h"
 #include "broker/broker.h"
 #include "house.h"
 #include "reload.h"
@@ -364,14 +366,27 @@ static enum err build_and_run(struct server *s, struct why *why)
     return e;
 }
 
+/* Programs that we start run as our user, and so may others. Being not dumpable
+ * keeps them from our memory and descriptors, and from tracing us; root is kept
+ * from it by other means (child/launch.c). Our environment has keys in it. */
+static void shut_others_out(const struct config_source *src)
+{
+    if (PLANTED("server.open"))
+        return;
+    prctl(PR_SET_DUMPABLE, 0);
+    config_hide_env((char **)src->environ);
+}
+
 enum exit_status server_run(const struct server_opts *opts)
 {
     struct server s = {.opts = opts};
     struct config_report report;
     struct why why = {""};
-    const char *no_colour = config_env(opts->source.environ, "NO_COLOR");
+    const char *no_colour;
     enum err e;
 
+    shut_others_out(&opts->source);
+    no_colour = config_env(opts->source.environ, "NO_COLOR");
     /* Both would kill us; as errors of the write they can be dealt with. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);

@@ -96,6 +96,7 @@ struct deliver_settings settings_deliver(const struct config *c)
         .models = c->models.list,
         .n_models = c->models.n,
         .usual_env = c->usual_env,
+        .closed = c->closed,
     };
 }
 

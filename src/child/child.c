@@ -309,6 +309,13 @@ int child_pid(const struct children *all, uint64_t id)
     return c ? c->process : 0;
 }
 
+unsigned child_held(const struct children *all, uint64_t id)
+{
+    const struct child *c = children_find(all, id);
+
+    return c ? c->held : 0;
+}
+
 /* Its beginning. */
 
 static struct child *child_new(struct children *all, const struct child_opts *o,
@@ -377,12 +384,17 @@ static enum err launch(struct child *c, const struct child_opts *opts,
     int fds[3], error;
     enum err e = spawn_plan(&s, opts, c->all->oom_score, why);
 
+    if (!e && opts->box && c->all->has_launcher)
+        e = spawn_by(&s, opts, c->all->launcher, why);
     if (!e)
         e = spawn_pipes(&s, opts, fds, why);
     if (!e && !open_pipes(c, fds))
         e = spawn_why(opts, STEP_WATCH, ENOMEM, why);
     if (!e)
         e = spawn_run(&s, opts, &c->process, why);
+    if (s.undone)
+        orphans_add(c->all, s.undone); /* the launcher may have divided */
+    c->held = s.held;
     error = e ? 0 : watch_process(c);
     if (error) {
         spawn_undo(c->process);

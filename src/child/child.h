@@ -32,9 +32,10 @@
  *     SIGKILL does not end it (a dead disk)  given up after ten seconds: it
  *                                            counts until the kernel lets go
  *
- * A child runs as our user; whoever wants another starts a program that
- * changes it. Not libuv's uv_spawn: between fork and exec there is no place in
- * it for limits and no_new_privs.
+ * A child runs as our user, unless its box names another. With a box it is kept
+ * from us, from our files and from other children, as far as the kernel can do
+ * that (launch.c). Not libuv's uv_spawn: between fork and exec there is no
+ * place in it for limits and no_new_privs.
  *
  * Owns: processes and pipes. Others hold an id. Threads: the loop's, which must
  * be one that ends with the process: children are killed when the thread that
@@ -61,6 +62,58 @@ struct child_limits {
     int64_t file_bytes; /* of one file it writes */
 };
 
+/* What a program is kept from. Every path is closed to it but those of the
+ * system, of its command, its folder and the lists. */
+struct child_box {
+    const struct str *read, *write;
+    size_t n_read, n_write;
+    const struct str *own; /* for writing as well; made where it is missing, and
+                            * without what is closed in it */
+    size_t n_own;
+    /* Never open, and hidden where the kernel can do that. The first is the
+     * data folder: a path of the lists that holds it, or lies in it, is
+     * refused. */
+    const struct str *closed;
+    size_t n_closed;
+    const struct str *others; /* workspaces of others: closed unless listed */
+    size_t n_others;
+    struct str user; /* to run as; empty: ours */
+};
+
+/* What holds of that, as the launcher has found. The version of Landlock in
+ * use is in the bits from CHILD_HOLDS_ABI_SHIFT on. */
+enum child_hold {
+    CHILD_HOLDS_PATHS = 1 << 0,  /* Landlock: paths, tracing */
+    CHILD_HOLDS_CALLS = 1 << 1,  /* seccomp */
+    CHILD_HOLDS_PIDS = 1 << 2,   /* a PID namespace */
+    CHILD_HOLDS_MOUNTS = 1 << 3, /* the closed paths are hidden */
+    CHILD_HOLDS_PROC = 1 << 4,   /* a /proc of its own */
+    CHILD_HOLDS_TMP = 1 << 5,    /* a /tmp of its own */
+    CHILD_HOLDS_RUN = 1 << 6,    /* sockets in /run are hidden */
+    CHILD_HOLDS_USER = 1 << 7,   /* another user than the server's */
+    CHILD_HOLDS_CAPS = 1 << 8,   /* no capabilities beyond files */
+    CHILD_HOLDS_CGROUP = 1 << 9,
+    CHILD_HOLDS_ABI_SHIFT = 16,
+};
+
+enum { LANDLOCK_TRUNCATE = 3, LANDLOCK_SIGNALS = 6 }; /* versions */
+
+static inline int child_held_abi(unsigned held)
+{
+    return (int)(held >> CHILD_HOLDS_ABI_SHIFT);
+}
+
+/* One thing that a program of the same user could do to the server. */
+struct child_threat {
+    const char *what; /* "read the server's memory" */
+    const char *by;   /* what closes it; NULL: nothing does */
+};
+
+enum { CHILD_THREATS = 8 };
+
+/* What is closed by what holds, one by one. */
+void child_threats(unsigned held, struct child_threat out[CHILD_THREATS]);
+
 struct child_opts {
     /* The first is a path, seen from folder, or a name in path. */
     const struct str *argv;
@@ -74,6 +127,7 @@ struct child_opts {
                          * empty */
     struct str folder;  /* to be in; empty: ours */
     int file; /* a descriptor of ours that it gets as CHILD_FILE; 0: none */
+    const struct child_box *box; /* NULL: it may do whatever we may */
     struct child_limits limits;
     size_t max_line_bytes;   /* of its output; a longer one ends it */
     size_t max_unsent_bytes; /* to it that it has not read; then ERR_BUSY */
@@ -114,6 +168,31 @@ struct child_handler {
  * wait for. */
 MUST_USE struct children *children_new(struct loop *loop, struct log *log,
                                        size_t max_children);
+
+/* Programs with a box are started by this file, which is our own binary: its
+ * main calls child_launch when it is started as CHILD_LAUNCHER. Without it,
+ * programs with a box are refused; before it is said, they run without one,
+ * as in tests. Takes fd; below zero: there is none. */
+void children_set_launcher(struct children *all, int fd);
+#define CHILD_LAUNCHER "signalbox-launch"
+
+/* Our own binary, for that. Below zero: it is not to be had. */
+int child_find_launcher(void);
+
+/* In that process: becomes the program of its plan. Returns never. */
+_Noreturn int child_launch(void);
+
+/* What holds here for a program with that box, by trying. Waits for it. */
+MUST_USE enum err child_probe(int launcher, const struct child_opts *opts,
+                              unsigned *held, struct why *why);
+
+/* Whether a path of the box, or the folder, holds the data folder or lies in
+ * it: ERR_NOT_ALLOWED, and why says which. */
+MUST_USE enum err child_box_check(const struct child_box *box,
+                                  struct str folder, struct why *why);
+
+/* What held for it when it was started. */
+unsigned child_held(const struct children *all, uint64_t id);
 
 /* Start a program; when this returns it runs, or it does not. Borrows opts.
  * ERR_LIMIT: max_children run. ERR_STOPPING: after children_stop.

@@ -76,8 +76,15 @@ struct children *children_new(struct loop *loop, struct log *log,
         return NULL;
     }
     all->oom_score = read_oom_score();
+    all->launcher = -1;
     set_signals();
     return all;
+}
+
+void children_set_launcher(struct children *all, int fd)
+{
+    all->launcher = fd;
+    all->has_launcher = true;
 }
 
 /* The table. */
@@ -173,6 +180,8 @@ void children_free(struct children *all)
     assert(all->n_children == 0);
     loop_not_at_end(&all->done_job);
     orphans_fini(all);
+    if (all->launcher >= 0)
+        close(all->launcher);
     free(all->slots);
     free(all);
 }

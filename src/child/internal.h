@@ -4,6 +4,8 @@
 /* What the files of child share.
  *
  *     plan.c      what was asked for -> what the new process will need
+ *     box.c       what it is kept from, written down for the launcher
+ *     launch*.c   the launcher (launch.h)
  *     spawn.c     the new process, up to its exec
  *     pipes.c     lines to it, lines from it, its last words
  *     tail.c      the last bytes of a stream
@@ -56,6 +58,9 @@ struct spawn {
     int in, out, err; /* the child's ends; -1: none */
     int file;         /* for CHILD_FILE, a copy of our own; -1: none */
     int report, report_to;
+    int plan, launcher; /* -1: the program is executed at once */
+    unsigned held;      /* enum child_hold, from the launcher */
+    pid_t undone;       /* one that did not get there; 0: none */
     pid_t parent;
     int failing, skipped; /* steps, in tests; -1: none */
     bool keeps_fds;       /* in tests */
@@ -64,6 +69,10 @@ struct spawn {
 /* Says in words what is wrong with opts. */
 MUST_USE enum err spawn_plan(struct spawn *s, const struct child_opts *opts,
                              int oom_score, struct why *why);
+
+/* For a program with a box, by that launcher. */
+MUST_USE enum err spawn_by(struct spawn *s, const struct child_opts *opts,
+                           int launcher, struct why *why);
 void spawn_fini(struct spawn *s);
 
 /* Make the pipes. ours gets our ends of in, out and err, in this order. */
@@ -74,6 +83,9 @@ MUST_USE enum err spawn_pipes(struct spawn *s, const struct child_opts *opts,
 MUST_USE enum err spawn_run(struct spawn *s, const struct child_opts *opts,
                             pid_t *pid, struct why *why);
 
+/* Out of the way of the descriptors that a child gets. */
+MUST_USE bool spawn_raise_fd(int *fd);
+
 /* Kill a process that nobody has heard of yet, and wait for it. */
 void spawn_undo(pid_t pid);
 
@@ -82,6 +94,15 @@ MUST_USE enum err spawn_why(const struct child_opts *opts, int step, int error,
                             struct why *why);
 
 const char *spawn_step_name(int step);
+
+/* What a new process has to say. */
+struct spawn_report {
+    int step, error; /* STEP_HELD: what holds */
+};
+
+/* box.c: write the plan for the launcher. */
+MUST_USE enum err box_plan(struct spawn *s, const struct child_opts *opts,
+                           struct why *why);
 
 enum spawn_step {
     STEP_SESSION,
@@ -97,6 +118,10 @@ enum spawn_step {
     STEP_FORK = N_STEPS,
     STEP_MAKE_PIPES,
     STEP_WATCH,
+    STEP_LAUNCH, /* of the launcher */
+    STEP_PATHS,
+    STEP_USER,
+    STEP_HELD,
 };
 
 /* tail.c */
@@ -162,6 +187,7 @@ struct child {
     void *ctx;
     uint64_t id;
     pid_t process; /* 0: reaped */
+    unsigned held; /* enum child_hold */
     enum child_state state;
     enum child_end_why why;
     int exit_status, signal, n_kills;
@@ -197,6 +223,8 @@ struct children {
     size_t n_stuck;
     uint64_t n_ids;
     int oom_score;
+    int launcher; /* a descriptor; -1: none, programs with a box are refused */
+    bool has_launcher; /* it was said whether there is one */
     bool is_stopping;
     struct loop_job done_job;
     void (*done)(void *ctx);

@@ -156,13 +156,16 @@ enum err spawn_plan(struct spawn *s, const struct child_opts *o, int oom_score,
 {
     const char *wrong = what_is_wrong(o);
     bool is_path = !wrong && str_find(o->argv[0], '/', 0) < o->argv[0].n;
+    enum err e = OK;
 
     *s = (struct spawn){.in = -1,
                         .out = -1,
                         .err = -1,
                         .file = -1,
                         .report = -1,
-                        .report_to = -1};
+                        .report_to = -1,
+                        .plan = -1,
+                        .launcher = -1};
     arena_init(&s->arena, (size_t)ARGS_BYTES * 4);
     if (wrong)
         return why_err(why, ERR_BAD_REQUEST, "cannot start a program: %s",
@@ -178,6 +181,10 @@ enum err spawn_plan(struct spawn *s, const struct child_opts *o, int oom_score,
     if (FAULT("child.args") || !s->argv || !s->env || !s->programs ||
         (o->folder.n && !s->folder))
         return spawn_why(o, STEP_EXEC, ENOMEM, why);
+    if (o->box)
+        e = child_box_check(o->box, o->folder, why);
+    if (e)
+        return e;
     add_limits(s, &o->limits);
     snprintf(s->oom_score, sizeof(s->oom_score), "%d", oom_score);
     return OK;
@@ -199,6 +206,10 @@ static const char *const step_names[] = {
     [STEP_FORK] = "a new process",
     [STEP_MAKE_PIPES] = "pipes to it",
     [STEP_WATCH] = "watching it",
+    [STEP_LAUNCH] = "its sandbox",
+    [STEP_PATHS] = "its paths",
+    [STEP_USER] = "its user",
+    [STEP_HELD] = "its report",
 };
 
 const char *spawn_step_name(int step)
@@ -249,6 +260,10 @@ static enum err program_why(const struct child_opts *o, int error,
     if (error == ENOENT)
         what = "no such file, or the interpreter that its first line (#!) "
                "names is missing; check the path";
+    else if (error == EACCES && o->box)
+        what = "permission denied; make it executable (chmod +x), its folder "
+               "open to the user it runs as, and list its folder in read if it "
+               "lies outside the workspace";
     else if (error == EACCES)
         what = "permission denied; make it executable (chmod +x) and its "
                "folder open to the server's user";
@@ -262,6 +277,24 @@ static enum err program_why(const struct child_opts *o, int error,
                    what);
 }
 
+static enum err user_why(const struct child_opts *o, int error, struct why *why)
+{
+    struct str user = o->box ? o->box->user : STR("");
+
+    if (error == ENOENT)
+        return why_err(why, ERR_NOT_FOUND,
+                       "cannot start %.*s: this machine has no user %.*s; "
+                       "create it, or change user",
+                       SHOWN(o->argv[0]), SHOWN(user));
+    if (error == EPERM)
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "cannot start %.*s: only a server that runs as root "
+                       "can start a program as the user %.*s; leave user out",
+                       SHOWN(o->argv[0]), SHOWN(user));
+    return why_err(why, ERR_IO, "cannot start %.*s as the user %.*s: %s",
+                   SHOWN(o->argv[0]), SHOWN(user), strerrordesc_np(error));
+}
+
 enum err spawn_why(const struct child_opts *o, int step, int error,
                    struct why *why)
 {
@@ -271,6 +304,15 @@ enum err spawn_why(const struct child_opts *o, int step, int error,
         return folder_why(o->argv[0], o->folder, error, why);
     if (step == STEP_EXEC)
         return program_why(o, error, why);
+    if (step == STEP_USER)
+        return user_why(o, error, why);
+    if (step == STEP_PATHS)
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "cannot start %.*s: its workspace, or a path of its "
+                       "read or write, leads to the server's data folder",
+                       SHOWN(o->argv[0]));
+    if (step == STEP_LAUNCH)
+        hint = "; process.sandbox false runs it without one";
     if (error == EMFILE || error == ENFILE)
         hint = "; raise the limit of open files (ulimit -n)";
     else if (error == EAGAIN)

@@ -35,15 +35,18 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "child/launch.h"
 
-/* 0, 1, 2 are its pipes, behind the report is what it is handed. */
-enum { REPORT = 3, FIRST_FREE = CHILD_FILE + 1 };
-
-_Static_assert(CHILD_FILE == REPORT + 1, "nothing is between them");
-
-struct report {
-    int step, error;
+/* 0, 1, 2 are its pipes, behind the report is what it is handed. The last two
+ * are for the launcher. */
+enum {
+    REPORT = LAUNCH_REPORT,
+    LAUNCHER = LAUNCH_PLAN + 1,
+    FIRST_FREE = LAUNCHER + 1
 };
+
+_Static_assert(CHILD_FILE == REPORT + 1 && LAUNCH_PLAN == CHILD_FILE + 1,
+               "nothing is between them");
 
 /* In the new process: only system calls from here on. Each step returns zero
  * or what went wrong. */
@@ -102,23 +105,30 @@ static int set_pipes(const struct spawn *s)
 {
     if (dup2(s->in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0)
         return errno;
-    if (dup3(s->report_to, REPORT, O_CLOEXEC) < 0 ||
+    if (dup2(s->report_to, REPORT) < 0 ||
+        fcntl(REPORT, F_SETFD, s->launcher < 0 ? FD_CLOEXEC : 0) != 0 ||
         (s->file >= 0 && dup2(s->file, CHILD_FILE) < 0))
+        return errno;
+    if (s->launcher >= 0 && (dup2(s->plan, LAUNCH_PLAN) < 0 ||
+                             dup3(s->launcher, LAUNCHER, O_CLOEXEC) < 0))
         return errno;
     if (s->keeps_fds)
         return 0;
-    return close_range(s->file < 0 ? CHILD_FILE : FIRST_FREE, ~0U, 0) ? errno
-                                                                      : 0;
+    if (s->file < 0)
+        close(CHILD_FILE);
+    return close_range(s->launcher < 0 ? LAUNCH_PLAN : FIRST_FREE, ~0U, 0)
+               ? errno
+               : 0;
 }
 
 static int set_folder(const struct spawn *s)
 {
-    return s->folder && chdir(s->folder) != 0 ? errno : 0;
+    return s->launcher < 0 && s->folder && chdir(s->folder) != 0 ? errno : 0;
 }
 
 static int set_limits(const struct spawn *s)
 {
-    for (size_t i = 0; i < s->n_limits; i++)
+    for (size_t i = 0; s->launcher < 0 && i < s->n_limits; i++)
         if (setrlimit((__rlimit_resource_t)s->limits[i].resource,
                       &s->limits[i].value) != 0)
             return errno;
@@ -134,9 +144,22 @@ static int set_mask(const struct spawn *s)
     return sigprocmask(SIG_SETMASK, &none, NULL) != 0 ? errno : 0;
 }
 
+/* The launcher, which does the rest: folder, limits, program. */
+static int run_launcher(void)
+{
+    static char name[] = CHILD_LAUNCHER;
+    char *const argv[] = {name, NULL}, *const env[] = {NULL};
+
+    syscall(SYS_execveat, LAUNCHER, "", argv, env, AT_EMPTY_PATH);
+    return errno;
+}
+
 static int run_program(const struct spawn *s)
 {
     int error = ENOENT;
+
+    if (s->launcher >= 0)
+        return run_launcher();
 
     for (char **p = s->programs; *p; p++) {
         execve(*p, s->argv, s->env);
@@ -158,7 +181,7 @@ static int (*const steps[N_STEPS])(const struct spawn *s) = {
 
 noreturn static __attribute__((noinline)) void become(const struct spawn *s)
 {
-    struct report r = {0, 0};
+    struct spawn_report r = {0, 0};
 
     while (r.step < N_STEPS) {
         if (s->failing == r.step)
@@ -177,8 +200,8 @@ noreturn static __attribute__((noinline)) void become(const struct spawn *s)
 
 /* In our own process. */
 
-/* Out of the way of 0 to 4, where set_pipes puts others. */
-static bool raise_fd(int *fd)
+/* Out of the way of 0 to 6, where set_pipes puts others. */
+bool spawn_raise_fd(int *fd)
 {
     int up;
 
@@ -204,7 +227,7 @@ static bool make_pipe(int *from, int *to)
         return false;
     *from = fds[0];
     *to = fds[1];
-    return raise_fd(from) && raise_fd(to);
+    return spawn_raise_fd(from) && spawn_raise_fd(to);
 }
 
 static void close_fd(int *fd)
@@ -246,6 +269,7 @@ void spawn_fini(struct spawn *s)
     close_fd(&s->file);
     close_fd(&s->report);
     close_fd(&s->report_to);
+    close_fd(&s->plan);
     arena_fini(&s->arena);
 }
 
@@ -301,7 +325,7 @@ void spawn_undo(pid_t pid)
 enum err spawn_run(struct spawn *s, const struct child_opts *opts, pid_t *pid,
                    struct why *why)
 {
-    struct report r = {STEP_FORK, 0};
+    struct spawn_report r = {STEP_FORK, 0};
     ssize_t n;
 
     *pid = make_process(s);
@@ -309,12 +333,17 @@ enum err spawn_run(struct spawn *s, const struct child_opts *opts, pid_t *pid,
         return spawn_why(opts, STEP_FORK, errno, why);
     /* Exec, or the end of the process, closes the last other end. */
     close_fd(&s->report_to);
-    do
+    do {
         n = read(s->report, &r, sizeof(r));
-    while (n < 0 && errno == EINTR);
-    if (n == 0)
+        if (n > 0 && r.step == STEP_HELD)
+            s->held = (unsigned)r.error;
+    } while ((n < 0 && errno == EINTR) || (n > 0 && r.step == STEP_HELD));
+    if (n == 0 && (s->launcher < 0 || s->held))
         return OK;
+    if (n == 0) /* the launcher ended without a word */
+        r = (struct spawn_report){STEP_LAUNCH, ENOEXEC};
     spawn_undo(*pid);
+    s->undone = *pid;
     *pid = 0;
     return spawn_why(opts, r.step, r.error, why);
 }

@@ -146,6 +146,9 @@ void strays_gather(struct child *c)
 {
     struct tree t = {.n = 0};
 
+    /* They cannot leave a PID namespace, and its process 1 tells them. */
+    if (c->held & CHILD_HOLDS_PIDS)
+        return;
     add_to_tree(&t, c->process);
     for (size_t i = 0; i < c->n_strays; i++)
         if (is_still(&c->strays[i]))

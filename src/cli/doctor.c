@@ -21,6 +21,7 @@
 #include "certs.h"
 #include "cli/names_held.h"
 #include "cli/reach.h"
+#include "cli/sandbox.h"
 #include "cli/tlsfiles.h"
 #include "outward.h"
 #include "server.h"
@@ -393,6 +394,11 @@ static void look_at_model(struct doctor *d, struct finding *f)
     buf_fini(&text);
 }
 
+static void look_at_sandbox(struct doctor *d, struct finding *f)
+{
+    sandbox_look(d->config, f);
+}
+
 static void look_at_clock(struct doctor *d, struct finding *f)
 {
     /* The year this was written, and one that is far enough away. */
@@ -446,7 +452,7 @@ static const struct {
     {"tls", look_at_tls, true},          {"certs", look_at_certs, true},
     {"files", look_at_files, true},      {"outgoing", look_at_outgoing, true},
     {"agents", look_at_agents, true},    {"names", look_at_names, true},
-    {"model", look_at_model, true},
+    {"model", look_at_model, true},      {"sandbox", look_at_sandbox, true},
 };
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };

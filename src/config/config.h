@@ -97,6 +97,8 @@ struct config {
     struct strs usual_env; /* "NAME=value": PATH, HOME, LANG, … as they are
                             * here: for programs with nothing of their own */
 
+    struct strs closed; /* paths that no program opens; the first is data */
+
     struct str listen;     /* "127.0.0.1:8787"; empty: with TLS only */
     struct str data;       /* the data folder */
     bool allow_plaintext;  /* listen beyond loopback without TLS */
@@ -440,5 +442,11 @@ bool config_setting(size_t i, struct config_setting *out);
 /* The value of a variable in such a list; NULL when it is not there. For what
  * is no setting (NO_COLOR, LANG), so that nobody else need know environ. */
 const char *config_env(char *const *env, const char *name);
+
+/* Take the variables out of the memory that the kernel shows as
+ * /proc/PID/environ. env has them from then on in memory of its own, for a
+ * reload; what getenv finds are the few that libraries ask for. Once in a
+ * process; without memory nothing changes. */
+void config_hide_env(char **env);
 
 #endif

@@ -419,6 +419,68 @@ TEST(a_program_gets_what_it_is_allowed_of_the_environment)
     config_free(c);
 }
 
+TEST(a_program_has_a_sandbox_and_its_lists)
+{
+    struct config *c = load_text(
+        "{\"data\": \"/not/there/data\", \"processes\": {\"p\": {\"command\": "
+        "[\"x\"], \"workspace\": \"/not/there/w\", \"read\": [\"/r\"], "
+        "\"write\": [\"/v\", \"/w\"], \"user\": \"u\"}, \"q\": {\"command\": "
+        "[\"x\"], \"sandbox\": false, \"workspace\": \"/not\"}}}");
+    const struct process_def *p = c ? process_of(c, "p") : NULL;
+
+    CHECK(says(c, "") && c);
+    CHECK(p->sandbox && p->read.n == 1 && p->write.n == 2);
+    CHECK_STR(p->write.list[1], "/w");
+    CHECK_STR(p->user, "u");
+    CHECK(!process_of(c, "q")->sandbox);
+    CHECK_STR(c->closed.list[0], "/not/there/data");
+    config_free(c);
+}
+
+TEST(a_path_that_holds_the_data_folder_is_an_error)
+{
+    static const char *const bad[] = {
+        "\"workspace\": \"/not/there\"",
+        "\"workspace\": \"/not/there/data/w\"",
+        "\"read\": [\"/usr\", \"/\"]",
+        "\"write\": [\"/not\"]",
+    };
+    char text[256];
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        snprintf(text, sizeof(text),
+                 "{\"data\": \"/not/there/data\", \"processes\": {\"p\": "
+                 "{\"command\": [\"x\"], %s}}}",
+                 bad[i]);
+        CHECK(says(load_text(text), "the server's data folder"));
+        CHECK(report.n_errors == 1);
+    }
+    CHECK(says(load_text("{\"processes\": {\"p\": {\"command\": [\"x\"], "
+                         "\"user\": \"u\", \"sandbox\": false}}}"),
+               "the sandbox is what changes the user"));
+}
+
+/* As many as there may be, and one more. */
+TEST(lists_of_paths_have_a_limit)
+{
+    for (size_t n = PROCESS_PATHS_MAX; n <= PROCESS_PATHS_MAX + 1; n++) {
+        struct config *c;
+        struct buf text;
+
+        buf_init(&text, 64 * 1024);
+        buf_addf(&text, "{\"processes\": {\"p\": {\"command\": [\"x\"], "
+                        "\"read\": [");
+        for (size_t i = 0; i < n; i++)
+            buf_addf(&text, "%s\"/r%zu\"", i ? "," : "", i);
+        buf_addf(&text, "]}}}");
+        buf_add_char(&text, '\0');
+        c = load_text(text.p);
+        CHECK((c != NULL) == (n == PROCESS_PATHS_MAX));
+        config_free(c);
+        buf_fini(&text);
+    }
+}
+
 TEST(keys_and_values_are_never_shown)
 {
     char key[] = "MY_KEY=sk-abc123";

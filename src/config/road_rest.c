@@ -3,6 +3,7 @@
  * configuration may look at. */
 #include <stdio.h>
 
+#include "base/paths.h"
 #include "config/internal.h"
 
 /* Without these hardly a program runs, and none of them is a secret. */
@@ -30,9 +31,18 @@ static bool is_among(const struct strs *names, struct str name)
     return false;
 }
 
+/* Of another user, which the launcher knows. */
+static bool is_users_own(struct str name)
+{
+    return str_eq(name, STR("HOME")) || str_eq(name, STR("USER")) ||
+           str_eq(name, STR("LOGNAME"));
+}
+
 /* Whether d gets what the server has under that name. */
 static bool is_given(const struct process_def *d, struct str name)
 {
+    if (d->user.n && is_users_own(name) && !is_among(&d->env_allowed, name))
+        return false;
     return (is_usual(name) || is_among(&d->env_allowed, name)) &&
            !is_among(&d->env, name);
 }
@@ -78,6 +88,27 @@ static struct place where_of(const struct load *l)
     return at.from == FROM_DEFAULT ? load_where(l, "agents.list") : at;
 }
 
+/* Landlock cannot close the data inside a folder that is open. */
+static void check_paths(struct load *l, const struct process_def *d,
+                        struct place at)
+{
+    char data[PATH_MAX];
+    struct why why;
+    enum err e = OK;
+
+    if (!d->sandbox || !path_real(l->c->data, data))
+        return;
+    e = path_beside_data(d->workspace, data, "the workspace", &why);
+    for (size_t i = 0; !e && i < d->read.n; i++)
+        e = path_beside_data(d->read.list[i], data, "the path in read,", &why);
+    for (size_t i = 0; !e && i < d->write.n; i++)
+        e = path_beside_data(d->write.list[i], data, "the path in write,",
+                             &why);
+    if (e)
+        report_error(&l->report, at, "the process %s: %s", quote(d->name).text,
+                     why.text);
+}
+
 static void check_process(struct load *l, const struct process_def *d)
 {
     struct place at = where_of(l);
@@ -87,6 +118,12 @@ static void check_process(struct load *l, const struct process_def *d)
                      "the process %s has no program: the first word of its "
                      "command is empty",
                      quote(d->name).text);
+    if (d->user.n && !d->sandbox)
+        report_error(&l->report, at,
+                     "the process %s has a user and sandbox false; the "
+                     "sandbox is what changes the user",
+                     quote(d->name).text);
+    check_paths(l, d, at);
     if (d->min > d->max)
         report_error(&l->report, at,
                      "the process %s has min %lld and max %lld; min may not be "
@@ -122,6 +159,26 @@ static void read_key(struct load *l, struct model_def *d)
         report_no_memory(&l->report, at);
 }
 
+/* What no program of ours opens: the data folder, files with secrets. */
+static void list_closed(struct load *l)
+{
+    struct config *c = l->c;
+    struct str *list = arena_array(&c->arena, c->tls.more.n + 3, sizeof(*list));
+    size_t n = 0;
+
+    if (!list) {
+        report_no_memory(&l->report, load_where(l, "data"));
+        return;
+    }
+    list[n++] = c->data;
+    if (c->has_file)
+        list[n++] = c->path;
+    list[n++] = c->tls.key_file;
+    for (size_t i = 0; i < c->tls.more.n; i++)
+        list[n++] = c->tls.more.list[i].key_file;
+    c->closed = (struct strs){list, n};
+}
+
 void load_road_rest(struct load *l)
 {
     struct process_def usual = {0};
@@ -137,4 +194,5 @@ void load_road_rest(struct load *l)
         read_key(l, (struct model_def *)&c->models.list[i]);
     make_env(l, &usual);
     c->usual_env = usual.whole_env;
+    list_closed(l);
 }

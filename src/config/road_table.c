@@ -40,6 +40,15 @@ static const struct setting_elements env_names = {
     .is_plain = true,
 };
 
+static const struct setting path_row = {"", .type = &type_file};
+static const struct setting_table path_table = {&path_row, 1};
+static const struct setting_elements process_paths = {
+    .table = &path_table,
+    .bytes = sizeof(struct str),
+    .max = PROCESS_PATHS_MAX,
+    .is_plain = true,
+};
+
 _Static_assert(sizeof(struct strs) == sizeof(struct setting_list) &&
                    offsetof(struct strs, n) == offsetof(struct setting_list, n),
                "a list like the others");
@@ -111,6 +120,23 @@ static const struct setting process_rows[] = {
      .max = 1000 * 1000,
      .what = "Processes and threads of the server's user in all, beyond which "
              "it may start no more (not for root). 0: no limit."},
+    {"sandbox", AT(sandbox), .type = &type_bool, .preset = "true",
+     .what =
+         "Whether it is kept from the server, its data and other agents' "
+         "files, as far as the kernel can do that. It then sees the system's "
+         "folders, its own command, the workspace and `read` and `write`."},
+    {"read", AT(read), .type = &type_list, .preset = "[]",
+     .elements = &process_paths,
+     .what = "Files and folders that it may read beside those, in its "
+             "sandbox."},
+    {"write", AT(write), .type = &type_list, .preset = "[]",
+     .elements = &process_paths,
+     .what = "Files and folders that it may change beside the workspace, in "
+             "its sandbox. `pi` has its own folder, `~/.pi` or "
+             "`PI_CODING_AGENT_DIR`, by itself."},
+    {"user", AT(user), .type = &type_text, .preset = "\"\"", .max = 64,
+     .what = "The user of this machine that it runs as; only a server that "
+             "runs as root can do that. Empty: the server's own."},
 };
 
 #undef AT

@@ -55,7 +55,21 @@ struct deliver_settings {
     const struct model_def *models;
     size_t n_models;
     struct strs usual_env; /* "NAME=value": of restart commands */
+    struct strs closed; /* paths that no program opens; the first: the data */
 };
+
+/* What a program of a definition is kept from, with room for its parts. */
+struct deliver_box {
+    struct child_box box;
+    struct str own;
+    char own_path[PATH_MAX];
+    struct str others[ROADS_MAX];
+};
+
+/* Borrows d and s. NULL: it has no sandbox. */
+const struct child_box *deliver_box_of(const struct process_def *d,
+                                       const struct deliver_settings *s,
+                                       struct deliver_box *out);
 
 /* What was said in a conversation, for agents that remember nothing
  * themselves. */

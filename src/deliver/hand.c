@@ -483,7 +483,8 @@ static struct str path_of(const struct process_def *def)
 enum { ARGS_MAX = AGENT_COMMAND_MAX + DIALECT_ARGS_MAX };
 
 static struct child_opts child_of(const struct pool *p,
-                                  struct str argv[ARGS_MAX])
+                                  struct str argv[ARGS_MAX],
+                                  struct deliver_box *box)
 {
     const struct process_def *def = &p->def;
     size_t n =
@@ -500,6 +501,7 @@ static struct child_opts child_of(const struct pool *p,
         .path = path_of(def),
         .install = process_install(def->dialect),
         .folder = def->workspace,
+        .box = deliver_box_of(def, &p->all->deliver->opts.settings, box),
         .limits = {.memory_bytes = def->memory_bytes,
                    .cpu_s = def->cpu_s,
                    .files = def->files,
@@ -514,7 +516,8 @@ static struct child_opts child_of(const struct pool *p,
 enum err hand_seek(const struct pool *p, struct why *why)
 {
     struct str argv[ARGS_MAX];
-    struct child_opts opts = child_of(p, argv);
+    struct deliver_box box;
+    struct child_opts opts = child_of(p, argv, &box);
 
     return child_seek(&opts, why);
 }
@@ -525,7 +528,8 @@ static enum err start_child(struct hand *h, struct why *why)
         .on_line = on_line, .on_room = on_room, .on_end = on_end};
     struct pool *p = h->pool;
     struct str argv[ARGS_MAX];
-    struct child_opts opts = child_of(p, argv);
+    struct deliver_box box;
+    struct child_opts opts = child_of(p, argv, &box);
     enum err e = OK;
 
     if (p->dialect->file)
@@ -589,6 +593,7 @@ enum err hand_start(struct pool *p, struct why *why)
         p->all->deliver->opts.log, "deliver.child_started",
         LOG_S("process", p->def.name),
         LOG_I("pid", child_pid(p->all->deliver->opts.children, h->child)));
+    pool_tell_box(p, child_held(p->all->deliver->opts.children, h->child));
     if (p->dialect->greet(h) != OK)
         fail_start(h);
     return OK;

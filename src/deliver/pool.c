@@ -14,6 +14,7 @@
  * have and go, and it goes with the last of them. A reload that leaves the
  * definition as it was leaves the children too. */
 #include <errno.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,7 +56,8 @@ static bool copy_def(struct arena *a, struct process_def *def)
     return copy_str(a, &def->name) && copy_strs(a, &def->command) &&
            copy_str(a, &def->workspace) && copy_strs(a, &def->env_allowed) &&
            copy_strs(a, &def->env) && copy_strs(a, &def->whole_env) &&
-           copy_str(a, &def->model);
+           copy_str(a, &def->model) && copy_strs(a, &def->read) &&
+           copy_strs(a, &def->write) && copy_str(a, &def->user);
 }
 
 static bool strs_eq(struct strs a, struct strs b)
@@ -73,7 +75,9 @@ static bool is_same_program(const struct process_def *a,
     return strs_eq(a->command, b->command) && a->dialect == b->dialect &&
            str_eq(a->workspace, b->workspace) &&
            strs_eq(a->whole_env, b->whole_env) && str_eq(a->model, b->model) &&
-           a->tools == b->tools;
+           a->tools == b->tools && a->sandbox == b->sandbox &&
+           strs_eq(a->read, b->read) && strs_eq(a->write, b->write) &&
+           str_eq(a->user, b->user);
 }
 
 static bool has_same_limits(const struct process_def *a,
@@ -88,6 +92,14 @@ static bool has_same_limits(const struct process_def *a,
 
 /* What it needs. */
 
+/* To the user that its programs run as. */
+static bool give_workspace(const struct pool *p)
+{
+    struct passwd *u = p->def.user.n ? getpwnam(p->def.user.p) : NULL;
+
+    return !u || chown(p->def.workspace.p, u->pw_uid, u->pw_gid) == 0;
+}
+
 /* A workspace that is not there is made. Not what it lies in: a path that was
  * misspelt is better told than made. */
 static void make_workspace(struct pool *p)
@@ -97,7 +109,7 @@ static void make_workspace(struct pool *p)
 
     if (!p->def.workspace.n)
         return;
-    if (mkdir(path, 0777) == 0)
+    if (mkdir(path, 0777) == 0 && give_workspace(p))
         log_info(log, "deliver.workspace_made", LOG_S("process", p->def.name),
                  LOG_S("folder", p->def.workspace));
     else if (errno != EEXIST)

@@ -7,6 +7,7 @@
  *     pool.c      the children of one definition: how many, when, until when
  *     keep.c      which conversation has which child
  *     hand.c      one child, from its start to its end
+ *     box.c       what it is kept from
  *     dialect_*.c what is said to it, and how it answers
  *     pi_ask.c    what pi asks of people
  *     pi_tools.c  the tools that pi has of us
@@ -152,6 +153,7 @@ struct pool {
                          * far as is known */
     struct timer seek;  /* while it is so */
     bool is_retired;
+    bool has_told_box; /* what holds of it is in the log */
 };
 
 struct pools {
@@ -205,6 +207,9 @@ size_t pool_place(struct pool *p);
  * them, when that is for good. */
 void pool_disappoint(struct pool *p, const struct delivery_failure *f);
 void pool_send_back(struct pool *p); /* all who wait, without blame */
+
+/* box.c: say in the log what holds, and what does not, once. */
+void pool_tell_box(struct pool *p, unsigned held);
 
 /* keep.c */
 struct hand *keep_find(struct pool *p, struct str key);

@@ -5,9 +5,9 @@
  *     restart.command   is run; an end with status 0 is a success. That it is
  *                       an admin's or the configuration's word is seen to where
  *                       cards come in (CARD_MAY_RUN): no other card can have
- *                       one. What it leaves behind must have a group
- *                       of its own (setsid, systemctl, docker): the rest of
- *                       its group ends with it
+ *                       one; so it has no sandbox. What it leaves behind
+ *                       must have a group of its own (setsid, systemctl,
+ *                       docker): the rest of its group ends with it
  *     wake.url          is asked, and an answer 2xx is a success
  *
  * The command comes before the wake: who is dead in spite of a wake.url was

@@ -11,7 +11,8 @@
 enum {
     PROCESS_POOL_MAX = 256, /* children of one definition */
     PROCESS_ENV_MAX = 128,
-    ROADS_MAX = 1024, /* definitions of each kind */
+    PROCESS_PATHS_MAX = 64, /* of each list, read and write */
+    ROADS_MAX = 1024,       /* definitions of each kind */
 };
 
 /* How a program speaks. */
@@ -48,6 +49,9 @@ struct process_def {
     enum process_cancel cancel;
     int64_t max_line_bytes;
     int64_t memory_bytes, cpu_s, files, processes; /* zero: no limit */
+    bool sandbox;            /* closed to it is what is not listed */
+    struct strs read, write; /* paths, beside the workspace */
+    struct str user;         /* to run as; empty: ours */
 };
 
 /* What an endpoint of models speaks. */

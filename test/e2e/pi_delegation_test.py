@@ -7,8 +7,6 @@ which the same must fail."""
 import contextlib
 import json
 import os
-import shutil
-import tempfile
 import unittest
 
 import signalbox
@@ -188,11 +186,10 @@ class Delegation(Case):
 
     def test_a_pi_that_dies_leaves_nothing_behind(self):
         """It is killed while it waits; the next attempt delegates anew."""
-        flag = os.path.join(tempfile.mkdtemp(prefix="signalbox-flag-"), "flag")
-        self.addCleanup(shutil.rmtree, os.path.dirname(flag))
         stage = self.stage(first(delegate("slow", "x"), ("bash", {
-            "command": f"while ! test -e {flag}; do sleep 0.01; done; "
+            "command": "while ! test -e flag; do sleep 0.01; done; "
                        "kill -9 $PPID"})))
+        flag = os.path.join(stage.folder, "flag")
         server = self.enterContext(stage.server(
             {"boss": {}}, deliver={"retryMs": 10, "retryMaxMs": 20}))
         slow = self.hub(server, "slow")

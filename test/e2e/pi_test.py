@@ -6,6 +6,7 @@ import tempfile
 import unittest
 
 from chat import Chat
+from outside import outside
 from signalbox import Server, eventually, metric
 
 SOURCE = os.environ["SIGNALBOX_SOURCE"]
@@ -132,7 +133,8 @@ class PiTest(unittest.TestCase):
                            wait_ms=0).json()["task_id"]
         eventually(lambda: os.path.exists(pids), "the command runs")
         with open(pids, encoding="utf-8") as written:
-            pids = [int(pid) for pid in written.read().split()]
+            pids = outside(server,
+                           [int(pid) for pid in written.read().split()])
         self.assertTrue(all(map(is_alive, pids)), pids)
         server.call("POST", f"/api/tasks/{task}/cancel")
         eventually(lambda: not any(map(is_alive, pids)), f"{pids} are gone")

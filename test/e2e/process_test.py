@@ -5,6 +5,7 @@ import re
 import sys
 import unittest
 
+from outside import outside
 from signalbox import Server, eventually, metric
 
 SOURCE = os.environ["SIGNALBOX_SOURCE"]
@@ -110,7 +111,7 @@ class ProcessTest(unittest.TestCase):
             for _, event, data in events:
                 if event == "chunk":
                     break
-        pids = [int(pid) for pid in data["text"].split()]
+        pids = outside(server, [int(pid) for pid in data["text"].split()])
         self.assertTrue(all(map(is_alive, pids)), pids)
         self.assertEqual(metric(server, "signalbox_children"), 1)
         return server, task, pids

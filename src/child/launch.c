@@ -1,0 +1,381 @@
+/* The launcher: the server's own binary, executed again, which confines itself
+ * and then becomes the program.
+ *
+ * The server cannot do this between vfork and exec. It is not dumpable, and so
+ * is its vfork child: a plain user's child would get EACCES on its own uid_map
+ * and oom_score_adj. Opening the paths of Landlock also needs memory.
+ *
+ * What the kernel does not offer is left out and reported. What was asked for
+ * and fails (the user, the limits, the folder) ends the launch.
+ *
+ *     cgroup, score for the OOM killer
+ *     namespaces                  as root, or with a user namespace
+ *       process outside           waits, hands the status on
+ *         process 1               reaps, hands signals on
+ *           the program's         folder, limits, user, Landlock, seccomp, exec
+ *
+ * Without namespaces the launcher itself becomes the program. */
+#include "child/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "child/internal.h"
+
+enum { SCRIPT_BYTES = 4096, SCRIPT_WORDS = 64, SCRIPT_DEPTH = 4 };
+
+void launch_fail(int step, int error)
+{
+    struct spawn_report r = {step, error};
+
+    if (write(LAUNCH_REPORT, &r, sizeof(r)) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+void launch_add(struct launch_list *l, const char *text)
+{
+    if (l->n == LAUNCH_PATHS_MAX)
+        launch_fail(STEP_LAUNCH, E2BIG);
+    if (!l->list)
+        l->list = calloc(LAUNCH_PATHS_MAX + 1, sizeof(*l->list));
+    if (l->list)
+        l->list[l->n] = strdup(text);
+    if (!l->list || !l->list[l->n++])
+        launch_fail(STEP_LAUNCH, ENOMEM);
+}
+
+const char *launch_first(const struct launch *l, enum launch_tag tag)
+{
+    return l->said[tag].n ? l->said[tag].list[0] : NULL;
+}
+
+bool launch_real(const char *path, char *out)
+{
+    return realpath(path, out) != NULL;
+}
+
+bool launch_here(const struct launch *l, char *out)
+{
+    return !launch_first(l, TAG_FOLDER) && getcwd(out, PATH_MAX) && out[1] &&
+           !(l->home && strcmp(out, l->home) == 0);
+}
+
+/* The plan. */
+
+/* The records are counted by tag, then listed. */
+static void read_records(struct launch *l, char *text, size_t n)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < LAUNCH_TAGS; i++) {
+            if (pass)
+                l->said[i].list = calloc(l->said[i].n + 1, sizeof(char *));
+            if (pass && !l->said[i].list)
+                launch_fail(STEP_LAUNCH, ENOMEM);
+            l->said[i].n = pass ? 0 : l->said[i].n;
+        }
+        for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
+            unsigned char tag = (unsigned char)text[at];
+
+            if (tag >= LAUNCH_TAGS)
+                launch_fail(STEP_LAUNCH, EINVAL);
+            if (pass)
+                l->said[tag].list[l->said[tag].n] = text + at + 1;
+            l->said[tag].n++;
+        }
+    }
+}
+
+static void read_plan(struct launch *l)
+{
+    struct stat st;
+    char *text;
+
+    if (fstat(LAUNCH_PLAN, &st) != 0 || !S_ISREG(st.st_mode) || !st.st_size)
+        _exit(127); /* somebody started this by hand: there is no plan */
+    if (fcntl(LAUNCH_REPORT, F_SETFD, FD_CLOEXEC) != 0)
+        _exit(127);
+    text = mmap(NULL, (size_t)st.st_size + 1, PROT_READ, MAP_PRIVATE,
+                LAUNCH_PLAN, 0);
+    if (text == MAP_FAILED || text[st.st_size - 1] != '\0')
+        launch_fail(STEP_LAUNCH, EINVAL);
+    read_records(l, text, (size_t)st.st_size);
+    close(LAUNCH_PLAN);
+    for (size_t i = 0; i < l->said[TAG_ENV].n; i++) {
+        char *e = l->said[TAG_ENV].list[i];
+
+        if (strncmp(e, "HOME=", 5) == 0)
+            l->home = e + 5;
+        else if (strncmp(e, "TMPDIR=", 7) == 0)
+            l->tmp = e + 7;
+    }
+}
+
+/* What the command is made of, for reading: the folder of the program, the
+ * lib/ beside its bin/, the folder of the script behind an interpreter, and
+ * other files that its arguments name. Links are followed: `pi` in a bin/ is
+ * one into lib/node_modules; and so are scripts, to their interpreter and to
+ * what a shell's script calls. None of these files is the agents' to write. */
+
+static void add_program_path(struct launch *l, const char *path)
+{
+    char text[PATH_MAX];
+    char *modules, *end;
+
+    if (snprintf(text, sizeof(text), "%s", path) >= PATH_MAX)
+        return;
+    modules = strstr(text, "/node_modules/");
+    if (modules) {
+        modules[strlen("/node_modules")] = '\0';
+        launch_add(&l->programs_at, text);
+        return;
+    }
+    end = strrchr(text, '/');
+    if (!end)
+        return;
+    *end = '\0';
+    if (end == text || (l->home && strcmp(text, l->home) == 0)) {
+        launch_add(&l->programs_at, path); /* not all of the root or home */
+        return;
+    }
+    launch_add(&l->programs_at, text);
+    end = strrchr(text, '/');
+    if (!end || end == text || strcmp(end, "/bin") != 0)
+        return;
+    memcpy(end, "/lib", sizeof("/lib"));
+    launch_add(&l->programs_at, text);
+}
+
+/* What a name is in the PATH of its environment. */
+static bool find_in_path(const struct launch *l, const char *name,
+                         char out[PATH_MAX])
+{
+    for (size_t i = 0; i < l->said[TAG_ENV].n; i++) {
+        struct str path = str_of(l->said[TAG_ENV].list[i]);
+
+        if (!str_starts(path, STR("PATH=")))
+            continue;
+        path = str_sub(path, 5, SIZE_MAX);
+        while (path.n) {
+            struct str folder = str_cut(&path, ':');
+
+            if (snprintf(out, PATH_MAX, "%.*s/%s", STR_ARG(folder), name) <
+                    PATH_MAX &&
+                out[0] == '/' && access(out, X_OK) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void add_program(struct launch *l, const char *path, int depth);
+
+/* A script: its interpreter. One for a shell is often nothing but the call of
+ * another program, by its whole path. */
+static void add_script(struct launch *l, const char *path, int depth)
+{
+    char text[SCRIPT_BYTES + 1], found[PATH_MAX];
+    int fd = open(path, O_RDONLY | O_CLOEXEC), n_words = 0;
+    ssize_t n = fd < 0 ? -1 : read(fd, text, SCRIPT_BYTES);
+    bool is_shell, is_env = false;
+    char *rest, *line_end;
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    if (strncmp(text, "#!", 2) != 0)
+        return;
+    line_end = strchr(text, '\n');
+    is_shell =
+        line_end && line_end - text >= 2 && strncmp(line_end - 2, "sh", 2) == 0;
+    if (line_end && !is_shell)
+        *line_end = '\0';
+    for (char *w = strtok_r(text + 2, " \t\r\n\"'=;()", &rest);
+         w && n_words++ < SCRIPT_WORDS;
+         w = strtok_r(NULL, " \t\r\n\"'=;()", &rest)) {
+        if (w[0] == '/')
+            add_program(l, w, depth + 1);
+        else if (is_env && w[0] != '-' && find_in_path(l, w, found))
+            add_program(l, found, depth + 1);
+        is_env = strcmp(w, "/usr/bin/env") == 0 || (is_env && w[0] == '-');
+    }
+}
+
+static void add_program(struct launch *l, const char *path, int depth)
+{
+    char real[PATH_MAX];
+    struct stat st;
+
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    if (path[0] == '/')
+        add_program_path(l, path);
+    if (!launch_real(path, real))
+        return;
+    if (strcmp(real, path) != 0)
+        add_program_path(l, real);
+    if (depth < SCRIPT_DEPTH)
+        add_script(l, real, depth);
+}
+
+/* The first file that an argument names is the script. */
+static void find_programs(struct launch *l)
+{
+    const struct launch_list *args = &l->said[TAG_ARG];
+    bool has_script = false;
+
+    for (size_t i = 0; i < l->said[TAG_PROGRAM].n; i++)
+        if (access(l->said[TAG_PROGRAM].list[i], X_OK) == 0) {
+            add_program(l, l->said[TAG_PROGRAM].list[i], 0);
+            break;
+        }
+    for (size_t i = 1; i < args->n; i++) {
+        char real[PATH_MAX];
+
+        if (args->list[i][0] != '/' || !launch_real(args->list[i], real) ||
+            strncmp(real, "/proc/", 6) == 0)
+            continue;
+        if (!has_script)
+            add_program(l, args->list[i], 0);
+        else
+            launch_add(&l->programs_at, real);
+        has_script = true;
+    }
+}
+
+/* The steps. */
+
+static void offer_to_oom(const struct launch *l)
+{
+    const char *score = launch_first(l, TAG_OOM_SCORE);
+    int fd =
+        score ? open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        return;
+    if (write(fd, score, strlen(score)) < 0)
+        errno = 0; /* only a wish */
+    close(fd);
+}
+
+static void join_cgroup(struct launch *l)
+{
+    const char *path = launch_first(l, TAG_CGROUP);
+    int fd = path ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        return;
+    if (write(fd, "0", 1) == 1)
+        l->held |= CHILD_HOLDS_CGROUP;
+    close(fd);
+}
+
+static void enter_folder(const struct launch *l)
+{
+    const char *folder = launch_first(l, TAG_FOLDER);
+
+    if (folder && chdir(folder) != 0)
+        launch_fail(STEP_FOLDER, errno);
+}
+
+static void set_limits(const struct launch *l)
+{
+    for (size_t i = 0; i < l->said[TAG_LIMIT].n; i++) {
+        char *at = l->said[TAG_LIMIT].list[i];
+        int resource = (int)strtol(at, &at, 10);
+        struct rlimit value;
+
+        value.rlim_cur = (rlim_t)strtoull(at, &at, 10);
+        value.rlim_max = (rlim_t)strtoull(at, &at, 10);
+        if (setrlimit((__rlimit_resource_t)resource, &value) != 0)
+            launch_fail(STEP_LIMITS, errno);
+    }
+}
+
+/* Landlock opens only what is there. */
+static void make_own(const struct launch *l)
+{
+    for (size_t i = 0; i < l->said[TAG_OWN].n; i++) {
+        const char *path = l->said[TAG_OWN].list[i];
+
+        if (mkdir(path, 0700) == 0 && l->has_user &&
+            chown(path, l->uid, l->gid) != 0)
+            launch_fail(STEP_USER, errno);
+    }
+}
+
+/* What holds, said before the program runs: it cannot write there any more. */
+static void report_held(const struct launch *l)
+{
+    struct spawn_report r = {
+        STEP_HELD, (int)(l->held | (unsigned)l->abi << CHILD_HOLDS_ABI_SHIFT)};
+
+    if (write(LAUNCH_REPORT, &r, sizeof(r)) < 0)
+        _exit(126);
+}
+
+_Noreturn static void run_program(const struct launch *l)
+{
+    int error = ENOENT;
+    sigset_t none;
+
+    report_held(l);
+    if (!l->said[TAG_PROGRAM].n)
+        _exit(0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (char **p = l->said[TAG_PROGRAM].list; *p; p++) {
+        execve(*p, l->said[TAG_ARG].list, l->said[TAG_ENV].list);
+        if (errno == EACCES)
+            error = EACCES;
+        else if (errno != ENOENT && errno != ENOTDIR)
+            launch_fail(STEP_EXEC, errno);
+    }
+    launch_fail(STEP_EXEC, error);
+}
+
+/* A change of user or of the user namespace forgets it. */
+static void follow_parent(const struct launch *l)
+{
+    const char *parent = launch_first(l, TAG_PARENT);
+
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        launch_fail(STEP_PARENT, errno);
+    if (parent && getppid() != (pid_t)strtol(parent, NULL, 10))
+        launch_fail(STEP_PARENT, ESRCH);
+}
+
+int child_launch(void)
+{
+    struct launch l = {.abi = 0};
+    bool is_divided;
+
+    read_plan(&l);
+    offer_to_oom(&l);
+    join_cgroup(&l);
+    launch_find_user(&l);
+    enter_folder(&l);
+    find_programs(&l);
+    make_own(&l);
+    is_divided = launch_enter(&l);
+    follow_parent(&l);
+    if (is_divided)
+        launch_divide(&l);
+    enter_folder(&l); /* as it is mounted now */
+    launch_become_user(&l);
+    if (!is_divided)
+        follow_parent(&l);
+    launch_restrict_paths(&l);
+    set_limits(&l);
+    launch_restrict_calls(&l);
+    run_program(&l);
+}

@@ -1,0 +1,253 @@
+/* Namespaces: processes, mounts and System V IPC of its own.
+ *
+ * With root's rights at once, else inside a user namespace that maps the user
+ * to itself. A container may allow neither, and in a chroot no user namespace
+ * can be made; then there is none, and the other protections stay.
+ *
+ * In the mount namespace
+ *
+ *     /proc                       shows the namespace's own processes
+ *     /tmp, /var/tmp, /dev/shm    empty, the program's own; gone with it
+ *     /run                        empty: the sockets of other services there
+ *                                 (D-Bus, Docker, a user's systemd) would start
+ *                                 programs outside, and Landlock does not close
+ *                                 sockets
+ *     the closed paths            hidden: an empty folder, or an empty file
+ *
+ * Paths that the program may use are bound again where one of these lies over
+ * them. A folder that it may use as a whole stays as it is. */
+#include "child/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/paths.h"
+#include "child/internal.h"
+
+#ifndef OPEN_TREE_CLONE
+#define OPEN_TREE_CLONE 1
+#endif
+#ifndef MOVE_MOUNT_F_EMPTY_PATH
+#define MOVE_MOUNT_F_EMPTY_PATH 0x00000004
+#endif
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
+
+/* Of /run, what looking up names needs, and where some systems have their
+ * programs. */
+static const char *const run_paths[] = {
+    "/run/systemd/resolve", "/run/resolvconf",
+    "/run/NetworkManager",  "/run/nscd",
+    "/run/current-system",  "/run/wrappers"};
+
+static const enum launch_tag usable_tags[] = {TAG_FOLDER, TAG_READ, TAG_WRITE,
+                                              TAG_OWN};
+
+enum { RUN_PATHS = sizeof(run_paths) / sizeof(run_paths[0]), BACK_MAX = 512 };
+
+/* Entering. */
+
+static bool write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    size_t n = strlen(text);
+    bool ok = fd >= 0 && write(fd, text, n) == (ssize_t)n;
+
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+static void map_user(uid_t uid, gid_t gid)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "%u %u 1", (unsigned)uid, (unsigned)uid);
+    if (!write_file("/proc/self/uid_map", text))
+        launch_fail(STEP_LAUNCH, errno);
+    if (!write_file("/proc/self/setgroups", "deny"))
+        launch_fail(STEP_LAUNCH, errno);
+    snprintf(text, sizeof(text), "%u %u 1", (unsigned)gid, (unsigned)gid);
+    if (!write_file("/proc/self/gid_map", text))
+        launch_fail(STEP_LAUNCH, errno);
+}
+
+bool launch_enter(struct launch *l)
+{
+    int flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC;
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
+
+    if (launch_first(l, TAG_NO_NAMESPACES))
+        return false;
+    if (unshare(flags) == 0) {
+        l->held |= CHILD_HOLDS_PIDS;
+        return true;
+    }
+    /* In a user namespace no other user could be had. Without /proc it could
+     * not be mapped, and there would be no way back. */
+    if (l->has_user || access("/proc/self/uid_map", W_OK) != 0 ||
+        unshare(CLONE_NEWUSER | flags) != 0)
+        return false;
+    map_user(uid, gid);
+    l->held |= CHILD_HOLDS_PIDS;
+    return true;
+}
+
+/* Mounting. */
+
+/* A path that is bound again. */
+struct back {
+    char path[PATH_MAX];
+    int tree;
+    bool is_folder;
+};
+
+static struct back backs[BACK_MAX];
+
+static void take_back(size_t *n, const char *path, const char *cover)
+{
+    struct back *b = &backs[*n];
+    struct stat st;
+
+    if (*n == BACK_MAX || !launch_real(path, b->path) ||
+        !path_is_within(b->path, cover) || stat(b->path, &st) != 0)
+        return;
+    b->is_folder = S_ISDIR(st.st_mode);
+    b->tree = (int)syscall(SYS_open_tree, AT_FDCWD, b->path,
+                           OPEN_TREE_CLONE | AT_RECURSIVE | O_CLOEXEC);
+    if (b->tree < 0)
+        launch_fail(STEP_LAUNCH, errno);
+    ++*n;
+}
+
+static size_t take_all_back(const struct launch *l, const char *cover)
+{
+    char here[PATH_MAX];
+    size_t n = 0;
+
+    for (size_t t = 0; t < sizeof(usable_tags) / sizeof(*usable_tags); t++)
+        for (size_t i = 0; i < l->said[usable_tags[t]].n; i++)
+            take_back(&n, l->said[usable_tags[t]].list[i], cover);
+    for (size_t i = 0; i < l->programs_at.n; i++)
+        take_back(&n, l->programs_at.list[i], cover);
+    for (size_t i = 0; i < RUN_PATHS; i++)
+        take_back(&n, run_paths[i], cover);
+    if (launch_here(l, here))
+        take_back(&n, here, cover);
+    return n;
+}
+
+static bool make_place(const struct back *b)
+{
+    char path[PATH_MAX];
+    int fd;
+
+    memcpy(path, b->path, sizeof(path));
+    for (char *p = path + 1; (p = strchr(p, '/')); p++) {
+        *p = '\0';
+        if (mkdir(path, 0755) != 0 && errno != EEXIST)
+            return false;
+        *p = '/';
+    }
+    if (b->is_folder)
+        return mkdir(path, 0755) == 0 || errno == EEXIST;
+    fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static void put_back(size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!make_place(&backs[i]) ||
+            syscall(SYS_move_mount, backs[i].tree, "", AT_FDCWD, backs[i].path,
+                    MOVE_MOUNT_F_EMPTY_PATH) != 0)
+            launch_fail(STEP_LAUNCH, errno);
+        close(backs[i].tree);
+    }
+}
+
+/* Whether it may use the folder as a whole, or one that holds it. */
+static bool is_usable(const struct launch *l, const char *folder)
+{
+    char real[PATH_MAX];
+
+    for (size_t t = 0; t < sizeof(usable_tags) / sizeof(*usable_tags); t++)
+        for (size_t i = 0; i < l->said[usable_tags[t]].n; i++)
+            if (launch_real(l->said[usable_tags[t]].list[i], real) &&
+                path_is_within(folder, real))
+                return true;
+    for (size_t i = 0; i < l->programs_at.n; i++)
+        if (launch_real(l->programs_at.list[i], real) &&
+            path_is_within(folder, real))
+            return true;
+    if (launch_here(l, real))
+        return path_is_within(folder, real);
+    return false;
+}
+
+/* False: the folder is there and could not be covered. */
+static bool cover(const struct launch *l, const char *folder, const char *how)
+{
+    struct stat st;
+    size_t n;
+
+    if (lstat(folder, &st) != 0 || !S_ISDIR(st.st_mode) || is_usable(l, folder))
+        return true;
+    n = take_all_back(l, folder);
+    if (mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, how) != 0) {
+        for (size_t i = 0; i < n; i++)
+            close(backs[i].tree);
+        return false;
+    }
+    put_back(n);
+    return true;
+}
+
+/* As far as it is there: below a cover it is hidden already. */
+static bool hide(const char *path)
+{
+    const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return true;
+    if (S_ISDIR(st.st_mode))
+        return mount("tmpfs", path, "tmpfs", flags, "size=4k,mode=0") == 0;
+    return mount("/dev/null", path, NULL, MS_BIND, NULL) == 0;
+}
+
+void launch_mount(struct launch *l)
+{
+    const struct launch_list *closed = &l->said[TAG_CLOSED];
+    bool is_hidden = true;
+
+    /* Else it would all be seen outside. In a chroot there may be no way. */
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return;
+    l->has_own_tmp = cover(l, "/tmp", "mode=1777") &&
+                     cover(l, "/var/tmp", "mode=1777") &&
+                     cover(l, "/dev/shm", "mode=1777");
+    if (l->has_own_tmp)
+        l->held |= CHILD_HOLDS_TMP;
+    if (cover(l, "/run", "mode=755"))
+        l->held |= CHILD_HOLDS_RUN;
+    for (size_t i = 0; i < closed->n; i++)
+        is_hidden = hide(closed->list[i]) && is_hidden;
+    if (is_hidden)
+        l->held |= CHILD_HOLDS_MOUNTS;
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+              NULL) == 0)
+        l->held |= CHILD_HOLDS_PROC;
+}
