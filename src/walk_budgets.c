@@ -32,6 +32,20 @@ struct budget_look {
     struct tx tx;
 };
 
+/* Where nothing was ever paid, nobody need look how much. */
+static enum err look_for_spending(struct walk *w)
+{
+    struct query q;
+    enum err e;
+
+    query_init(&q, &spent_table, 1);
+    e = store_look(w->opts.store, &q);
+    if (!e && q.rows)
+        ledger_note_spending(w->ledger);
+    query_fini(&q);
+    return e;
+}
+
 enum err walk_load_budgets(struct walk *w, struct why *why)
 {
     char after[BUDGET_KEY_MAX] = "";
@@ -53,6 +67,8 @@ enum err walk_load_budgets(struct walk *w, struct why *why)
         has_more = q.has_more;
         query_fini(&q);
     }
+    if (!e)
+        e = look_for_spending(w);
     if (e)
         why_err(why, e, "the budgets cannot be read: %s", err_row(e)->wording);
     return e;

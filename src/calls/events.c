@@ -14,6 +14,7 @@
  * too. Turned down: holding what did not fit, which is a result for each of
  * them. */
 #include "calls/internal.h"
+#include "calls/share.h"
 
 enum { BATCH_BYTES = 64 * 1024 }; /* and a part of a result */
 
@@ -147,6 +148,8 @@ static void write_event(struct open *o, const struct task_event *event)
 
 /* The end. */
 
+static void go_on_with_result(struct open *o);
+
 static bool is_kept(const struct open *o)
 {
     const struct calls_result *r = &o->calls->result;
@@ -209,8 +212,36 @@ static void say_result(struct open *o)
     open_end_stream(o);
 }
 
+/* What it has cost, before the result: that is the same for all who hear it,
+ * and this is for the payer and admins. False: later. */
+static bool tell_cost(struct open *o, const struct task *t)
+{
+    struct json_out out;
+    struct speak_event e;
+
+    if (o->events.is_cost_told)
+        return true;
+    if (answer_needs_cost(o, t, go_on_with_result))
+        return false;
+    if (!o->message.cost.tree && !o->message.cost.conversation) {
+        o->events.is_cost_told = true;
+        return true;
+    }
+    if (!open_has_room(o))
+        return false;
+    buf_clear(&o->calls->body);
+    e = event_open(o, &out, "cost", 0, t->finished_ms);
+    put_task(o, &out, t->turn);
+    share_cost_say(&out, &o->message.cost, t);
+    event_close(&e, &out);
+    o->events.is_cost_told = true;
+    return open_send(o);
+}
+
 static void send_result(struct open *o, const struct task *t)
 {
+    if (!tell_cost(o, t))
+        return;
     if (o->events.needs_gap) {
         if (!open_has_room(o))
             return;
@@ -231,7 +262,8 @@ static void on_result(struct open *o, enum err e, const struct task *t)
         open_end_stream(o);
     else
         send_result(o, t);
-    open_drop_queries(o); /* a slow reader does not hold them */
+    if (!o->is_out)
+        open_drop_queries(o); /* a slow reader does not hold them */
 }
 
 static void on_look_again(struct open *o, enum err e, const struct task *t)
@@ -255,7 +287,7 @@ static void go_on_with_result(struct open *o)
     }
     if (o->is_listening)
         send_result(o, task_heard(&o->listener));
-    else if (is_kept(o) && !o->events.needs_gap)
+    else if (is_kept(o) && !o->events.needs_gap && o->events.is_cost_told)
         say_result(o);
     else
         look_task(o, on_look_again);

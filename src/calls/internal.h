@@ -2,6 +2,7 @@
 #define CALLS_INTERNAL_H
 
 #include "calls/calls.h"
+#include "calls/share.h"
 #include "commission.h"
 #include "speak/speak.h"
 
@@ -115,6 +116,9 @@ struct open {
         bool is_repeat; /* the task was there before */
         struct id decision_id;
         char *decision; /* as JSON; owned; NULL: not known */
+        struct share_cost cost;
+        bool has_cost; /* it was looked for */
+        void (*then)(struct open *o);
     } message;
 
     /* Streams; `pump` goes on sending. */
@@ -131,6 +135,7 @@ struct open {
         size_t result_bytes;   /* of it, once it was written */
         size_t result_said;    /* of these */
         int64_t inputs_told;   /* up to that number: what agents ask */
+        bool is_cost_told;     /* or there is none to tell */
     } events;
 
     /* The feed: a page of it, or a stream. */
@@ -289,6 +294,12 @@ void refuse_message(struct open *o, const struct msg *m);
 
 /* Write the answer to a message into calls->body. */
 void write_answer(struct open *o, struct json_out *out, const struct task *t);
+
+/* What t, its tree and its conversation have cost is looked for, and then
+ * `then` is called; t is looked for again there. False: it is known, or not for
+ * who asks. */
+MUST_USE bool answer_needs_cost(struct open *o, const struct task *t,
+                                void (*then)(struct open *o));
 
 /* Refuse a task id that cannot be one exactly as one that is not there. */
 MUST_USE bool call_task_id(struct call *c, struct id *out);

@@ -19,12 +19,48 @@ void write_answer(struct open *o, struct json_out *out, const struct task *t)
                  o->message.decision ? str_of(o->message.decision) : STR(""));
 }
 
+static void on_talk(struct open *o)
+{
+    o->message.cost = share_cost(&o->query, &o->turns);
+    open_drop_queries(o);
+    o->message.then(o);
+}
+
+static void on_tree(struct open *o)
+{
+    open_read(o, &o->turns, on_talk);
+}
+
+bool answer_needs_cost(struct open *o, const struct task *t,
+                       void (*then)(struct open *o))
+{
+    struct query tree, talk;
+
+    if (o->message.has_cost ||
+        !share_cost_is_for(walk_ledger(o->calls->walk), t, &o->caller))
+        return false;
+    o->message.has_cost = true;
+    o->message.then = then;
+    share_cost_ask(t, &tree, &talk);
+    open_drop_queries(o); /* t may be in one of them */
+    o->query = tree;
+    o->turns = talk;
+    o->has_query = o->has_turns = true;
+    open_read(o, &o->query, on_tree);
+    return true;
+}
+
+static void look_again(struct open *o);
+
 static void answer(struct open *o, const struct task *t, int status)
 {
     struct json_out out = json_out(&o->calls->body);
 
+    if (answer_needs_cost(o, t, look_again))
+        return;
     json_open(&out, '{');
     write_answer(o, &out, t);
+    share_cost_say(&out, &o->message.cost, t);
     share_budget_warnings(&out, walk_ledger(o->calls->walk), t, &o->caller,
                           loop_wall_ms(o->calls->loop));
     json_close(&out, '}');
@@ -63,7 +99,8 @@ static void on_news(struct task_listener *l)
 
     while (task_next(tasks, l, &event))
         ;
-    on_look(o, OK, task_heard(l));
+    if (!o->is_out) /* else it is looked at once that is back */
+        on_look(o, OK, task_heard(l));
 }
 
 static void on_wait_over(struct timer *t)
@@ -71,7 +108,8 @@ static void on_wait_over(struct timer *t)
     struct open *o = LIST_OF(t, struct open, timer);
 
     o->message.wait_until_ms = 0;
-    on_look(o, OK, task_heard(&o->listener));
+    if (!o->is_out)
+        on_look(o, OK, task_heard(&o->listener));
 }
 
 static bool is_patient(const struct open *o)
@@ -112,6 +150,11 @@ static void on_look(struct open *o, enum err e, const struct task *t)
     } else if (o->kind == OPEN_ASKING) {
         begin_to_wait(o, t);
     }
+}
+
+static void look_again(struct open *o)
+{
+    look_task(o, on_look);
 }
 
 static void on_look_for_events(struct open *o, enum err e, const struct task *t)

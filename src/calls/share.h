@@ -56,6 +56,21 @@ void share_decision_for(struct decision *d, const struct caller *c);
 void share_decision_ask(struct query *q, bool *is_used, const struct id *id);
 MUST_USE char *share_decision_of(const struct row *row, struct arena *scratch);
 
+/* What a task's tree and its conversation have cost: for the payer and admins,
+ * where anything has ever cost anything. Two look-ups of one row each;
+ * share_cost is what they found, and it is said where that is not nothing. */
+struct share_cost {
+    int64_t tree, conversation; /* micro-units */
+};
+bool share_cost_is_for(const struct ledger *l, const struct task *t,
+                       const struct caller *c);
+void share_cost_ask(const struct task *t, struct query *tree,
+                    struct query *conversation);
+struct share_cost share_cost(const struct query *tree,
+                             const struct query *conversation);
+void share_cost_say(struct json_out *o, const struct share_cost *cost,
+                    const struct task *t);
+
 /* The member "budget_warnings" of an answer about t, where there are any that c
  * may hear of. */
 void share_budget_warnings(struct json_out *o, const struct ledger *l,

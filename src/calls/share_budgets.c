@@ -1,5 +1,8 @@
-/* Budgets that are nearly used up, beside the answer to a message. */
+/* Money beside the answer to a message: what it has cost, and budgets that are
+ * nearly used up. */
 #include "calls/share.h"
+
+#include "base/fault.h"
 
 /* Those of the payer, for the payer and admins; of an agent, whose money is
  * that of many, for admins alone. */
@@ -43,4 +46,48 @@ void share_budget_warnings(struct json_out *o, const struct ledger *l,
     }
     if (has_any)
         json_close(o, ']');
+}
+
+/* What it has cost. */
+
+bool share_cost_is_for(const struct ledger *l, const struct task *t,
+                       const struct caller *c)
+{
+    return ledger_has_spending(l) &&
+           (caller_is_admin(c) || str_eq_nocase(caller_name(c), t->root_user) ||
+            PLANTED("calls.cost_for_all"));
+}
+
+void share_cost_ask(const struct task *t, struct query *tree,
+                    struct query *conversation)
+{
+    ledger_root_query(tree, task_root(t));
+    ledger_conversation_query(conversation, t->root_user, t->conversation_id);
+}
+
+static int64_t spent_in(const struct query *q)
+{
+    return !q->err && q->rows ? row_int(q->rows, SPENT_AMOUNT) : 0;
+}
+
+struct share_cost share_cost(const struct query *tree,
+                             const struct query *conversation)
+{
+    return (struct share_cost){.tree = spent_in(tree),
+                               .conversation = spent_in(conversation)};
+}
+
+void share_cost_say(struct json_out *o, const struct share_cost *cost,
+                    const struct task *t)
+{
+    bool is_back = task_is_over(t->status) && t->status != TASK_COMPLETED;
+
+    if (!cost->tree && !cost->conversation)
+        return;
+    json_key(o, STR("cost"));
+    json_open(o, '{');
+    json_member_int(o, "task_micros", is_back ? 0 : t->price_micros);
+    json_member_int(o, "tree_micros", cost->tree);
+    json_member_int(o, "conversation_micros", cost->conversation);
+    json_close(o, '}');
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "cli/grid.h"
+#include "cli/price.h"
 #include "model/task.h"
 
 /* What came of it. */
@@ -53,6 +54,30 @@ static void say_who(struct sending *s, const struct json *answer)
     why = cli_tamed(s->c, why);
     fprintf(stderr, "\nsignalbox send: answered by %.*s%s%.*s\n", STR_ARG(who),
             why.n ? ": " : "", STR_ARG(why));
+}
+
+/* A stream says it before the result, an answer within. */
+static void keep_cost(struct sending *s, const struct json *says)
+{
+    const struct json *cost = json_get(says, STR("cost"));
+
+    if (!cost)
+        return;
+    s->tree_micros = cli_field_int(cost, STR("tree_micros"));
+    s->conversation_micros = cli_field_int(cost, STR("conversation_micros"));
+}
+
+static void say_cost(struct sending *s, const struct json *answer)
+{
+    keep_cost(s, answer);
+    if (!s->tree_micros || !s->c->notices || s->c->json ||
+        cli_flush(s->c, EXIT_DONE))
+        return;
+    fprintf(stderr,
+            "\nsignalbox send: it cost %s, with all that was delegated "
+            "because of it; the conversation's messages %s so far\n",
+            amount_write(s->tree_micros).text,
+            amount_write(s->conversation_micros).text);
 }
 
 static bool is_unsure(const struct sending *s, const struct json *answer)
@@ -124,6 +149,7 @@ enum exit_status sending_finish(struct sending *s, const struct json *answer)
     }
     show_answer(s, cli_field(answer, STR("text")));
     say_who(s, answer);
+    say_cost(s, answer);
     say_unsure(s, answer);
     offer_others(s, answer);
     if (status == TASK_COMPLETED)
@@ -263,6 +289,8 @@ bool sending_event(void *ctx, const struct sse_event *e)
         show_input(s, json_get(data, STR("input")));
     else if (str_eq(e->type, STR("gap")))
         s->has_gap = true;
+    else if (str_eq(e->type, STR("cost")))
+        keep_cost(s, data);
     else if (str_eq(e->type, STR("status")))
         show_status(s, task_status_of(cli_field(data, STR("status"))));
     if (str_eq(e->type, STR("result"))) {

@@ -51,6 +51,7 @@ struct sending {
     bool was_given;   /* to the agent, this turn */
     unsigned n_given; /* how often that was seen */
     char task_id[ID_BYTES];
+    int64_t tree_micros, conversation_micros; /* that it has cost */
     bool is_over;
     enum exit_status status;
 };

@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/rate.h"
+#include "calls/share.h"
 #include "commission.h"
 #include "hub/hub.h"
 #include "speak/speak.h"
@@ -138,6 +139,8 @@ struct ask {
         struct id decision_id;
         char *decision; /* as JSON; owned; NULL: not known */
         char *passed;   /* the same of an envelope: what the gate said */
+        struct share_cost cost;
+        bool has_cost; /* it was looked for */
     } message;
     struct {
         int64_t turn; /* zero: none was seen yet */

@@ -5,6 +5,39 @@
 
 enum { PASSED_BYTES_MAX = 8 * 1024 };
 
+static void on_look(struct ask *a, enum err e, const struct task *t);
+
+static void on_talk(struct ask *a)
+{
+    a->message.cost = share_cost(&a->query, &a->turns);
+    hub_look_turn(a, on_look);
+}
+
+static void on_tree(struct ask *a)
+{
+    hub_ask_read(a, &a->turns, on_talk);
+}
+
+static bool needs_cost(struct ask *a, const struct task *t)
+{
+    struct query tree, talk;
+
+    if (a->message.has_cost ||
+        !share_cost_is_for(walk_ledger(a->hub->opts.walk), t, &a->peer->caller))
+        return false;
+    a->message.has_cost = true;
+    share_cost_ask(t, &tree, &talk);
+    if (a->has_query)
+        query_fini(&a->query);
+    if (a->has_turns)
+        query_fini(&a->turns);
+    a->query = tree;
+    a->turns = talk;
+    a->has_query = a->has_turns = true;
+    hub_ask_read(a, &a->query, on_tree);
+    return true;
+}
+
 static void on_look(struct ask *a, enum err e, const struct task *t)
 {
     const char *decision = a->message.decision;
@@ -17,11 +50,14 @@ static void on_look(struct ask *a, enum err e, const struct task *t)
                        is_old ? SHARE_KEY_IS_OLD : STR(""), STR(""));
         return;
     }
+    if (needs_cost(a, t))
+        return;
     o = reply_open(&a->reply);
     json_open(&o, '{');
     speak_answer(&o, t, decision ? str_of(decision) : STR(""));
     if (a->message.passed)
         json_member_raw(&o, "routing", str_of(a->message.passed));
+    share_cost_say(&o, &a->message.cost, t);
     share_budget_warnings(&o, walk_ledger(a->hub->opts.walk), t,
                           &a->peer->caller, loop_wall_ms(a->hub->opts.loop));
     json_close(&o, '}');

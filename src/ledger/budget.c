@@ -60,6 +60,17 @@ void ledger_root_query(struct query *q, struct str root)
     query_if(q, SPENT_OF, IS, value_text((struct str){of, (size_t)n}));
 }
 
+void ledger_conversation_query(struct query *q, struct str user,
+                               struct str conversation)
+{
+    char of[LEDGER_BUDGET_MAX];
+    int n = snprintf(of, sizeof(of), "conversation:%.*s/%.*s", STR_ARG(user),
+                     STR_ARG(conversation));
+
+    query_init(q, &spent_table, 1);
+    query_if(q, SPENT_OF, IS, value_text((struct str){of, (size_t)n}));
+}
+
 static struct str name_of(enum budget b, const struct ledger_use *u,
                           char out[LEDGER_BUDGET_MAX])
 {

@@ -20,6 +20,7 @@ struct ledger {
     struct ledger_budget *budgets; /* by their keys */
     size_t n_budgets, cap_budgets;
     size_t n_new_budgets; /* on their way to the store */
+    bool has_spending;    /* something has cost something, perhaps */
     struct ledger_quotes *quotes;
 };
 

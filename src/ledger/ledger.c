@@ -41,6 +41,16 @@ const struct ledger_settings *ledger_settings(const struct ledger *l)
     return &l->s;
 }
 
+bool ledger_has_spending(const struct ledger *l)
+{
+    return l->has_spending;
+}
+
+void ledger_note_spending(struct ledger *l)
+{
+    l->has_spending = true;
+}
+
 int64_t ledger_price(const struct agent *a, struct str skill)
 {
     for (size_t i = 0; skill.n && i < a->n_skills; i++)
@@ -232,6 +242,7 @@ void ledger_record(struct ledger *l, struct msg *m)
 
     if (!price)
         return;
+    ledger_note_spending(l);
     of = ledger_of(task_id, m->task.turn);
     account = ledger_user(m->ledger.payer);
     p.id = posting_of(&of, p.kind, id);

@@ -377,6 +377,13 @@ void ledger_reserved_query(struct query *q, struct str user, struct str after,
                            size_t limit);
 void ledger_day_query(struct query *q, struct str user, int64_t at_ms);
 void ledger_root_query(struct query *q, struct str root); /* under that one */
+void ledger_conversation_query(struct query *q, struct str user,
+                               struct str conversation); /* that user's */
+
+/* False: nothing has ever cost anything, and there is nothing to look for. At
+ * start it is noted where there is a row of spent_table. */
+bool ledger_has_spending(const struct ledger *l);
+void ledger_note_spending(struct ledger *l);
 void ledger_last_turn_query(struct query *q, struct str task_id);
 
 /* What was paid for a task, all its turns together and less what was refunded:
