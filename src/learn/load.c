@@ -46,7 +46,7 @@ static int64_t read_count(struct reader *r)
 {
     int64_t v = read_number(r);
 
-    if (v <= COUNT_MAX)
+    if (v >= 0 && v <= COUNT_MAX)
         return v;
     r->is_bad = true;
     return 0;
