@@ -14,6 +14,7 @@
 #include "certs.h"
 #include "child/child.h"
 #include "hub/hub.h"
+#include "keyring.h"
 #include "lessons/lessons.h"
 #include "names.h"
 #include "net/net.h"
@@ -42,6 +43,7 @@ struct server {
     struct store *store;
     struct feed *feed;
     struct access *access;
+    struct keyring keyring;
     struct registry *registry;
     struct str reference[EMBED_REFERENCE_MAX]; /* its reference texts */
     struct roster roster;

@@ -292,6 +292,21 @@ static enum err open_access(struct server *s, struct why *why)
     return access_load(s->access, why);
 }
 
+static enum err open_keyring(struct server *s, struct why *why)
+{
+    struct keyring *k = &s->keyring;
+    enum err e = keyring_open(k, s->config, true, why);
+
+    if (!e && !k->has_key)
+        log_warn(&s->log, "seal.not_sealed", LOG_C("because", k->why_not.text),
+                 LOG_C("do", "credentials of cards are readable in the "
+                             "database; set seal.keyFile"));
+    else if (!e && k->is_new)
+        log_info(&s->log, "seal.key_made", LOG_C("file", k->from),
+                 LOG_C("do", "keep a copy of it apart from the data"));
+    return e;
+}
+
 static enum err open_registry(struct server *s, struct why *why)
 {
     struct registry_opts opts = {
@@ -305,6 +320,9 @@ static enum err open_registry(struct server *s, struct why *why)
         .seed = {s->seed[0], s->seed[1]},
         .limits = roster_limits(s->config),
         .org_of = org_of,
+        .seal = s->keyring.has_key ? &s->keyring.key : NULL,
+        .seal_from = s->keyring.from,
+        .ignores_wrong_key = s->config->secrets.ignores_wrong_key,
         .is_kept_from = is_kept_from,
         .on_new = on_new_agent,
         .on_change = on_agents_changed,
@@ -621,6 +639,8 @@ enum err rooms_open(struct server *s, struct why *why)
         e = open_store(s, why);
     if (!e)
         e = open_access(s, why);
+    if (!e)
+        e = open_keyring(s, why);
     if (!e)
         e = open_registry(s, why);
     if (!e)

@@ -23,6 +23,7 @@
 #include "cli/reach.h"
 #include "cli/sandbox.h"
 #include "cli/tlsfiles.h"
+#include "keyring.h"
 #include "outward.h"
 #include "server.h"
 #include "store/store.h"
@@ -338,6 +339,26 @@ static void look_at_names(struct doctor *d, struct finding *f)
         found(f, GOOD, "no stranger holds one that rules or settings mention");
 }
 
+static void look_at_secrets(struct doctor *d, struct finding *f)
+{
+    struct keyring k;
+    struct why why = {""};
+
+    if (keyring_open(&k, d->config, false, &why) != OK) {
+        found(f, BAD, "%s", why.text);
+    } else if (k.has_key) {
+        found(f, GOOD, "credentials of cards are sealed with the key %s",
+              k.key.id);
+    } else if (str_starts(str_of(k.why_not.text), STR("there is no key yet"))) {
+        found(f, GOOD, "no key yet; serve makes one outside the data folder");
+    } else {
+        found(f, DOUBTFUL, "credentials of cards are not sealed: %s",
+              k.why_not.text);
+        advise(f, "openssl rand -hex 32 > FILE, and name it with "
+                  "seal.keyFile");
+    }
+}
+
 /* What agents may name. */
 static void look_at_outgoing(struct doctor *d, struct finding *f)
 {
@@ -452,7 +473,8 @@ static const struct {
     {"tls", look_at_tls, true},          {"certs", look_at_certs, true},
     {"files", look_at_files, true},      {"outgoing", look_at_outgoing, true},
     {"agents", look_at_agents, true},    {"names", look_at_names, true},
-    {"model", look_at_model, true},      {"sandbox", look_at_sandbox, true},
+    {"seal", look_at_secrets, true},     {"model", look_at_model, true},
+    {"sandbox", look_at_sandbox, true},
 };
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };

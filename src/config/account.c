@@ -81,6 +81,8 @@ static void put_its_secret(struct json_out *o, const struct setting *s,
         put_secret(o, c->embed.http.key);
     else if (field == &c->routing.intent.key_variable)
         put_secret(o, c->routing.intent.key);
+    else if (field == &c->secrets.key_variable)
+        put_secret(o, c->secrets.key);
     else if (field == &c->traces.headers_variable)
         put_secret(o, c->traces.headers);
 }

@@ -548,6 +548,33 @@ void load_key(struct load *l, const char *setting, struct str variable,
         report_no_memory(&l->report, load_where(l, setting));
 }
 
+/* Where a key is looked for by itself. */
+static struct str key_place(struct load *l, const char *folder,
+                            const char *file)
+{
+    size_t n = folder && *folder == '/' ? strlen(folder) + strlen(file) : 0;
+    char *path = n ? arena_alloc(&l->c->arena, n + 1) : NULL;
+
+    if (!path)
+        return STR(""); /* none, or out of memory: it is not sealed, and said */
+    snprintf(path, n + 1, "%s%s", folder, file);
+    return (struct str){path, n};
+}
+
+static void load_secrets(struct load *l)
+{
+    const char *xdg = config_env(l->environ, "XDG_CONFIG_HOME");
+    struct config *c = l->c;
+
+    load_key(l, "seal.keyVariable", c->secrets.key_variable, &c->secrets.key);
+    c->secrets.credential_file = key_place(
+        l, config_env(l->environ, "CREDENTIALS_DIRECTORY"), "/signalbox.key");
+    c->secrets.home_file = key_place(l, xdg, "/signalbox/card.key");
+    if (!c->secrets.home_file.n)
+        c->secrets.home_file = key_place(l, config_env(l->environ, "HOME"),
+                                         "/.config/signalbox/card.key");
+}
+
 static void check_together(struct load *l)
 {
     const struct config *c = l->c;
@@ -654,6 +681,7 @@ static struct config *load_end(struct load *l, const struct config_source *src)
         load_key(l, "traces.headersVariable", l->c->traces.headers_variable,
                  &l->c->traces.headers);
         load_routing(l);
+        load_secrets(l);
         load_road_rest(l);
         if (!l->report.out->n_errors)
             keep_spots(l);

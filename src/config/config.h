@@ -282,6 +282,13 @@ struct config {
     struct str default_agent; /* agents.default: a name in the list, or of
                                * somebody who registered; empty: none */
 
+    struct {
+        struct str key_file; /* a path, CONFIG_RULES_AUTO or empty */
+        struct str key_variable, key;
+        struct str credential_file, home_file; /* where "auto" looks; empty:
+                                                * there is no such place */
+        bool ignores_wrong_key;
+    } secrets;
     struct str agents_owner;  /* agents.owner: who may register names that rules
                                * and settings mention; empty: admins alone */
     struct bindings bindings; /* in the order of the file; agents that are in

@@ -64,6 +64,7 @@ static const struct {
     {"processes", "`processes`: programs that agents are"},
     {"models", "`models`: models that agents are"},
     {"registry", "`registry`: how many of them there may be"},
+    {"seal", "`seal`: how the credentials of cards are kept"},
     {"search", "`search`: how they are found"},
     {"outgoing", "`outgoing`: what the server connects to"},
     {"embed", "`embed`: what turns text into vectors"},

@@ -383,6 +383,24 @@ static const struct setting rows[] = {
      .max = 64LL * KIB * MIB, .unit = "bytes",
      .what = "And what they may take of the index."},
 
+    {"seal.keyFile", AT(secrets.key_file), .type = &type_rules,
+     .preset = "\"auto\"", .needs_restart = true,
+     .what = "The file with the key that the credentials of cards are sealed "
+             "with in the database: 64 hexadecimal digits, outside the data "
+             "folder. `auto` is `signalbox.key` of systemd's credentials, else "
+             "`~/.config/signalbox/card.key`, which is made if it is missing. "
+             "Empty: they are not sealed."},
+    {"seal.keyVariable", AT(secrets.key_variable), .type = &type_variable,
+     .explain = setting_explain_variable, .preset = "\"\"",
+     .needs_restart = true,
+     .what = "The name of the environment variable that holds the key, in "
+             "place of a file."},
+    {"seal.ignoreWrongKey", AT(secrets.ignores_wrong_key), .type = &type_bool,
+     .preset = "false", .needs_restart = true,
+     .what = "Whether to start although credentials were sealed with another "
+             "key. Their agents are called without them, and they are lost "
+             "when the card is next changed."},
+
     {"search.semanticWeight", AT(search.semantic_weight), .type = &type_real,
      .preset = "0.7", .min = 0, .max = 1,
      .what = "How much it counts for a score that a skill means what was "

@@ -99,15 +99,20 @@ void card_each(enum card_dialect d,
 /* Write a card, as an object. STORED is the card alone, all of it, in one
  * canonical form: two cards say the same if these are the same bytes. ALL is
  * what its creator and admins see: that and what the server says of it, with
- * `revision`, `created_ms`, `updated_ms`, `creator_id`, `org`, `kind`. OTHERS
- * leaves out system_prompt, wake, restart, and credentials in
- * authentication. SETTING is how it stands in the configuration: all of it, in
+ * `revision`, `created_ms`, `updated_ms`, `creator_id`, `org`, `kind`;
+ * credentials are only said to be set (CARD_IS_SET). OTHERS leaves out
+ * system_prompt, wake, restart, credentials in authentication, and the query of
+ * url. SETTING is how it stands in the configuration: all of it, in
  * CARD_CONFIG. The caller adds members (state) by card_write_members into an
  * object that is open. */
+#define CARD_IS_SET "…set…"
 enum card_view { CARD_STORED, CARD_ALL, CARD_OTHERS, CARD_SETTING };
 void card_write(struct json_out *o, const struct agent *a, enum card_view v);
 void card_write_members(struct json_out *o, const struct agent *a,
                         enum card_view v);
+
+/* A url as others see it: without its query, which may have a key in it. */
+void card_put_url(struct json_out *o, struct str url);
 
 /* One skill, as it stands in a card; `members`: into an object that is open. */
 void card_write_skill_members(struct json_out *o, const struct skill *s);

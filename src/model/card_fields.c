@@ -65,7 +65,8 @@ static const struct card_field authentication_rows[] = {
      .inner = &schemes, .about = "How to prove who one is."},
     {"credentials", .type = &card_text, OF_KNOWN(credentials), .max = 4096,
      .is_private = true,
-     .about = "With what; only its creator and admins see it."},
+     .about =
+         "With what. It is written and never read: who asks is told `…set…`."},
     {"header", .type = &card_line, OF_KNOWN(header), .max = 64,
      .about = "In which header a key goes; without it, X-API-Key."},
 };

@@ -430,10 +430,10 @@ static bool is_hidden(const struct card_fields *t, struct str key)
     return false;
 }
 
-/* Without what is hidden in it. What cannot be looked through for want of
- * memory is not shown. */
+/* Without what is hidden in it; for its creator, that it is set. What cannot be
+ * looked through for want of memory is not shown. */
 static void write_rest(struct json_out *o, const struct card_field *f,
-                       struct str object)
+                       struct str object, bool is_told)
 {
     struct arena scratch;
     struct json *v;
@@ -442,10 +442,15 @@ static void write_rest(struct json_out *o, const struct card_field *f,
     v = json_parse(&scratch, object, 0, NULL);
     json_open(o, '{');
     for (v = v ? v->kids.first : NULL; v; v = v->next) {
-        if (is_hidden(f->inner, v->key))
+        bool hides = is_hidden(f->inner, v->key);
+
+        if (hides && (!is_told || v->type == JSON_NULL))
             continue;
         json_key(o, v->key);
-        json_put(o, v);
+        if (hides)
+            json_put_str(o, STR(CARD_IS_SET));
+        else
+            json_put(o, v);
     }
     json_close(o, '}');
     arena_fini(&scratch);
@@ -456,8 +461,8 @@ static void object_write(struct json_out *o, const struct card_field *f,
 {
     struct str object = *(const struct str *)field;
 
-    if (v == CARD_OTHERS && f->inner)
-        write_rest(o, f, object);
+    if ((v == CARD_OTHERS || v == CARD_ALL) && f->inner)
+        write_rest(o, f, object, v == CARD_ALL);
     else
         json_put_raw(o, object);
 }

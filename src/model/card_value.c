@@ -222,8 +222,29 @@ static void web_read(struct card_reader *r, const struct card_field *f,
         copy_to(r, v->s, field);
 }
 
+void card_put_url(struct json_out *o, struct str url)
+{
+    struct str head = str_sub(url, 0, str_find(url, '?', 0));
+    struct buf shown;
+
+    buf_init(&shown, AGENT_URL_MAX + 16);
+    buf_addf(&shown, "%.*s%s", STR_ARG(head),
+             head.n < url.n ? "?not-shown" : "");
+    json_put_str(o, buf_str(&shown));
+    buf_fini(&shown);
+}
+
+static void url_write(struct json_out *o, const struct card_field *f,
+                      const void *field, enum card_view v)
+{
+    if (v == CARD_OTHERS)
+        card_put_url(o, *(const struct str *)field);
+    else
+        str_write(o, f, field, v);
+}
+
 const struct card_type card_url = {url_read, str_is_given, str_is_same,
-                                   str_write};
+                                   url_write};
 const struct card_type card_web = {web_read, str_is_given, str_is_same,
                                    str_write};
 

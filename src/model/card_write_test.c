@@ -15,17 +15,21 @@ static const char text[] =
     "\"backup\":\"b4ckup\","
     "\"limits\":{},\"delegation\":{\"allowAgents\":[]}}";
 
-static const char stored[] =
-    "{\"name\":\"engineer\",\"description\":\"d\",\"url\":\"https://h/\","
-    "\"visibility\":\"shared\",\"authentication\":{\"credentials\":\"s3cret\","
-    "\"schemes\":[\"b\"],\"x\":{\"credentials\":1}},"
-    "\"skills\":[{\"id\":\"s\",\"name\":\"S\","
-    "\"pricing\":{\"amount_micros\":0}}],"
-    "\"routing\":{\"system_prompt\":\"pr0mpt\"},"
-    "\"wake\":{\"url\":\"https://w/\",\"timeout_ms\":5},"
-    "\"restart\":{\"command\":[\"c0mmand\"]},"
-    "\"backup\":\"b4ckup\","
-    "\"delegation\":{\"allowAgents\":[]}}";
+#define CARD_OF(proof)                                                       \
+    "{\"name\":\"engineer\",\"description\":\"d\",\"url\":\"https://h/\","   \
+    "\"visibility\":\"shared\",\"authentication\":{\"credentials\":\"" proof \
+    "\","                                                                    \
+    "\"schemes\":[\"b\"],\"x\":{\"credentials\":1}},"                        \
+    "\"skills\":[{\"id\":\"s\",\"name\":\"S\","                              \
+    "\"pricing\":{\"amount_micros\":0}}],"                                   \
+    "\"routing\":{\"system_prompt\":\"pr0mpt\"},"                            \
+    "\"wake\":{\"url\":\"https://w/\",\"timeout_ms\":5},"                    \
+    "\"restart\":{\"command\":[\"c0mmand\"]},"                               \
+    "\"backup\":\"b4ckup\","                                                 \
+    "\"delegation\":{\"allowAgents\":[]}}"
+
+static const char stored[] = CARD_OF("s3cret");
+static const char shown[] = CARD_OF(CARD_IS_SET);
 
 TEST(one_form_is_kept_whatever_the_order_was)
 {
@@ -44,7 +48,7 @@ TEST(one_form_is_kept_whatever_the_order_was)
     stage_fini(&s);
 }
 
-TEST(its_creator_sees_all_and_what_the_server_says)
+TEST(its_creator_sees_all_but_credentials_and_what_the_server_says)
 {
     static const char tail[] =
         ",\"creator_id\":\"anna\",\"org\":null,\"kind\":\"managed\","
@@ -62,8 +66,28 @@ TEST(its_creator_sees_all_and_what_the_server_says)
     s.agent.updated_ms = 2;
     stage_write(&s.agent, CARD_ALL, &out);
     CHECK(str_starts(buf_str(&out),
-                     str_sub(str_of(stored), 0, sizeof(stored) - 2)));
-    CHECK_STR(str_sub(buf_str(&out), sizeof(stored) - 2, out.n), tail);
+                     str_sub(str_of(shown), 0, sizeof(shown) - 2)));
+    CHECK_STR(str_sub(buf_str(&out), sizeof(shown) - 2, out.n), tail);
+    buf_fini(&out);
+    stage_fini(&s);
+}
+
+TEST(others_see_no_query_of_its_url)
+{
+    struct stage s;
+    struct buf out;
+
+    stage_init(&s);
+    buf_init(&out, 1 << 16);
+    stage_read(&s, STR("{\"name\":\"a\",\"description\":\"d\",\"url\":"
+                       "\"https://h/p?key=s3cret\"}"));
+    stage_write(&s.agent, CARD_OTHERS, &out);
+    CHECK(stage_has(buf_str(&out), STR("\"https://h/p?not-shown\"")));
+    CHECK(!stage_has(buf_str(&out), STR("s3cret")));
+    buf_fini(&out);
+    buf_init(&out, 1 << 16);
+    stage_write(&s.agent, CARD_ALL, &out);
+    CHECK(stage_has(buf_str(&out), STR("?key=s3cret")));
     buf_fini(&out);
     stage_fini(&s);
 }
@@ -105,7 +129,7 @@ TEST(no_fault_shows_a_secret)
         buf_init(&out, 1 << 16);
         fault_arm(++nth);
         o = json_out(&out);
-        card_write(&o, &s.agent, CARD_OTHERS);
+        card_write(&o, &s.agent, nth % 2 ? CARD_OTHERS : CARD_ALL);
         CHECK(!stage_has(buf_str(&out), STR("s3cret")));
         buf_fini(&out);
     } while (fault_fired());

@@ -307,6 +307,30 @@ static void keep_problems(struct card_problems *p, struct arena *a)
     }
 }
 
+/* Credentials are never told. Whoever writes back what they have read means
+ * those that are there. */
+static enum err keep_credentials(struct arena *scratch, const struct json *card,
+                                 const struct entry *before, struct why *why)
+{
+    static const struct str group = STR("authentication");
+    static const struct str name = STR("credentials");
+    struct json *said = json_get(json_get(card, group), name);
+    const struct json *was = NULL;
+
+    if (!said || said->type != JSON_STR || !str_eq(said->s, STR(CARD_IS_SET)))
+        return OK;
+    if (before && before->agent.authentication.n)
+        was = json_get(
+            json_parse(scratch, before->agent.authentication, 0, NULL), name);
+    if (!was || was->type != JSON_STR)
+        return why_err(why, ERR_BAD_REQUEST,
+                       "/authentication/credentials is \"" CARD_IS_SET
+                       "\", which stands for those that are set, and there "
+                       "are none: write them, or leave them out");
+    said->s = was->s;
+    return OK;
+}
+
 static enum err put_card(struct registry *r, struct registry_change *c,
                          struct str name, const struct json *card,
                          struct entry *before, const struct registry_by *by,
@@ -324,8 +348,11 @@ static enum err put_card(struct registry *r, struct registry_change *c,
     enum err e;
 
     arena_init(&scratch, SCRATCH_BYTES_MAX);
-    e = FAULT("registry.card") ? ERR_NOMEM
-                               : card_read(&scratch, card, &opts, &a, problems);
+    e = keep_credentials(&scratch, card, before, why);
+    if (!e)
+        e = FAULT("registry.card")
+                ? ERR_NOMEM
+                : card_read(&scratch, card, &opts, &a, problems);
     if (!e && by->is_self)
         e = self_fit(&scratch, &a, before ? &before->agent : NULL);
     if (!e) {

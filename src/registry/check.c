@@ -45,7 +45,8 @@ static enum err check_agent(struct registry *r, const struct row *row,
     struct str key = row_str(row, AGENT_KEY);
     const struct entry *e = entry_find(r, key);
     struct sums *s = ctx;
-    struct buf stored;
+    struct buf stored, kept;
+    bool is_sealed;
     enum err err;
 
     if (!e)
@@ -53,8 +54,14 @@ static enum err check_agent(struct registry *r, const struct row *row,
     if (!fields_are_same(row, e))
         return wrong(why, "another in the store than in memory", key);
     err = entry_write(&e->agent, &stored);
-    if (!err && !str_eq(buf_str(&stored), row_str(row, AGENT_CARD)))
+    if (!err)
+        err = sealed_read(r, key, row_str(row, AGENT_CARD), &kept, &is_sealed,
+                          why);
+    else
+        buf_init(&kept, 1);
+    if (!err && !str_eq(buf_str(&stored), buf_str(&kept)))
         err = wrong(why, "another card in the store than in memory", key);
+    buf_fini(&kept);
     buf_fini(&stored);
     s->agents++;
     return err;

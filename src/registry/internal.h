@@ -108,6 +108,7 @@ struct entry {
     bool is_anew;            /* it had some, of another model */
     unsigned n_refusals;     /* of its own texts, in a row */
     int64_t due_ms;          /* when it is tried again, then */
+    bool is_unsealed;        /* its row has secrets, and no seal */
 };
 
 static inline struct entry *entry_of(const struct agent *a)
@@ -618,6 +619,7 @@ struct registry {
     size_t n_coming, n_skills_coming; /* of new agents, claimed */
     struct index *index;
     size_t n_lost;     /* lost.c */
+    size_t n_sealed;   /* sealed.c */
     int64_t seq;       /* of what memory shows */
     int64_t mark;      /* of the run that made the last change */
     int64_t own_mark;  /* of this one */
@@ -635,6 +637,17 @@ struct registry {
     uint64_t n_moves;    /* agents that came and went: other numbers */
     struct keywords keywords;
 };
+
+/* sealed.c: the text of a card's row, and CARD_STORED from it. Errors of
+ * sealed_read as registry_load's, and ERR_SYNTAX. */
+bool sealed_has_secrets(const struct agent *a);
+MUST_USE enum err sealed_write(const struct registry *r, const struct entry *e,
+                               struct buf *out);
+MUST_USE enum err sealed_read(const struct registry *r, struct str key,
+                              struct str text, struct buf *out, bool *is_sealed,
+                              struct why *why);
+/* Those that were read without a seal, and need one, get it. */
+void sealed_begin(struct registry *r);
 
 /* self.c: what a card that registers itself cannot say is taken from it.
  * ERR_NOMEM. */

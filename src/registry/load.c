@@ -201,12 +201,20 @@ static enum err load_agent(struct registry *r, const struct row *row, void *ctx,
                            struct why *why)
 {
     struct str name = row_str(row, AGENT_SHOWN);
-    struct entry *e;
+    struct entry *e = NULL;
+    struct buf stored;
+    bool is_sealed;
     enum err err =
-        entry_new(r, row_str(row, AGENT_CARD), row_str(row, AGENT_CREATOR),
-                  row_str(row, AGENT_ORG), &e);
+        sealed_read(r, row_str(row, AGENT_KEY), row_str(row, AGENT_CARD),
+                    &stored, &is_sealed, why);
 
     (void)ctx;
+    if (!err)
+        err = entry_new(r, buf_str(&stored), row_str(row, AGENT_CREATOR),
+                        row_str(row, AGENT_ORG), &e);
+    buf_fini(&stored);
+    if (!err)
+        e->is_unsealed = !is_sealed && sealed_has_secrets(&e->agent);
     if (err == ERR_SYNTAX || (!err && !row_is_good(r, row, e)))
         err = unreadable(why, "an agent", name);
     if (!err) {

@@ -77,6 +77,7 @@ void registry_free(struct registry *r)
 void registry_begin(struct registry *r)
 {
     vectors_begin(r);
+    sealed_begin(r);
 }
 
 void registry_stop(struct registry *r)

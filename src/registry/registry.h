@@ -23,6 +23,7 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/seal.h"
 #include "embed/embed.h"
 #include "index/index.h"
 #include "model/agent.h"
@@ -125,6 +126,11 @@ struct registry_opts {
     struct registry_limits limits;
     /* The org of a user, also of one who was removed; empty: none. */
     struct str (*org_of)(void *ctx, struct str user);
+    const struct seal_key *seal; /* credentials are sealed with; NULL: with
+                                  * nothing. Borrowed */
+    const char *seal_from;       /* where it is from, for people */
+    bool ignores_wrong_key;      /* agents whose credentials take another key
+                                  * are there without them */
     /* Whether a name is the operator's, and that user may not hold it: rules or
      * settings mention it. NULL: there are no such names. */
     bool (*is_kept_from)(void *ctx, struct str name, struct str user);

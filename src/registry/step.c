@@ -287,7 +287,7 @@ enum err step_put(struct registry *r, struct registry_change *c,
     s->entry = p->entry;
     e = claim_place(r, p, s, why);
     if (!e)
-        e = entry_write(&p->entry->agent, &stored);
+        e = sealed_write(r, p->entry, &stored);
     if (!e) {
         append_row(&c->tx, p->entry, p->before, buf_str(&stored));
         e = prepare_index(r, &c->tx, p, s);

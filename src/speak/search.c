@@ -294,7 +294,8 @@ static void put_hit(struct json_out *o, const struct speak_hit *hit,
     put_score(o, "score", hit->score);
     json_member_str(o, "best_skill_id", best_id);
     json_member_str(o, "title", a->title);
-    json_member_text(o, "url", a->url);
+    json_key(o, STR("url"));
+    card_put_url(o, a->url);
     json_member_text(o, "visibility", visibility_name(a->visibility));
     json_member_str(o, "creator_id", a->creator);
     json_member_str(o, "org", a->org);

@@ -425,7 +425,7 @@ class Doctor(Cli):
         self.assertEqual(list(checks), [
             "version", "libraries", "clock", "config", "data", "database",
             "disk", "address", "tls", "certs", "files", "outgoing", "agents",
-            "names", "model", "sandbox"])
+            "names", "seal", "model", "sandbox"])
         self.assertFalse(os.path.exists(
             os.path.join(self.home, "signalbox-data")))
 

@@ -139,7 +139,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct candidate room[3];
     struct map by_name;
     struct agents all = {list, 3, &by_name};
-    struct choose_view v = {&settings, &all, &eyes};
+    struct choose_view v = {
+        .settings = &settings, .agents = &all, .eyes = &eyes};
     struct msg *m;
 
     map_init(&by_name, 3, seed);

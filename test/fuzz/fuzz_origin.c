@@ -97,7 +97,10 @@ static void try_text(struct str text)
         assert(map_put(&by_name, list[i].name, &list[i]) == OK);
     settings.is_off[LAYER_SEMANTIC] = true;
     m->call.text = text;
-    e = choose_agent(&(struct choose_view){&settings, &all, &eyes}, m);
+    e = choose_agent(&(struct choose_view){.settings = &settings,
+                                           .agents = &all,
+                                           .eyes = &eyes},
+                     m);
     assert(e == OK || e == ERR_NO_ROUTE || e == ERR_BAD_REQUEST);
     assert(e == OK || m->why.text[0]);
     if (!e) {

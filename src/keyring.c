@@ -1,0 +1,159 @@
+/* A file is read whole; one that is made is written under another name first,
+ * so that two servers that start together end up with one key. */
+#include "keyring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+
+enum { FILE_BYTES_MAX = 512 };
+
+#define HOW "; a key is 64 hexadecimal digits: openssl rand -hex 32 > FILE"
+
+static enum err take(struct keyring *k, struct str text, const char *from,
+                     struct why *why)
+{
+    snprintf(k->from, sizeof(k->from), "%s", from);
+    if (seal_key_read(text, &k->key) != OK)
+        return why_err(why, ERR_BAD_CONFIG, "seal: %.300s holds no key" HOW,
+                       from);
+    k->has_key = true;
+    return OK;
+}
+
+/* ERR_NOT_FOUND: there is none. */
+static enum err read_file(struct keyring *k, const char *path, struct why *why)
+{
+    int fd = FAULT("keyring.open") ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    char text[FILE_BYTES_MAX];
+    ssize_t n;
+
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return why_err(why, ERR_NOT_FOUND,
+                       "seal.keyFile: there is no file %.300s" HOW, path);
+    n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    if (n < 0)
+        why_err(why, ERR_BAD_CONFIG, "seal.keyFile: %.300s cannot be read: %s",
+                path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return n < 0 ? ERR_BAD_CONFIG
+                 : take(k, (struct str){text, (size_t)n}, path, why);
+}
+
+static bool write_all(const char *path, const char *text, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool is_whole;
+
+    if (fd < 0)
+        return false;
+    is_whole = !FAULT("keyring.write") && write(fd, text, n) == (ssize_t)n &&
+               fsync(fd) == 0;
+    return close(fd) == 0 && is_whole;
+}
+
+/* Every folder on the way, for its owner alone. */
+static void make_folders(const char *path)
+{
+    char part[KEYRING_PATH_BYTES];
+
+    snprintf(part, sizeof(part), "%s", path);
+    for (char *p = part + 1; *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = '\0';
+        (void)mkdir(part, 0700); /* what cannot be made is seen at the file */
+        *p = '/';
+    }
+}
+
+/* Whoever was first made it: that one is read. */
+static enum err make_file(struct keyring *k, const char *path, struct why *why)
+{
+    struct rand chance = rand_system();
+    unsigned char bytes[SEAL_KEY_BYTES];
+    char text[2 * SEAL_KEY_BYTES + 2], temp[KEYRING_PATH_BYTES + 32];
+    bool is_made;
+    int e;
+
+    for (size_t i = 0; i < sizeof(bytes); i += sizeof(uint64_t)) {
+        uint64_t bits = rand_u64(chance);
+
+        memcpy(bytes + i, &bits, sizeof(bits));
+    }
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    text[2 * SEAL_KEY_BYTES] = '\n';
+    make_folders(path);
+    snprintf(temp, sizeof(temp), "%s.%ld", path, (long)getpid());
+    (void)unlink(temp);
+    is_made =
+        write_all(temp, text, 2 * SEAL_KEY_BYTES + 1) && link(temp, path) == 0;
+    e = errno;
+    (void)unlink(temp);
+    if (!is_made && e != EEXIST)
+        return why_err(why, ERR_IO, "no key can be written to %.300s: %s", path,
+                       strerror(e));
+    k->is_new = is_made;
+    return read_file(k, path, why);
+}
+
+/* A key beside what it seals would go wherever that goes. */
+static bool is_inside(const char *path, struct str folder)
+{
+    struct str p = str_of(path);
+
+    while (folder.n > 1 && folder.p[folder.n - 1] == '/')
+        folder.n--;
+    return str_starts(p, folder) && p.n > folder.n && p.p[folder.n] == '/';
+}
+
+static enum err find(struct keyring *k, const struct config *c, bool may_make,
+                     struct why *why)
+{
+    const char *home = c->secrets.home_file.p;
+    enum err e = ERR_NOT_FOUND;
+
+    if (c->secrets.credential_file.n)
+        e = read_file(k, c->secrets.credential_file.p, why);
+    if (e != ERR_NOT_FOUND)
+        return e;
+    if (!c->secrets.home_file.n || is_inside(home, c->data)) {
+        why_err(&k->why_not, ERR_NOT_FOUND,
+                "there is no place for a key outside the data folder: HOME is "
+                "not set, or is in it");
+        return OK;
+    }
+    e = read_file(k, home, why);
+    if (e == ERR_NOT_FOUND && may_make)
+        e = make_file(k, home, &k->why_not);
+    else if (e == ERR_NOT_FOUND)
+        why_err(&k->why_not, e, "there is no key yet; serve makes %.300s",
+                home);
+    return e == ERR_BAD_CONFIG ? e : OK;
+}
+
+enum err keyring_open(struct keyring *k, const struct config *c, bool may_make,
+                      struct why *why)
+{
+    enum err e;
+
+    *k = (struct keyring){.has_key = false};
+    if (c->secrets.key.n)
+        return take(k, c->secrets.key, c->secrets.key_variable.p, why);
+    if (!c->secrets.key_file.n) {
+        why_err(&k->why_not, ERR_NOT_FOUND, "seal.keyFile is empty");
+        return OK;
+    }
+    if (str_eq(c->secrets.key_file, STR(CONFIG_RULES_AUTO)))
+        return find(k, c, may_make, why);
+    e = read_file(k, c->secrets.key_file.p, why);
+    return e == ERR_NOT_FOUND ? ERR_BAD_CONFIG : e;
+}
