@@ -42,6 +42,7 @@ run route "$b/bench_route" "$build/signalbox" "$build/route-data"
 run store "$b/bench_store" "$build/store-data"
 run accept "$b/bench_accept" "$build/signalbox" "$build/accept-data"
 run decisions env SIGNALBOX="$PWD/$build/signalbox" "$node" bench/decisions.mjs
+run flood bench/flood.py "$build/signalbox"
 run feed env SIGNALBOX="$PWD/$build/signalbox" "$node" bench/feed.mjs
 
 if [ -n "$missed" ]; then
