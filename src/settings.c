@@ -243,7 +243,8 @@ static struct rate_limit per_second(int64_t n, int64_t burst)
     return (struct rate_limit){.per_minute = n * 60, .burst = burst};
 }
 
-static struct throttle_limits throttle_limits_of(const struct config *c)
+static struct throttle_limits throttle_limits_of(const struct server *s,
+                                                 const struct config *c)
 {
     return (struct throttle_limits){
         .user = per_second(c->rate.per_user, c->rate.user_burst),
@@ -252,6 +253,7 @@ static struct throttle_limits throttle_limits_of(const struct config *c)
                      .burst = c->rate.failure_burst},
         .exempt = c->rate.exempt.list,
         .n_exempt = c->rate.exempt.n,
+        .max_held = settings_net(s, c).max_connections,
     };
 }
 
@@ -280,7 +282,7 @@ struct calls_settings settings_calls(const struct server *s,
         .reply_timeout_ms = c->http.reply_timeout_ms,
         .max_open = settings_net(s, c).max_connections,
         .vector_timeout_ms = c->routing.vector_timeout_ms,
-        .limits = throttle_limits_of(c),
+        .limits = throttle_limits_of(s, c),
         .figures_need_token = !c->metrics.is_public,
         .web = {.is_on = c->web.enabled, .folder = c->web.folder},
     };

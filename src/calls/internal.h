@@ -90,7 +90,8 @@ struct open {
     bool is_out; /* the store or the walk has something of ours, which must
                   * come back before this can go */
     struct caller caller;
-    struct timer timer; /* end of waiting, or the next heartbeat */
+    struct throttle_place *place; /* that it holds as its caller's */
+    struct timer timer;           /* end of waiting, or the next heartbeat */
 
     /* What is read, one after the other. */
     struct query query, turns;

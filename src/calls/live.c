@@ -100,6 +100,8 @@ static void leave(struct open *o)
 
     map_take(&c->by_id, key_of(&o->id));
     o->id = 0;
+    throttle_release(c->throttle, o->place);
+    o->place = NULL;
     c->n_by_kind[o->kind]--;
     list_remove(&o->node);
     list_append(o->is_out ? &c->gone : &c->dead, &o->node);
@@ -174,11 +176,14 @@ struct open *open_new(struct call *call)
         call_word_missing(call, o->missing);
         o->answers_inputs = str_eq(
             http_header(call->rq, STR("Signalbox-Answers")), STR("input"));
-        e = map_put(&c->by_id, key_of(&o->id), o);
+        o->place = throttle_hold(c->throttle, &o->caller);
+        e = o->place ? map_put(&c->by_id, key_of(&o->id), o) : ERR_BUSY;
     }
     if (e) {
+        throttle_release(c->throttle, o ? o->place : NULL);
         free(o);
-        call_refuse(call, e == ERR_LIMIT ? ERR_OVERLOADED : ERR_NOMEM, STR(""));
+        call_refuse(call, e == ERR_NOMEM ? ERR_NOMEM : ERR_OVERLOADED,
+                    e == ERR_BUSY ? STR(THROTTLE_HELD_WORDS) : STR(""));
         return NULL;
     }
     list_append(&c->open, &o->node);

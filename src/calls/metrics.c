@@ -233,7 +233,8 @@ static void write_limits(struct buf *out, const struct throttle *t)
     static const char *const limits[N_THROTTLES] = {
         [THROTTLE_USER] = "limit=\"user\"",
         [THROTTLE_ADDRESS] = "limit=\"address\"",
-        [THROTTLE_FAILURES] = "limit=\"failures\""};
+        [THROTTLE_FAILURES] = "limit=\"failures\"",
+        [THROTTLE_HELD] = "limit=\"held\""};
 
     metric_family(out, "signalbox_rate_limited_total", "counter",
                   "Requests refused because there were too many of them.");

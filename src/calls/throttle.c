@@ -10,16 +10,29 @@
 
 #include "base/addr.h"
 #include "base/fault.h"
+#include "base/map.h"
 
 enum {
     USERS_MAX = 32 * 1024, /* whose bucket is not full at the same time */
     ADDRESSES_MAX = 64 * 1024,
     FAILURES_MAX = 16 * 1024,
+    HOLDERS_MAX = 1024 * 1024,
+    HELD_FACTOR = 2,     /* of what is free */
+    HELD_KEPT_BACK = 16, /* one part in so many, for admins */
+};
+
+/* What one user holds. */
+struct throttle_place {
+    size_t n;
+    size_t name_bytes;
+    char name[];
 };
 
 struct throttle {
     struct throttle_limits limits;
     struct rates *users, *addresses, *failures;
+    struct map holders; /* name -> struct throttle_place */
+    size_t n_held;
     int64_t totals[N_THROTTLES];
 };
 
@@ -29,6 +42,7 @@ struct throttle *throttle_new(const uint64_t seed[2])
 
     if (!t)
         return NULL;
+    map_init(&t->holders, HOLDERS_MAX, seed);
     t->users = rates_new(USERS_MAX, seed);
     t->addresses = rates_new(ADDRESSES_MAX, seed);
     t->failures = rates_new(FAILURES_MAX, seed);
@@ -40,8 +54,14 @@ struct throttle *throttle_new(const uint64_t seed[2])
 
 void throttle_free(struct throttle *t)
 {
+    const struct map_slot *slot;
+    size_t at = 0;
+
     if (!t)
         return;
+    while ((slot = map_next(&t->holders, &at)))
+        free(slot->value);
+    map_fini(&t->holders);
     rates_free(t->users);
     rates_free(t->addresses);
     rates_free(t->failures);
@@ -134,6 +154,65 @@ int64_t throttle_caller(struct throttle *t, const uint8_t addr[ADDR_BYTES],
     if (wait_ms && !is_exempt(t, addr))
         rates_give_back(t->addresses, key_str(&k));
     return count(t, THROTTLE_USER, wait_ms);
+}
+
+/* Places. */
+
+static bool may_hold(const struct throttle *t, const struct throttle_place *p,
+                     const struct caller *c)
+{
+    size_t most = t->limits.max_held, held = p ? p->n : 0;
+
+    if (!most || PLANTED("throttle.no_places"))
+        return true;
+    if (caller_is_admin(c))
+        return t->n_held < most;
+    most -= most / HELD_KEPT_BACK;
+    return t->n_held < most && held + 1 <= HELD_FACTOR * (most - t->n_held);
+}
+
+static struct throttle_place *place_new(struct throttle *t, struct str name)
+{
+    struct throttle_place *p =
+        FAULT("throttle.place") ? NULL : calloc(1, sizeof(*p) + name.n);
+
+    if (!p)
+        return NULL;
+    p->name_bytes = name.n;
+    if (name.n)
+        memcpy(p->name, name.p, name.n);
+    if (map_put(&t->holders, (struct str){p->name, name.n}, p) == OK)
+        return p;
+    free(p);
+    return NULL;
+}
+
+struct throttle_place *throttle_hold(struct throttle *t, const struct caller *c)
+{
+    struct throttle_place *p = map_get(&t->holders, caller_name(c));
+
+    if (!may_hold(t, p, c)) {
+        t->totals[THROTTLE_HELD]++;
+        return NULL;
+    }
+    if (!p)
+        p = place_new(t, caller_name(c));
+    if (!p)
+        return NULL;
+    p->n++;
+    t->n_held++;
+    return p;
+}
+
+void throttle_release(struct throttle *t, struct throttle_place *p)
+{
+    if (!p)
+        return;
+    t->n_held--;
+    if (--p->n)
+        return;
+    map_take(&t->holders, (struct str){p->name, p->name_bytes});
+    free(p);
 }
 
 int64_t throttle_total(const struct throttle *t, enum throttle_by by)

@@ -1,16 +1,21 @@
 #ifndef CALLS_THROTTLE_H
 #define CALLS_THROTTLE_H
 
-/* throttle: how often a user and an address may call.
+/* throttle: how often a user and an address may call, and how many connections
+ * a user may keep at work.
  *
- * Three limits. A user has one bucket, however many tokens and connections. An
- * address (of v6 its /64) has one for everything that comes from it, counted
- * before the token is looked at, and a small one for tokens that are not good:
- * trying them out is hopeless, and this way cheap and not loud. A good token
- * draws nothing from that one and is taken however empty it is: whoever guesses
- * shuts out nobody behind the same address.
+ * Three limits of calls. A user has one bucket, however many tokens and
+ * connections. An address (of v6 its /64) has one for everything that comes
+ * from it, counted before the token is looked at, and a small one for tokens
+ * that are not good: trying them out is hopeless, and this way cheap and not
+ * loud. A good token draws nothing from that one and is taken however empty it
+ * is: whoever guesses shuts out nobody behind the same address.
  *
  * Addresses that are exempt have no limit of their own; their users have.
+ *
+ * Requests that wait for an answer, streams and connections to the hub cannot
+ * make room for others (net/evict.c). So a user may hold at most twice as many
+ * of them as are still free, and admins may use what is kept back for them.
  *
  * Owns its tables, of fixed size. Threads: the loop's. */
 
@@ -24,6 +29,7 @@ struct throttle_limits {
     struct rate_limit user, address, failures; /* zeroed: none */
     const struct guard_range *exempt;          /* borrowed; without ports */
     size_t n_exempt;
+    size_t max_held; /* by all users together; zero: no limit */
 };
 
 enum throttle_by {
@@ -31,6 +37,7 @@ enum throttle_by {
     THROTTLE_USER,
     THROTTLE_ADDRESS,
     THROTTLE_FAILURES,
+    THROTTLE_HELD,
     N_THROTTLES,
 };
 
@@ -61,6 +68,18 @@ MUST_USE int64_t throttle_caller(struct throttle *t, const uint8_t addr[16],
  * Nobody is turned down by it, so it does not count as such. */
 MUST_USE int64_t throttle_message(struct throttle *t, const struct caller *c,
                                   int64_t now_ms);
+
+/* One more request or connection that stays open, until it is released. NULL:
+ * the user holds a share already, or memory is gone; THROTTLE_HELD_WORDS says
+ * what to do. */
+struct throttle_place;
+MUST_USE struct throttle_place *throttle_hold(struct throttle *t,
+                                              const struct caller *c);
+void throttle_release(struct throttle *t, struct throttle_place *p);
+
+#define THROTTLE_HELD_WORDS                                              \
+    "the server has so few connections left that your share of them is " \
+    "used up; close some of yours, or wait until some have their answer"
 
 /* How many were turned down, by what. */
 int64_t throttle_total(const struct throttle *t, enum throttle_by by);

@@ -475,3 +475,97 @@ TEST(the_metrics_say_how_many_were_refused)
                          "0\n"));
     house_fini(&h);
 }
+
+/* Places. */
+
+static struct caller holder(const char *name, enum role role)
+{
+    struct caller c = {.role = role,
+                       .scopes = role == ROLE_ADMIN ? SCOPE_ALL : SCOPE_SEND};
+
+    snprintf(c.principal, sizeof(c.principal), "%s", name);
+    return c;
+}
+
+enum { PLACES = 160 };
+
+struct holders {
+    struct throttle *t;
+    struct throttle_place *held[2 * PLACES];
+    size_t n;
+};
+
+static struct holders holders_new(void)
+{
+    struct holders h = {.t = throttle_new(seed)};
+
+    CHECK(h.t);
+    throttle_set(h.t, &(struct throttle_limits){.max_held = PLACES});
+    return h;
+}
+
+static int hold_all(struct holders *h, const char *name, enum role role)
+{
+    struct caller c = holder(name, role);
+    struct throttle_place *p;
+    int n = 0;
+
+    while (h->n < 2 * PLACES && (p = throttle_hold(h->t, &c))) {
+        h->held[h->n++] = p;
+        n++;
+    }
+    return n;
+}
+
+static void holders_free(struct holders *h)
+{
+    while (h->n)
+        throttle_release(h->t, h->held[--h->n]);
+    throttle_free(h->t);
+}
+
+/* Ten of 160 are kept for admins; n + 1 <= 2 * (150 - others - n). */
+TEST(two_users_who_hold_all_they_can_leave_places_for_others)
+{
+    struct holders h = holders_new();
+
+    CHECK_INT(hold_all(&h, "mallory", ROLE_USER), 100);
+    CHECK_INT(hold_all(&h, "oscar", ROLE_USER), 34);
+    CHECK_INT(hold_all(&h, "mallory", ROLE_USER), 0);
+    for (int i = 0; i < 5; i++) {
+        char name[16];
+        struct caller c;
+
+        snprintf(name, sizeof(name), "user%d", i);
+        c = holder(name, ROLE_USER);
+        h.held[h.n] = throttle_hold(h.t, &c);
+        CHECK(h.held[h.n++]);
+    }
+    CHECK(throttle_total(h.t, THROTTLE_HELD) > 0);
+    CHECK(hold_all(&h, "root", ROLE_ADMIN) >= 10);
+    CHECK_INT(h.n, PLACES);
+    CHECK_INT(hold_all(&h, "root", ROLE_ADMIN), 0);
+    holders_free(&h);
+}
+
+TEST(the_test_above_would_notice_places_without_a_limit)
+{
+    struct holders h = holders_new();
+
+    fault_arm_at("throttle.no_places", 1);
+    CHECK_INT(hold_all(&h, "mallory", ROLE_USER), 2 * PLACES);
+    holders_free(&h);
+}
+
+TEST(what_is_released_can_be_held_again)
+{
+    struct holders h = holders_new();
+
+    CHECK_INT(hold_all(&h, "anna", ROLE_USER), 100);
+    throttle_release(h.t, h.held[--h.n]);
+    CHECK_INT(hold_all(&h, "anna", ROLE_USER), 1);
+    throttle_release(h.t, NULL);
+    throttle_set(h.t, &(struct throttle_limits){.max_held = 0});
+    CHECK_INT(hold_all(&h, "anna", ROLE_USER), 2 * PLACES - 100);
+    holders_free(&h);
+}

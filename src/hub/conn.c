@@ -257,7 +257,9 @@ static struct peer *peer_new(struct hub *h, uint64_t id,
     peer_init(p, h);
     p->id = id;
     p->caller = *caller;
-    if (map_put(&h->by_id, key_of(&p->id), p) != OK) {
+    p->place = throttle_hold(h->opts.throttle, caller);
+    if (!p->place || map_put(&h->by_id, key_of(&p->id), p) != OK) {
+        throttle_release(h->opts.throttle, p->place);
         free(p);
         return NULL;
     }
@@ -291,6 +293,8 @@ void conn_end(struct peer *p)
         return;
     map_take(&h->by_id, key_of(&p->id));
     p->id = 0;
+    throttle_release(h->opts.throttle, p->place);
+    p->place = NULL;
     h->stats.connections--;
     agent_leave(p, STR(""));
     push_end_all(p);
@@ -360,8 +364,7 @@ enum err hub_take(struct hub *h, uint64_t id, const struct http_request *rq,
         protocol = STR("");
     p = peer_new(h, id, caller);
     if (!p)
-        return why_err(why, ERR_OVERLOADED, "%s",
-                       err_row(ERR_OVERLOADED)->wording);
+        return why_err(why, ERR_OVERLOADED, THROTTLE_HELD_WORDS);
     /* Gone already: as good as answered. */
     if (net_ws_accept(h->opts.net, id, &hello, protocol, &handler, p) != OK)
         conn_end(p);

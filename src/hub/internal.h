@@ -71,6 +71,8 @@ struct peer {
     uint64_t child; /* the line of a child that asks, instead of the above */
     struct list_node node;
     struct caller caller;
+    struct throttle_place *place; /* that it holds as its caller's; of a child
+                                   * NULL */
 
     uint64_t line; /* zero: it is no agent */
     char agent[AGENT_NAME_MAX + 1];

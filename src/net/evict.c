@@ -5,7 +5,7 @@
  * is closed:
  *
  *     silent   no whole request has come of it yet, or only a part of the next
- *              one: the oldest first
+ *              one, or it has had its last reply: the oldest first
  *     idle     its requests are answered: the one that waits for longest
  *
  * One that has a request open, a stream or a WebSocket stays. Where all are
@@ -27,7 +27,8 @@ enum { LOOKED_AT = 8 };
 static struct list *queue_of(struct conn *c)
 {
     bool waits = c->state == CONN_TLS || c->state == CONN_IDLE ||
-                 c->state == CONN_HEAD || c->state == CONN_BODY;
+                 c->state == CONN_HEAD || c->state == CONN_BODY ||
+                 (c->state == CONN_LINGER && !c->is_away);
 
     if (!waits || c->is_dialled)
         return NULL;

@@ -14,6 +14,14 @@ HOSTILE = ("mallory", "oscar")
 MOST = 40
 
 
+def reset(peer):
+    """Close as a process that is killed does: a plain end could also be that
+    of a client that has said all and still listens."""
+    peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                           struct.pack("ii", 1, 0))
+    peer.socket.close()
+
+
 class Flood(unittest.TestCase):
     def check_others(self, server, honest):
         """What must go on beside the flood."""
@@ -109,13 +117,36 @@ class Flood(unittest.TestCase):
             self.assertEqual(server.get("/healthz").status, 200)
             self.assertEqual(server.get("/readyz").status, 200)
             for peer in held:
-                peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
-                                       struct.pack("ii", 1, 0))
-                peer.socket.close()
+                reset(peer)
             eventually(lambda: server.get("/metrics").status == 200, "room")
 
 
+    def test_connections_that_are_held(self):
+        """Both wait for answers that never come, on as many as they can."""
+        config = {"http": {"maxConnections": 2 * MOST}, "rate": {"perUser": 0}}
+        with Server(*QUIET, agents=AGENTS, config=config) as server:
+            honest, held = server.user("honest"), []
+            for token in [server.user(x) for x in HOSTILE]:
+                for i in range(2 * MOST):
+                    peer = server.connect()
+                    held.append(peer)
+                    peer.send(server.request(
+                        "POST", "/api/messages",
+                        {"text": f"m{i}", "executor": {"name": "never"},
+                         "wait_ms": 600000}, "Connection: close", token=token))
+            eventually(lambda: metric(
+                server, "signalbox_rate_limited_total") > MOST, "all they can")
+            self.check_others(server, honest)
+            for peer in held:
+                reset(peer)
+
+
 class Control(unittest.TestCase):
+    @needs_planted
+    def test_places_without_a_limit(self):
+        fails_with(self, "throttle.no_places",
+                   Flood().test_connections_that_are_held)
+
     @needs_planted
     def test_shares_that_do_not_shrink(self):
         said = fails_with(self, "task.fixed_shares", Flood().test_tasks)
