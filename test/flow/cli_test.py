@@ -32,6 +32,7 @@ COMMANDS = [
     "commands",
     "learning",
     "ledger",
+    "budgets",
     "users",
     "token",
     "model",
