@@ -69,7 +69,7 @@ static void put_mistakes(struct buf *out)
     if (PLANTED("box.open"))
         put(out, TAG_MAX_ABI, STR("0"));
     if (PLANTED("box.alone") || PLANTED("box.abi2_alone") ||
-        PLANTED("box.open"))
+        PLANTED("box.open") || PLANTED("child.no_cgroup_kill"))
         put(out, TAG_NO_NAMESPACES, STR(""));
 }
 
@@ -82,6 +82,8 @@ static void put_plan(struct buf *out, const struct spawn *s,
     snprintf(parent, sizeof(parent), "%d", (int)getpid());
     put(out, TAG_PARENT, str_of(parent));
     put(out, TAG_OOM_SCORE, str_of(s->oom_score));
+    if (s->cgroup[0])
+        put(out, TAG_CGROUP, str_of(s->cgroup));
     put_texts(out, TAG_ARG, s->argv);
     put_texts(out, TAG_ENV, s->env);
     put_texts(out, TAG_PROGRAM, s->programs);

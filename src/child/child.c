@@ -221,6 +221,7 @@ static bool reap(struct child *c)
         orphans_add(c->all, c->process);
         strays_reaped(c);
     }
+    cgroup_end(c);
     if (FAULT("child.wait"))
         r = -1;
     if (r == 0 && info.si_code == CLD_EXITED)
@@ -384,8 +385,12 @@ static enum err launch(struct child *c, const struct child_opts *opts,
     int fds[3], error;
     enum err e = spawn_plan(&s, opts, c->all->oom_score, why);
 
-    if (!e && opts->box && c->all->has_launcher)
+    if (!e && opts->box && c->all->has_launcher) {
+        cgroup_make(c->all, c, &opts->limits);
+        if (!cgroup_procs(c, s.cgroup))
+            s.cgroup[0] = '\0';
         e = spawn_by(&s, opts, c->all->launcher, why);
+    }
     if (!e)
         e = spawn_pipes(&s, opts, fds, why);
     if (!e && !open_pipes(c, fds))
@@ -401,6 +406,8 @@ static enum err launch(struct child *c, const struct child_opts *opts,
         orphans_add(c->all, c->process); /* it may have begun */
         e = spawn_why(opts, STEP_WATCH, error, why);
     }
+    if (e)
+        cgroup_end(c);
     spawn_fini(&s);
     return e;
 }

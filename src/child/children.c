@@ -85,6 +85,7 @@ void children_set_launcher(struct children *all, int fd)
 {
     all->launcher = fd;
     all->has_launcher = true;
+    cgroups_init(all);
 }
 
 /* The table. */
@@ -180,6 +181,7 @@ void children_free(struct children *all)
     assert(all->n_children == 0);
     loop_not_at_end(&all->done_job);
     orphans_fini(all);
+    cgroups_fini(all);
     if (all->launcher >= 0)
         close(all->launcher);
     free(all->slots);

@@ -10,9 +10,11 @@
  *     pipes.c     lines to it, lines from it, its last words
  *     tail.c      the last bytes of a stream
  *     child.c     its life: start, stop, end
+ *     cgroup.c    one cgroup for each, where that is ours to make
  *     orphans.c   those that it leaves behind
  *     children.c  the room: the table, ids, stopping all */
 
+#include <limits.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -31,6 +33,7 @@ enum {
     KILLS = 10, /* after which it is stuck */
     ORPHANS_AGAIN_MS = 1000,
     MAX_ORPHAN_GROUPS = 1024,
+    OLD_CGROUPS = 256,
     STRAYS_MAX = 64, /* of one child, that left its group */
     ARGS_BYTES = 4 * 1024 * 1024,
     CHILD_SLOT_BITS = 16,
@@ -58,9 +61,10 @@ struct spawn {
     int in, out, err; /* the child's ends; -1: none */
     int file;         /* for CHILD_FILE, a copy of our own; -1: none */
     int report, report_to;
-    int plan, launcher; /* -1: the program is executed at once */
-    unsigned held;      /* enum child_hold, from the launcher */
-    pid_t undone;       /* one that did not get there; 0: none */
+    char cgroup[PATH_MAX]; /* its cgroup.procs; empty: none */
+    int plan, launcher;    /* -1: the program is executed at once */
+    unsigned held;         /* enum child_hold, from the launcher */
+    pid_t undone;          /* one that did not get there; 0: none */
     pid_t parent;
     int failing, skipped; /* steps, in tests; -1: none */
     bool keeps_fds;       /* in tests */
@@ -186,8 +190,9 @@ struct child {
     struct child_handler on;
     void *ctx;
     uint64_t id;
-    pid_t process; /* 0: reaped */
-    unsigned held; /* enum child_hold */
+    pid_t process;   /* 0: reaped */
+    unsigned held;   /* enum child_hold */
+    uint64_t cgroup; /* its number; 0: none */
     enum child_state state;
     enum child_end_why why;
     int exit_status, signal, n_kills;
@@ -230,6 +235,11 @@ struct children {
     void (*done)(void *ctx);
     void *done_ctx;
     struct child_stats stats;
+    char cgroup[PATH_MAX]; /* ours, that others are made in; empty: none */
+    bool has_cgroup_limits;
+    uint64_t n_cgroups;
+    uint64_t old_cgroups[OLD_CGROUPS]; /* killed, to be removed */
+    size_t n_old_cgroups;
     pid_t groups[MAX_ORPHAN_GROUPS]; /* of children that were reaped */
     size_t n_groups;
     struct timer orphan_timer;
@@ -294,6 +304,22 @@ void orphans_fini(struct children *all);
 /* Wait for what is left of a group that was killed and whose leader was reaped
  * just now. */
 void orphans_add(struct children *all, pid_t group);
+
+/* cgroup.c */
+
+/* Find out whether there is one to make others in, and go to one of them. */
+void cgroups_init(struct children *all);
+void cgroups_fini(struct children *all);
+
+/* One for c. Where there is none to be had, c has none. */
+void cgroup_make(struct children *all, struct child *c,
+                 const struct child_limits *limits);
+
+/* The file by which a process joins it; false: there is none. */
+bool cgroup_procs(const struct child *c, char out[PATH_MAX]);
+
+/* Kill what is in it, and remove it, now or later. */
+void cgroup_end(struct child *c);
 
 /* children.c */
 

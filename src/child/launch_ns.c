@@ -114,37 +114,42 @@ struct back {
 
 static struct back backs[BACK_MAX];
 
-static void take_back(size_t *n, const char *path, const char *cover)
+/* False: it is there, and cannot be bound. */
+static bool take_back(size_t *n, const char *path, const char *cover)
 {
     struct back *b = &backs[*n];
     struct stat st;
 
-    if (*n == BACK_MAX || !launch_real(path, b->path) ||
-        !path_is_within(b->path, cover) || stat(b->path, &st) != 0)
-        return;
+    if (*n == BACK_MAX)
+        return false;
+    if (!launch_real(path, b->path) || !path_is_within(b->path, cover) ||
+        stat(b->path, &st) != 0)
+        return true;
     b->is_folder = S_ISDIR(st.st_mode);
     b->tree = (int)syscall(SYS_open_tree, AT_FDCWD, b->path,
                            OPEN_TREE_CLONE | AT_RECURSIVE | O_CLOEXEC);
     if (b->tree < 0)
-        launch_fail(STEP_LAUNCH, errno);
+        return false;
     ++*n;
+    return true;
 }
 
-static size_t take_all_back(const struct launch *l, const char *cover)
+static bool take_all_back(const struct launch *l, const char *cover, size_t *n)
 {
     char here[PATH_MAX];
-    size_t n = 0;
+    bool ok = true;
 
+    *n = 0;
     for (size_t t = 0; t < sizeof(usable_tags) / sizeof(*usable_tags); t++)
         for (size_t i = 0; i < l->said[usable_tags[t]].n; i++)
-            take_back(&n, l->said[usable_tags[t]].list[i], cover);
+            ok = take_back(n, l->said[usable_tags[t]].list[i], cover) && ok;
     for (size_t i = 0; i < l->programs_at.n; i++)
-        take_back(&n, l->programs_at.list[i], cover);
+        ok = take_back(n, l->programs_at.list[i], cover) && ok;
     for (size_t i = 0; i < RUN_PATHS; i++)
-        take_back(&n, run_paths[i], cover);
+        ok = take_back(n, run_paths[i], cover) && ok;
     if (launch_here(l, here))
-        take_back(&n, here, cover);
-    return n;
+        ok = take_back(n, here, cover) && ok;
+    return ok;
 }
 
 static bool make_place(const struct back *b)
@@ -205,8 +210,8 @@ static bool cover(const struct launch *l, const char *folder, const char *how)
 
     if (lstat(folder, &st) != 0 || !S_ISDIR(st.st_mode) || is_usable(l, folder))
         return true;
-    n = take_all_back(l, folder);
-    if (mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, how) != 0) {
+    if (!take_all_back(l, folder, &n) ||
+        mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, how) != 0) {
         for (size_t i = 0; i < n; i++)
             close(backs[i].tree);
         return false;

@@ -110,7 +110,8 @@ static const struct setting process_rows[] = {
      .what = "The longest line it may write; a longer one ends it."},
     {"memoryBytes", AT(memory_bytes), .type = &type_int, .preset = "0",
      .min = 0, .max = 64LL * KIB * KIB * MIB, .unit = "bytes",
-     .what = "Its address space. 0: no limit."},
+     .what = "Its address space. 0: no limit. Where it has a cgroup, also the "
+             "memory of all that it started, together."},
     {"cpuSeconds", AT(cpu_s), .type = &type_int, .preset = "0", .min = 0,
      .max = 365 * 24 * 3600, .unit = "seconds",
      .what = "Its processor time. 0: no limit."},
@@ -119,7 +120,8 @@ static const struct setting process_rows[] = {
     {"processes", AT(processes), .type = &type_int, .preset = "0", .min = 0,
      .max = 1000 * 1000,
      .what = "Processes and threads of the server's user in all, beyond which "
-             "it may start no more (not for root). 0: no limit."},
+             "it may start no more (not for root). 0: no limit. Where it has a "
+             "cgroup, also its own in all."},
     {"sandbox", AT(sandbox), .type = &type_bool, .preset = "true",
      .what =
          "Whether it is kept from the server, its data and other agents' "

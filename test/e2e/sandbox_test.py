@@ -19,7 +19,7 @@ import unittest
 import signalbox
 from outside import outside
 from planted import planted
-from signalbox import Server, eventually
+from signalbox import Server, eventually, metric
 
 ATTACKER = os.environ["SANDBOX_ATTACKER"]
 PLAIN = 54321  # a user that no machine has
@@ -70,7 +70,7 @@ class Stage:
     """A server with two agents, one of them the attacker's."""
 
     def __init__(self, case, uid, mistake=None, root="", folder="/tmp",
-                 **process):
+                 cgroup=None, **process):
         self.case, self.root = case, root
         self.base = tempfile.mkdtemp(prefix="signalbox-box-",
                                      dir=root + folder)
@@ -98,6 +98,10 @@ class Stage:
             before = ["unshare", "-m", "sh", "-c",
                       f"mount -t proc proc {root}/proc && exec chroot "
                       f"--userspec={uid}:{uid} {root} \"$@\"", "sh"]
+        if cgroup:
+            before = ["sh", "-c",
+                      f"echo $$ > {cgroup}/cgroup.procs && exec \"$@\"", "sh",
+                      *before]
         os.environ["SANDBOX_SECRET"] = "x"
         case.addCleanup(os.environ.pop, "SANDBOX_SECRET", None)
         with planted(mistake or "none"):
@@ -266,6 +270,74 @@ class SandboxTest(unittest.TestCase):
         stage.server.process.terminate()
         stage.server.process.wait(60)
         eventually(lambda: not stage.running(), "all are gone")
+
+
+class CgroupTest(unittest.TestCase):
+    """Where there is no PID namespace, and the server's cgroup is its own."""
+
+    def cgroup(self):
+        """A cgroup as systemd gives one away with Delegate=yes."""
+        with open("/proc/mounts", encoding="utf-8") as mounts:
+            mounted = [line.split()[1] for line in mounts
+                       if line.split()[2] == "cgroup2"]
+        if not IS_ROOT or not mounted:
+            self.skipTest("needs root, and cgroups of version 2")
+        path = os.path.join(mounted[0], f"signalbox-test-{os.getpid()}")
+        try:
+            os.mkdir(path)
+        except OSError as e:
+            self.skipTest(f"no cgroup can be made here: {e}")
+        self.addCleanup(self.remove, path)
+        if not os.path.exists(path + "/cgroup.kill"):
+            self.skipTest("this kernel has no cgroup.kill")
+        for name in (".", "cgroup.procs", "cgroup.subtree_control"):
+            os.chown(os.path.join(path, name), PLAIN, PLAIN)
+        return path
+
+    def remove(self, path):
+        with open(path + "/cgroup.kill", "w", encoding="utf-8") as f:
+            f.write("1")
+        for folder, _, _ in os.walk(path, topdown=False):
+            eventually(lambda f=folder: removed(f), f"{folder} is removed")
+
+    def stop_program(self, mistake):
+        """What is left of a program that was asked to end."""
+        stage = Stage(self, PLAIN, mistake, cgroup=self.cgroup(), max=1,
+                      idleMs=10)
+        stage.attack()
+        eventually(lambda: metric(stage.server, "signalbox_children") == 0,
+                   "both have ended")
+        return stage
+
+    def test_what_leaves_its_session_ends_with_the_program(self):
+        stage = self.stop_program("box.alone")
+        self.assertIn("child.cgroups", stage.server.said())
+        eventually(lambda: not stage.running(), "all are gone")
+
+    def test_control_without_the_kill_something_is_left(self):
+        stage = self.stop_program("child.no_cgroup_kill")
+        self.assertTrue(stage.running())
+
+    def test_memory_and_processes_have_their_limit_in_it(self):
+        path = self.cgroup()
+        with open(path + "/cgroup.controllers", encoding="utf-8") as f:
+            if not {"memory", "pids"} <= set(f.read().split()):
+                self.skipTest("memory and pids are not in cgroups of version 2")
+        stage = Stage(self, PLAIN, "box.alone", cgroup=path, processes=777,
+                      memoryBytes=1 << 40)
+        stage.ask("attacker")
+        with open(path + "/child-1/pids.max", encoding="utf-8") as f:
+            self.assertEqual(f.read(), "777\n")
+
+
+def removed(folder):
+    try:
+        os.rmdir(folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 class Control(unittest.TestCase):
