@@ -163,7 +163,7 @@ static void read_key(struct load *l, struct model_def *d)
 static void list_closed(struct load *l)
 {
     struct config *c = l->c;
-    struct str *list = arena_array(&c->arena, c->tls.more.n + 3, sizeof(*list));
+    struct str *list = arena_array(&c->arena, c->tls.more.n + 6, sizeof(*list));
     size_t n = 0;
 
     if (!list) {
@@ -174,6 +174,10 @@ static void list_closed(struct load *l)
     if (c->has_file)
         list[n++] = c->path;
     list[n++] = c->tls.key_file;
+    if (!str_eq(c->secrets.key_file, STR(CONFIG_RULES_AUTO)))
+        list[n++] = c->secrets.key_file;
+    list[n++] = c->secrets.credential_file;
+    list[n++] = c->secrets.home_file;
     for (size_t i = 0; i < c->tls.more.n; i++)
         list[n++] = c->tls.more.list[i].key_file;
     c->closed = (struct strs){list, n};
