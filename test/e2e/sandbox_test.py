@@ -15,6 +15,7 @@ import signal
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 import signalbox
 from outside import outside
@@ -77,7 +78,7 @@ class Stage:
         case.addCleanup(shutil.rmtree, self.base, True)
         case.addCleanup(self.end_strays)
         os.chmod(self.base, 0o755)
-        for name in ("data", "mine", "other"):
+        for name in ("data", "mine", "other", "home"):
             os.mkdir(self.path(name), 0o700)
         for name in DECOYS:
             self.write(f"data/decoy-{name}", "content")
@@ -102,8 +103,8 @@ class Stage:
             before = ["sh", "-c",
                       f"echo $$ > {cgroup}/cgroup.procs && exec \"$@\"", "sh",
                       *before]
-        os.environ["SANDBOX_SECRET"] = "x"
-        case.addCleanup(os.environ.pop, "SANDBOX_SECRET", None)
+        case.enterContext(mock.patch.dict(os.environ, {
+            "SANDBOX_SECRET": "x", "HOME": self.inside("home")}))
         with planted(mistake or "none"):
             self.server = case.enterContext(Server(
                 "--config", self.inside("test.jsonc"),
