@@ -355,8 +355,10 @@ class Control(unittest.TestCase):
         """The checks of the test can fail."""
         if landlock() < SERVES_FROM:
             self.skipTest("no Landlock here")
+        case = SandboxTest()
+        self.addCleanup(case.doCleanups)
         with self.assertRaises(AssertionError) as seen:
-            SandboxTest().holds("control", os.geteuid(), "box.open")
+            case.holds("control", os.geteuid(), "box.open")
         self.assertIn("db-read", str(seen.exception))
 
 
