@@ -86,13 +86,13 @@ export function Budgets() {
     toast(words);
     pages.reload();
   };
-  return html`<div class="actions spread"><p class="hint">Days and months are those of UTC. Work that goes on counts with
-      what is reserved for it. At 80 % a warning is in the feed.</p>
+  return html`<div class="actions spread"><p class="hint">Days and months are in UTC. Reservations of unfinished work
+      count. At 80 % the feed shows a warning.</p>
       ${can('send') && html`<${Button} kind="main" onClick=${() => setSetting({})}>Set a budget<//>`}</div>
     <${List} pages=${pages} columns=${columns(pages.reload, setSetting)} rowKey=${keyOf} label="Budgets" empty=${html`
       <${Empty} title="No budgets" command=${can('ledger') ? 'build/signalbox budgets set day 25 --user NAME'
-        : 'build/signalbox budgets set day 25'}>A budget is the most that a user, an org or an agent may cost in a day or
-        a month. What does not fit is refused before any work begins.<//>`}/>
+        : 'build/signalbox budgets set day 25'}>A budget limits what a user, an org or an agent may cost in a day or
+        month. A message beyond it is refused before any work begins.<//>`}/>
     ${setting && html`<${SetBudget} budget=${setting.kind ? setting : null} onDone=${done}
       onClose=${() => setSetting(null)}/>`}`;
 }

@@ -97,8 +97,8 @@ export function Move({ what, user: preset, task: aTask = '', turn, onDone, onClo
       tabs=${[{ id: 'user', label: 'An amount' }, { id: 'task', label: 'A task' }]} current=${kind}
         onChange=${setKind}/>`}
     <p class="hint">
-      ${isOfTask ? `Gives back ${turn ? `the charge for turn ${turn}` : 'its last charge'} to who paid it, also where its
-        creator was paid out: then the platform covers it, and the creator owes it. Each charge is refunded once.`
+      ${isOfTask ? `Refunds ${turn ? `the charge for turn ${turn}` : 'the last charge'} to its payer. If the creator was
+        already paid out, the platform covers the refund and the creator owes it. A charge is refunded once.`
         : KINDS[what].hint}</p>
     ${isOfTask ? html`<${Line} label="Task" value=${task} onInput=${setTask} required pattern="\\s*task_[0-9a-z]+\\s*"
       placeholder="task_…"

@@ -9,7 +9,9 @@ import { saveFile } from '../lib/save.js';
 const CSV_LINES = 5000; // that one answer has at most
 const CSV_PAGES = 40;
 
-const TONES = { topup: 'good', capture: 'good', charge: 'good', refund: 'busy', release: 'calm', reserve: 'calm', payout: 'busy' };
+const TONES = {
+  topup: 'good', capture: 'good', charge: 'good', refund: 'busy', release: 'calm', reserve: 'calm', payout: 'busy',
+};
 
 /** `2026-11-16` as the moment it begins, in UTC: the ledger's days are UTC's. */
 const dayStart = (text) => (/^\d{4}-\d\d-\d\d$/.test(text || '') ? Date.parse(`${text}T00:00:00Z`) : undefined);
