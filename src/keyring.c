@@ -27,13 +27,17 @@ static enum err take(struct keyring *k, struct str text, const char *from,
     return OK;
 }
 
-/* ERR_NOT_FOUND: there is none. */
+/* ERR_NOT_FOUND: there is none. ERR_NOT_ALLOWED: it may not be opened. */
 static enum err read_file(struct keyring *k, const char *path, struct why *why)
 {
     int fd = FAULT("keyring.open") ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     char text[FILE_BYTES_MAX];
     ssize_t n;
 
+    if (fd < 0 && errno == EACCES)
+        return why_err(why, ERR_NOT_ALLOWED,
+                       "seal.keyFile: %.300s may not be read by this user",
+                       path);
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return why_err(why, ERR_NOT_FOUND,
                        "seal.keyFile: there is no file %.300s" HOW, path);
@@ -59,22 +63,26 @@ static bool write_all(const char *path, const char *text, size_t n)
     return close(fd) == 0 && is_whole;
 }
 
-/* Every folder on the way, for its owner alone. */
+/* The file's folder and the one above it (~/.config/signalbox), for their
+ * owner alone. A home that is missing is not made. */
 static void make_folders(const char *path)
 {
+    struct str folder = str_of(path);
     char part[KEYRING_PATH_BYTES];
 
-    snprintf(part, sizeof(part), "%s", path);
-    for (char *p = part + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = '\0';
-        (void)mkdir(part, 0700); /* what cannot be made is seen at the file */
-        *p = '/';
+    for (int above = 2; above >= 1; above--) {
+        size_t end = folder.n;
+
+        for (int up = 0; up < above; up++)
+            while (end > 0 && folder.p[--end] != '/')
+                ;
+        snprintf(part, sizeof(part), "%.*s", (int)end, path);
+        (void)mkdir(part, 0700); /* a failure shows when the file is written */
     }
 }
 
-/* Whoever was first made it: that one is read. */
+/* Of two servers that start together, the first makes the file and both read
+ * it. */
 static enum err make_file(struct keyring *k, const char *path, struct why *why)
 {
     struct rand chance = rand_system();
@@ -124,7 +132,7 @@ static enum err find(struct keyring *k, const struct config *c, bool may_make,
     if (c->secrets.credential_file.n)
         e = read_file(k, c->secrets.credential_file.p, why);
     if (e != ERR_NOT_FOUND)
-        return e;
+        return e == ERR_NOT_ALLOWED ? ERR_BAD_CONFIG : e;
     if (!c->secrets.home_file.n || is_inside(home, c->data)) {
         why_err(&k->why_not, ERR_NOT_FOUND,
                 "there is no place for a key outside the data folder: HOME is "
@@ -132,7 +140,9 @@ static enum err find(struct keyring *k, const struct config *c, bool may_make,
         return OK;
     }
     e = read_file(k, home, why);
-    if (e == ERR_NOT_FOUND && may_make)
+    if (e == ERR_NOT_ALLOWED) /* a home that belongs to another user */
+        k->why_not = *why;
+    else if (e == ERR_NOT_FOUND && may_make)
         e = make_file(k, home, &k->why_not);
     else if (e == ERR_NOT_FOUND)
         why_err(&k->why_not, e, "there is no key yet; serve makes %.300s",
@@ -155,5 +165,5 @@ enum err keyring_open(struct keyring *k, const struct config *c, bool may_make,
     if (str_eq(c->secrets.key_file, STR(CONFIG_RULES_AUTO)))
         return find(k, c, may_make, why);
     e = read_file(k, c->secrets.key_file.p, why);
-    return e == ERR_NOT_FOUND ? ERR_BAD_CONFIG : e;
+    return e == ERR_NOT_FOUND || e == ERR_NOT_ALLOWED ? ERR_BAD_CONFIG : e;
 }

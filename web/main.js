@@ -1,9 +1,10 @@
 // The shell: who is here, where they are, and the page for it. Pages are
 // loaded when they are first opened.
 import { useErrorBoundary } from './vendor/hooks.js';
-import { Badge, Button, Command, Dialog, Empty, Field, Loading, Page, Problem, Text, Toasts, html, render, toast,
-  useEffect, useReducer, useRef, useState } from './lib/ui.js';
+import { Badge, Button, Command, Dialog, Empty, Loading, Page, Problem, Text, Toasts, html, render, toast, useEffect,
+  useReducer, useRef, useState } from './lib/ui.js';
 import { can, get, keptToken, me, onSession, sessionState, signIn, signOut, whoIs } from './lib/api.js';
+import { Logo, SignInAgain, SignInByLink, SignInPage, SwitchUser, Waiting } from './lib/sign_in.js';
 import { feed, useFeed, useFeedState } from './lib/live.js';
 import { marked } from './lib/format.js';
 
@@ -106,13 +107,6 @@ function Moved({ load }) {
 
 // The frame.
 
-function Logo() {
-  return html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
-    <rect width="32" height="32" rx="7" class="logo-box"/>
-    <path d="M10 27V6" class="logo-mast"/><path d="M10 9l15-4v6l-15 4z" class="logo-arm"/>
-      <circle cx="10" cy="21" r="3.4" class="logo-lamp"/></svg>`;
-}
-
 const CONNECTION = { connecting: ['calm', 'connecting'], open: ['good', 'live'], lost: ['warn', 'reconnecting'],
   refused: ['bad', 'not allowed'], over: ['calm', 'ended'] };
 
@@ -211,86 +205,6 @@ function KeysHelp({ onClose }) {
     onClick=${onClose}>Close<//>`}>
     <dl class="keys">
       ${keys.map(([k, what]) => html`<div key=${k}><dt><kbd>${k}</kbd></dt><dd>${what}</dd></div>`)}</dl><//>`;
-}
-
-// Signing in.
-
-function SignInForm({ reason, isAgain }) {
-  const [token, setToken] = useState('');
-  const [stay, setStay] = useState(true);
-  const [error, setError] = useState('');
-  const submit = async (e) => {
-    e?.preventDefault();
-    setError('');
-    await signIn(token, { stay }).catch((x) => setError(x.message));
-  };
-  return html`<form class="sign-in" onSubmit=${submit}>
-    ${reason && html`<p role="status"><${Text} text=${reason}/></p>`}
-    <${Field} label="Token" error=${error}
-      hint="It begins with sbx_. The server prints one when it first starts; signalbox token create makes more.">
-      <input type="password" autocomplete="off" spellcheck=${false} required value=${token}
-        onInput=${(e) => setToken(e.target.value)} autofocus/><//>
-    <label class="check"><input type="checkbox" checked=${stay}
-      onChange=${(e) => setStay(e.target.checked)}/> Stay signed in on this computer</label>
-    <div class="actions"><${Button} kind="main" type="submit">Sign in<//>
-      ${isAgain && html`<${Button} onClick=${() => signOut()}>Sign out<//>`}</div>
-  </form>`;
-}
-
-function SignInPage({ reason }) {
-  return html`<main class="front"><div class="card"><h1><${Logo}/>Signalbox</h1>
-    <p class="lead">Sends each message to the right agent, and shows why.</p>
-      <${SignInForm} reason=${reason}/></div></main>`;
-}
-
-/** The page stays as it is underneath, and what it was doing goes on afterwards. */
-function SignInAgain({ reason }) {
-  return html`<${Dialog} title="Sign in again" onClose=${() => {}}>
-    <p>This token is good no more. What you were doing is kept, and goes on once you have signed in.</p>
-    <${SignInForm} reason=${reason} isAgain=${true}/><//>`;
-}
-
-function Waiting({ text }) {
-  return html`<main class="front"><div class="card"><h1><${Logo}/>Signalbox</h1>
-    <p role="status">${text}</p></div></main>`;
-}
-
-// A link brought a token: nobody is signed in by it without a word. Who made
-// the link has the token too, and sees what its user is told.
-
-function useOffer({ token, who }, done) {
-  const [error, setError] = useState('');
-  return { error, take: () => signIn(token, { who }).then(done, (e) => setError(e.message)) };
-}
-
-/** Whose token it is, and which server’s. */
-function OfferedUser({ who }) {
-  return html`<dl class="offered">
-    <div><dt>User</dt><dd><${Text} text=${who.user} max=${128} line=${true}/> (role ${who.role})</dd></div>
-    <div><dt>Server</dt><dd><${Text} text=${location.origin} line=${true}/></dd></div></dl>`;
-}
-
-function SwitchUser({ offered, done }) {
-  const { error, take } = useOffer(offered, done);
-  return html`<${Dialog} title="Sign in with this link?" onClose=${done} actions=${html`
-      <${Button} onClick=${done}>Stay <${Text} text=${me()?.user} max=${40} line=${true}/><//>
-        <${Button} kind="main" onClick=${take}>Use the link’s token<//>`}>
-    <p>You are signed in already. The link that was opened brings a token of its own; whoever made the link may see what
-      you do with it.</p>
-    <${OfferedUser} who=${offered.who}/>
-    ${error && html`<${Problem} error=${error}/>`}<//>`;
-}
-
-/** The same where nobody is signed in. */
-function SignInByLink({ offered, done }) {
-  const { error, take } = useOffer(offered, done);
-  return html`<main class="front"><div class="card"><h1><${Logo}/>Sign in with this link?</h1>
-    <p>The link that was opened brings a token. Go on only if you know who made the link: they may see what you do with
-      it.</p>
-    <${OfferedUser} who=${offered.who}/>
-    ${error && html`<${Problem} error=${error}/>`}
-    <div class="actions"><${Button} kind="main" onClick=${take}>Sign in as <${Text} text=${offered.who.user} max=${40}
-      line=${true}/><//><${Button} onClick=${done}>Cancel<//></div></div></main>`;
 }
 
 function App({ linkToken }) {
