@@ -242,7 +242,8 @@ static bool read_path(struct reader *rd, const struct json *rule,
     struct str parts[LOGIC_PATH_MAX], text, *path;
     struct run r = {.scratch = rd->arena,
                     .began_at = rd->arena->used,
-                    .left = LOGIC_STEPS_MAX};
+                    .left = LOGIC_STEPS_MAX,
+                    .most = LOGIC_BYTES_MAX};
     size_t n;
 
     if (out->n == 0 ||
