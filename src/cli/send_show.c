@@ -74,8 +74,8 @@ static void say_cost(struct sending *s, const struct json *answer)
         cli_flush(s->c, EXIT_DONE))
         return;
     fprintf(stderr,
-            "\nsignalbox send: it cost %s, with all that was delegated "
-            "because of it; the conversation's messages %s so far\n",
+            "signalbox send: cost %s, delegated work included; this "
+            "conversation's messages so far %s\n",
             amount_write(s->tree_micros).text,
             amount_write(s->conversation_micros).text);
 }

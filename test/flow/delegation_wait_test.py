@@ -144,8 +144,9 @@ class Gate(unittest.TestCase):
         self.addCleanup(shutil.rmtree, root, True)
         path = os.path.join(root, "routing_rules.json")
         with open(path, "w", encoding="utf-8") as f:
-            json.dump({"agents": {"rick": {}, "web-search-agent": {},
-                                  "research-agent": {}}, **rules}, f)
+            json.dump({"agents": {name: {"owner": "anna"} for name in
+                                  ("rick", "web-search-agent",
+                                   "research-agent")}, **rules}, f)
         return House(config={"delegation": {"maxConcurrent": 1},
                              "rules": path})
 

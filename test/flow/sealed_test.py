@@ -26,6 +26,7 @@ class Sealed(unittest.TestCase):
         self.addCleanup(lambda: os.environ.update(
             {k: v for k, v in before.items() if v}))
         os.environ["HOME"] = os.path.join(self.home, "me")
+        os.mkdir(os.environ["HOME"])
         os.environ.pop("XDG_CONFIG_HOME", None)
         self.key = os.path.join(self.home, "me/.config/signalbox/card.key")
 

@@ -40,11 +40,12 @@ GROUP = {"channel": "telegram", "peer": {"kind": "group", "id": "-1001234"}}
 LAYERS = {"layers": ["explicit", "prefix", "sticky", "binding", "default"]}
 # A program that answers with the id of its process.
 PROGRAM = """
-import json, os, sys
+import json, sys, uuid
+process = str(uuid.uuid4())  # its number may be that of a namespace of its own
 for line in sys.stdin:
     asked = json.loads(line)
     if asked.get("method") == "task.execute":
-        said = {"status": "completed", "text": str(os.getpid())}
+        said = {"status": "completed", "text": process}
     else:
         said = {}
     if "id" in asked:
@@ -447,9 +448,9 @@ class Programs(unittest.TestCase):
             self.assertEqual(metric(server, "signalbox_children"), 1)
 
     def test_003_44_each_agent_has_processes_of_its_own(self):
-        pids = {name: self.server.send("x", to=name).json()["text"]
-                for name in ("a", "b")}
-        self.assertNotEqual(pids["a"], pids["b"])
+        processes = {name: self.server.send("x", to=name).json()["text"]
+                     for name in ("a", "b")}
+        self.assertNotEqual(processes["a"], processes["b"])
 
     def test_003_50_defaults_are_laid_under_every_agent(self):
         for name in ("a", "b"):
