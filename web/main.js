@@ -1,10 +1,9 @@
 // The shell: who is here, where they are, and the page for it. Pages are
 // loaded when they are first opened.
 import { useErrorBoundary } from './vendor/hooks.js';
-import { Badge, Button, Command, Dialog, Empty, Loading, Page, Problem, Text, Toasts, html, render, toast, useEffect,
-  useReducer, useRef, useState } from './lib/ui.js';
+import { Badge, Button, Command, Dialog, Empty, Loading, Logo, Page, Problem, Text, Toasts, html, render, toast,
+  useEffect, useReducer, useRef, useState } from './lib/ui.js';
 import { can, get, keptToken, me, onSession, sessionState, signIn, signOut, whoIs } from './lib/api.js';
-import { Logo, SignInAgain, SignInByLink, SignInPage, SwitchUser, Waiting } from './lib/sign_in.js';
 import { feed, useFeed, useFeedState } from './lib/live.js';
 import { marked } from './lib/format.js';
 
@@ -207,6 +206,18 @@ function KeysHelp({ onClose }) {
       ${keys.map(([k, what]) => html`<div key=${k}><dt><kbd>${k}</kbd></dt><dd>${what}</dd></div>`)}</dl><//>`;
 }
 
+function Waiting({ text }) {
+  return html`<main class="front"><div class="card"><h1><${Logo}/>Signalbox</h1>
+    <p role="status">${text}</p></div></main>`;
+}
+
+/** The part of signing in of that name, once it is loaded. */
+function SignIn({ part, ...rest }) {
+  const [parts, setParts] = useState(null);
+  useEffect(() => { import('./lib/sign_in.js').then(setParts); }, []);
+  return parts ? html`<${parts[part]} ...${rest}/>` : null;
+}
+
 function App({ linkToken }) {
   const [route, setRoute] = useState(readRoute());
   const [session, setSession] = useState(sessionState());
@@ -231,8 +242,9 @@ function App({ linkToken }) {
   }, []);
   if (isStarting) return html`<${Waiting} text=${word}/>`;
   const refuse = () => offer(null);
-  if (session.state === 'out' && offered) return html`<${SignInByLink} offered=${offered} done=${refuse}/>`;
-  if (session.state === 'out') return html`<${SignInPage} reason=${session.reason}/>`;
+  if (session.state === 'out' && offered)
+    return html`<${SignIn} part="SignInByLink" offered=${offered} done=${refuse}/>`;
+  if (session.state === 'out') return html`<${SignIn} part="SignInPage" reason=${session.reason}/>`;
   return html`<div class="shell" key=${me().user}>
     <a class="skip" href="#content" onClick=${(e) => { e.preventDefault();
       document.querySelector('main h1')?.focus(); }}>To the page</a>
@@ -241,8 +253,8 @@ function App({ linkToken }) {
         <${Connection}/></header>
     <${Menu} route=${route} isOpen=${isMenuOpen} close=${() => openMenu(false)}/>
     <main id="content"><${Current} route=${route}/></main>
-    ${session.state === 'again' && html`<${SignInAgain} reason=${session.reason}/>`}
-    ${offered && html`<${SwitchUser} offered=${offered} done=${refuse}/>`}
+    ${session.state === 'again' && html`<${SignIn} part="SignInAgain" reason=${session.reason}/>`}
+    ${offered && html`<${SignIn} part="SwitchUser" offered=${offered} done=${refuse}/>`}
     ${isHelp && html`<${KeysHelp} onClose=${() => showHelp(false)}/>`}
     <${Toasts}/>
   </div>`;

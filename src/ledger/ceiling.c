@@ -61,17 +61,18 @@ enum err ledger_check_ceiling(struct msg *m)
                    (long long)price);
 }
 
-/* What the sender has agreed to pay for an outsider's agent. Who names an
- * agent, or a skill of the one they talk to, agrees to its price, and so does
- * who goes on with one, as long as it is not more than before. What agents do
- * within a tree is bounded by its ceiling. */
+/* The price that the sender has agreed to for an outsider's agent. A sender who
+ * names an agent agrees to its price. A conversation or a task goes on at its
+ * price or for less, also where the message names a skill, and also for an
+ * agent that works on nothing. Delegations within a tree are bounded by its
+ * ceiling. */
 static int64_t agreed(const struct msg *m, const struct task *before)
 {
-    bool is_named = m->choice.layer == LAYER_EXPLICIT ||
-                    m->choice.layer == LAYER_PREFIX ||
-                    (m->choice.layer == LAYER_STICKY && m->call.skill.n);
+    bool is_named =
+        m->choice.layer == LAYER_EXPLICIT || m->choice.layer == LAYER_PREFIX;
+    bool is_bounded = m->hire.agent.n && (m->hire.parent_id.n || !before);
 
-    if (is_named || m->call.has_max_cost || m->hire.agent.n)
+    if (is_bounded || (is_named && !before) || m->call.has_max_cost)
         return INT64_MAX; /* or ledger_check_ceiling has said no */
     if (before)
         return before->price_micros;

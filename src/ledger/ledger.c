@@ -380,8 +380,9 @@ static void capture(const struct ledger *l, const struct ledger_posting *p,
     ledger_post(p, STR("reserved"), -price,
                 PLANTED("ledger.capture_twice") ? LEDGER_NO_FLOOR : 0);
     if (price > fee) {
+        /* A creator who owes a refund earns towards it. */
         account = ledger_creator(payee);
-        ledger_post(p, str_of(account.text), price - fee, 0);
+        ledger_post(p, str_of(account.text), price - fee, LEDGER_NO_FLOOR);
     }
     if (fee)
         ledger_post(p, STR("platform"), fee, 0);

@@ -197,6 +197,25 @@ TEST(a_paid_out_charge_is_refunded_and_the_creator_owes_it)
     stage_close();
 }
 
+TEST(earnings_smaller_than_the_debt_are_booked)
+{
+    struct told first = charged(), second;
+
+    second = sent((struct letter){.to = "hers"});
+    pass_ms(10);
+    CHECK_INT(order(ENTRY_PAYOUT, "out2", "zoe", 450), OK);
+    CHECK_INT(refund_turn(&first.task_id, 1), OK);
+    CHECK_INT(refund_turn(&second.task_id, 1), OK);
+    CHECK_INT(balance("creator:zoe"), -900);
+    (void)sent((struct letter){.to = "hers"});
+    pass_ms(10);
+    CHECK_INT(balance("creator:zoe"), -450);
+    CHECK_INT(balance("reserved"), 0);
+    CHECK_INT(money_report().owed, 450);
+    money_check();
+    stage_close();
+}
+
 TEST(a_part_of_a_charge_goes_back_once_and_never_more_than_it)
 {
     struct told t = charged();

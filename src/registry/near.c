@@ -327,11 +327,20 @@ struct fine_room {
     int cut[N_KINS];     /* which is this one; above it there is for all */
 };
 
+/* Of one that is_ranked. */
 static int level_of(const struct fine_room *f, double most)
 {
     double part = f->high > f->low ? (most - f->low) / (f->high - f->low) : 0;
 
     return part >= 1 ? N_LEVELS - 1 : (int)(part * N_LEVELS);
+}
+
+/* Whether the bound is about it. An agent that a correction of this very text
+ * names has an infinite guess: it is always computed, and there are as few of
+ * these as there are such corrections. */
+static bool is_ranked(const struct near_mark *mark, double floor)
+{
+    return isfinite(mark->most) && mark->most >= floor;
 }
 
 static enum kin kin_of(const struct fine_room *f, const struct near_mark *mark,
@@ -354,7 +363,7 @@ static size_t sum_docs(const struct registry *r, const struct near_mark *eyes,
     for (size_t i = 0; i < n_near; i++) {
         const struct near_mark *mark = &r->near_marks[i];
 
-        if (!is_in(mark) || mark->most < floor)
+        if (!is_ranked(mark, floor))
             continue;
         sum += mark->n_docs;
         f->low = mark->most < f->low ? mark->most : f->low;
@@ -393,7 +402,7 @@ static void leave_out(struct registry *r, const struct registry_near_query *q,
     for (size_t i = 0; i < n_near; i++) {
         const struct near_mark *mark = &r->near_marks[i];
 
-        if (is_in(mark) && mark->most >= floor)
+        if (is_ranked(mark, floor))
             f.docs[kin_of(&f, mark, &eyes)][level_of(&f, mark->most)] +=
                 mark->n_docs;
     }
@@ -403,7 +412,7 @@ static void leave_out(struct registry *r, const struct registry_near_query *q,
         enum kin kin = kin_of(&f, mark, &eyes);
         int level;
 
-        if (!is_in(mark) || mark->most < floor)
+        if (!is_ranked(mark, floor))
             continue;
         level = level_of(&f, mark->most);
         if (level > f.cut[kin])

@@ -48,6 +48,8 @@ static struct find *fleet(void)
 
 struct taste {
     bool is_unfair; /* nobody is told beforehand what some are worth */
+    bool is_taught; /* a correction names the agent of this number: */
+    uint32_t taught;
 };
 
 /* Something is known of every fifth, good or bad. */
@@ -57,6 +59,8 @@ static double score(void *ctx, const struct registry_near *near)
     double sum = 0.75 * (double)near->cosine + 0.25 * (double)near->text -
                  (double)near->discount + (near->keyword.n ? 0.2 : 0) + 1;
 
+    if (t->is_taught && near->number == t->taught)
+        return (double)INFINITY;
     if (near->number % 5 == 0)
         sum += ((near->number / 5) % 9 - 4) * 0.05;
     if (t->is_unfair && near->agent && near->number % 3 == 0)
@@ -336,4 +340,25 @@ TEST(the_test_above_would_notice_that_everything_is_computed)
 
     fault_arm_at("near.no_bound", 1);
     CHECK(documents_of_one_choice(100, &has_honest) > ENOUGH && has_honest);
+}
+
+/* With more documents than are computed finely: it crashed. */
+TEST(an_agent_that_a_correction_names_is_first_among_very_many)
+{
+    struct find *f = crowd(100);
+    struct taste taste = {.is_unfair = false};
+    struct top top = look(f, STR("the refund of an invoice"), &taste, BEST);
+    char name[64];
+
+    CHECK(top.n > 1);
+    taste.is_taught = true;
+    taste.taught = top.list[top.n - 1].number;
+    snprintf(name, sizeof(name), "%.*s",
+             STR_ARG(top.list[top.n - 1].agent->name));
+    top = look(f, STR("the refund of an invoice"), &taste, BEST);
+    bool is_there = false;
+    for (size_t i = 0; i < top.n; i++)
+        is_there |= str_eq(top.list[i].agent->name, str_of(name));
+    CHECK(is_there);
+    find_free(f);
 }

@@ -23,7 +23,9 @@ from storm import ENDS, GONE, Phoenix, Strace, read_points, threads
 IS_FULL = os.environ.get("STRESS") == "full"
 MAX_POINTS = 10 ** 6 if IS_FULL else 80
 AGENTS = [{"id": "echo", "url": "echo:"}, {"id": "slow", "url": "echo:600000"}]
-QUIET = ("--set", "log.level=error")
+# The table alone: the transformer's thread would make calls of its own all the
+# while, more of them where the machine is busy.
+QUIET = ("--set", "log.level=error", "--set", "embed.kind=table")
 
 
 class Template:

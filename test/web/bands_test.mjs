@@ -169,7 +169,8 @@ for (const [name, size] of [['a desk', { width: 1280, height: 720 }], ['a phone'
   });
 
 test('a reader who scrolled up is left where they are until they send again', async () => {
-  const page = await demo.newPage({ width: 1280, height: 600 });
+  // High enough for the first answer's button: a click on what is out of view scrolls.
+  const page = await demo.newPage({ width: 1280, height: 800 });
   for (const [n, text] of SUGGESTED.entries()) {
     await page.getByRole('button', { name: text }).click();
     await message(page).press('Enter');

@@ -1,13 +1,7 @@
-// Signing in: with a token that is typed, or with one that a link brings.
-import { Button, Dialog, Field, Problem, Text, html, useState } from './ui.js';
+// Signing in: with a token that is typed, or with one that a link brings. Loaded
+// when it is needed.
+import { Button, Dialog, Field, Logo, Problem, Text, html, useState } from './ui.js';
 import { me, signIn, signOut } from './api.js';
-
-export function Logo() {
-  return html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
-    <rect width="32" height="32" rx="7" class="logo-box"/>
-    <path d="M10 27V6" class="logo-mast"/><path d="M10 9l15-4v6l-15 4z" class="logo-arm"/>
-      <circle cx="10" cy="21" r="3.4" class="logo-lamp"/></svg>`;
-}
 
 function SignInForm({ reason, isAgain }) {
   const [token, setToken] = useState('');
@@ -42,11 +36,6 @@ export function SignInAgain({ reason }) {
   return html`<${Dialog} title="Sign in again" onClose=${() => {}}>
     <p>This token is good no more. What you were doing is kept, and goes on once you have signed in.</p>
     <${SignInForm} reason=${reason} isAgain=${true}/><//>`;
-}
-
-export function Waiting({ text }) {
-  return html`<main class="front"><div class="card"><h1><${Logo}/>Signalbox</h1>
-    <p role="status">${text}</p></div></main>`;
 }
 
 // A link's token signs in only after a confirmation: the person who made the

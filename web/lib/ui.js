@@ -344,3 +344,7 @@ export function useGet(where, params) {
   return { data: isCurrent ? found.data : null, error: isCurrent ? found.error : null, loading: !isCurrent,
     reload: again };
 }
+
+export const Logo = () => html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32"
+  rx="7" class="logo-box"/><path d="M10 27V6" class="logo-mast"/><path d="M10 9l15-4v6l-15 4z" class="logo-arm"/>
+  <circle cx="10" cy="21" r="3.4" class="logo-lamp"/></svg>`;
