@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/paths.h"
 
 enum { FILE_BYTES_MAX = 512 };
 
@@ -113,14 +115,15 @@ static enum err make_file(struct keyring *k, const char *path, struct why *why)
     return read_file(k, path, why);
 }
 
-/* A key beside what it seals would go wherever that goes. */
+/* A key beside what it seals would go wherever that goes. The folders of the
+ * key and of the data are compared with links followed; one that is not there
+ * yet is compared by its name. */
 static bool is_inside(const char *path, struct str folder)
 {
-    struct str p = str_of(path);
+    char key[PATH_MAX], data[PATH_MAX];
 
-    while (folder.n > 1 && folder.p[folder.n - 1] == '/')
-        folder.n--;
-    return str_starts(p, folder) && p.n > folder.n && p.p[folder.n] == '/';
+    return path_real(str_of(path), key) && path_real(folder, data) &&
+           path_is_within(key, data);
 }
 
 static enum err find(struct keyring *k, const struct config *c, bool may_make,
@@ -164,6 +167,11 @@ enum err keyring_open(struct keyring *k, const struct config *c, bool may_make,
     }
     if (str_eq(c->secrets.key_file, STR(CONFIG_RULES_AUTO)))
         return find(k, c, may_make, why);
+    if (is_inside(c->secrets.key_file.p, c->data))
+        return why_err(why, ERR_BAD_CONFIG,
+                       "seal.keyFile: %.300s is in the data folder, beside "
+                       "what it seals; keep it elsewhere",
+                       c->secrets.key_file.p);
     e = read_file(k, c->secrets.key_file.p, why);
     return e == ERR_NOT_FOUND || e == ERR_NOT_ALLOWED ? ERR_BAD_CONFIG : e;
 }

@@ -338,6 +338,9 @@ static enum err open_registry(struct server *s, struct why *why)
     registry_set_currency(s->registry, s->config->ledger.currency);
     settings_rank(s, s->config);
     e = registry_load(s->registry, why);
+    /* Credentials that another key has sealed: the new key is of no use. */
+    if (e && s->keyring.is_new)
+        (void)unlink(s->keyring.from);
     if (e)
         return e;
     s->roster = (struct roster){.loop = &s->loop,

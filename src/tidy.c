@@ -42,6 +42,9 @@ static void remove_old(struct tidy *t)
 {
     const struct tidy_opts *o = &t->opts;
     const struct tasks_keep *keep = &t->keep;
+    /* The counts of a tree stay as long as its tasks may be there. */
+    int64_t counts_ms =
+        keep->oldest_ms < keep->before_ms ? keep->oldest_ms : keep->before_ms;
 
     t->keep.needed_ms = hire_needed_ms(o->hires);
     tx_init(&t->tx);
@@ -49,7 +52,7 @@ static void remove_old(struct tidy *t)
     feed_prune(o->feed, &t->tx, keep->before_ms, keep->rows, ROWS);
     access_prune(o->access, &t->tx, keep->before_ms, ROWS);
     registry_prune(o->registry, &t->tx, keep->before_ms, ROWS);
-    ledger_prune(&t->tx, keep->before_ms, ROWS);
+    ledger_prune(&t->tx, counts_ms, ROWS);
     broker_prune(o->broker, &t->tx, keep->before_ms, keep->rows, ROWS);
     hire_prune(o->hires, &t->tx, t->at_ms, keep->before_ms, ROWS);
     if (o->lessons)

@@ -14,7 +14,8 @@
 #define METHODS STR("GET, HEAD, POST, PUT, PATCH, DELETE")
 #define HEADERS                                                    \
     STR("Authorization, Content-Type, Idempotency-Key, If-Match, " \
-        "If-None-Match, Last-Event-ID, traceparent, tracestate")
+        "If-None-Match, Last-Event-ID, Signalbox-Answers, "        \
+        "traceparent, tracestate")
 #define MAX_AGE_S STR("600")
 
 /* Beside those that every page may read. */

@@ -12,7 +12,8 @@ static void put_note(struct open *o, struct json_out *out, struct msg *m)
     const char *no_vector = m->known.no_vector.text;
     struct why away = {""}, note = {""};
 
-    if (chosen && ledger_check_ceiling(m) != OK)
+    if (chosen && (ledger_check_ceiling(m) != OK ||
+                   ledger_check_consent(m, chosen, NULL) != OK))
         away = m->why;
     if (chosen && (away.text[0] || deliver_reaches(walk_deliver(o->calls->walk),
                                                    chosen, &away) != OK))
@@ -97,6 +98,10 @@ void call_route_post(struct call *c)
         e = why_err(&m->why, ERR_BAD_REQUEST,
                     "a further turn of a task goes to the task's agent; there "
                     "is nothing to choose: leave task_id out");
+    if (!e && m->call.quote.n)
+        e = why_err(&m->why, ERR_BAD_REQUEST,
+                    "a quote is for a message; POST /api/route gives a new "
+                    "one: leave quote out");
     if (e) {
         call_refuse(c, e, m ? str_of(m->why.text) : STR(""));
         msg_free(m);

@@ -272,6 +272,7 @@ class Children(Conformance):
     @classmethod
     def begin(cls):
         cls.serve({"process": {
+            "read": [LIB], "write": [cls.folder],
             "command": [sys.executable, "-I", "-c",
                         "import runpy, sys; sys.path.insert(0, sys.argv[1]); "
                         "sys.argv = sys.argv[1:]; "

@@ -9,7 +9,8 @@ CONFIG = {"http": {"allowedOrigins": [OURS], "replyTimeoutMs": 60000}}
 AGENTS = [{"id": "echo", "url": "echo:"}]
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 HEADERS = {"authorization", "content-type", "idempotency-key", "if-match",
-           "if-none-match", "last-event-id", "traceparent", "tracestate"}
+           "if-none-match", "last-event-id", "signalbox-answers", "traceparent",
+           "tracestate"}
 
 
 def words(header):
