@@ -151,7 +151,7 @@ const asToken = (text) => {
   return token;
 };
 
-/** Whose token that is, as /api/me has it: nobody is signed in by that. Throws an ApiError. */
+/** The user of a token, as /api/me has it, without signing in. Throws an ApiError. */
 export async function whoIs(text) {
   const token = asToken(text);
   let reply;

@@ -64,7 +64,7 @@ export function SwitchUser({ offered, done }) {
     ${error && html`<${Problem} error=${error}/>`}<//>`;
 }
 
-/** The same where nobody is signed in. */
+/** The same where no user is signed in. */
 export function SignInByLink({ offered, done }) {
   const { error, take } = useOffer(offered, done);
   return html`<main class="front"><div class="card"><h1><${Logo}/>Sign in with this link?</h1>

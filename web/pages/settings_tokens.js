@@ -69,8 +69,8 @@ async function revokeNow(id) {
   } catch (e) {
     if (e.details?.confirm !== 'last_admin_token') throw e;
     const isMeant = await confirm({ title: 'Revoke the last token of an admin?', action: 'Revoke the last one',
-      text: 'No other token can act as an admin. Without it nobody makes users or tokens, or decides for others, until '
-        + 'somebody who has the data folder runs signalbox token create --offline.' });
+      text: 'No other token can act as an admin. Without it, users and tokens cannot be managed until the owner of the '
+        + 'data folder runs signalbox token create --offline.' });
     if (!isMeant) return false;
     await del(`${where}?confirm=last_admin_token`);
   }
