@@ -29,9 +29,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/paths.h"
 #include "child/internal.h"
 
-enum { SCRIPT_BYTES = 4096, SCRIPT_WORDS = 64, SCRIPT_DEPTH = 4 };
+enum {
+    SCRIPT_BYTES = 4096,
+    SCRIPT_WORDS = 64,
+    SCRIPT_DEPTH = 4,
+    LINKS_MAX = 40
+};
+
+const char *const launch_tmp_paths[LAUNCH_TMP_PATHS] = {"/tmp", "/var/tmp",
+                                                        "/dev/shm"};
 
 void launch_fail(int step, int error)
 {
@@ -101,7 +110,7 @@ static void read_plan(struct launch *l)
     char *text;
 
     if (fstat(LAUNCH_PLAN, &st) != 0 || !S_ISREG(st.st_mode) || !st.st_size)
-        _exit(127); /* somebody started this by hand: there is no plan */
+        _exit(127); /* it was started by hand: there is no plan */
     if (fcntl(LAUNCH_REPORT, F_SETFD, FD_CLOEXEC) != 0)
         _exit(127);
     text = mmap(NULL, (size_t)st.st_size + 1, PROT_READ, MAP_PRIVATE,
@@ -124,9 +133,122 @@ static void read_plan(struct launch *l)
  * lib/ beside its bin/, the folder of the script behind an interpreter, and
  * other files that its arguments name. Links are followed: `pi` in a bin/ is
  * one into lib/node_modules; and so are scripts, to their interpreter and to
- * what a shell's script calls. None of these files is the agents' to write. */
+ * the files that a shell's script calls.
+ *
+ * An agent must not choose what it may read. So the launcher neither follows a
+ * link nor reads a script where an agent may write: there the file is open to
+ * its own agent as it is, and what else the program needs is for the operator
+ * to list. */
 
-static void add_program_path(struct launch *l, const char *path)
+enum program_parts { WITH_FOLDER, FILE_ALONE };
+
+/* Whether a closed path, or another's workspace, lies in the folder: then it is
+ * not opened as a shared one (launch_fs.c). */
+static bool holds_closed(const struct launch *l, const char *folder)
+{
+    static const enum launch_tag tags[] = {TAG_CLOSED, TAG_OTHER};
+
+    for (size_t t = 0; t < sizeof(tags) / sizeof(*tags); t++)
+        for (size_t i = 0; i < l->said[tags[t]].n; i++)
+            if (path_is_within(l->said[tags[t]].list[i], folder))
+                return true;
+    return false;
+}
+
+/* Whether the folder lies in a /tmp, or the like, of the program's own. */
+static bool is_own_tmp(const struct launch *l, const char *folder)
+{
+    char real[PATH_MAX];
+
+    for (size_t i = 0; !l->shares_tmp && i < LAUNCH_TMP_PATHS; i++)
+        if (launch_real(launch_tmp_paths[i], real) &&
+            path_is_within(folder, real))
+            return true;
+    return false;
+}
+
+/* Whether an agent may write there. The path has no links. */
+static bool is_agents(const struct launch *l, const char *path)
+{
+    static const enum launch_tag tags[] = {TAG_FOLDER, TAG_WRITE, TAG_OWN,
+                                           TAG_OTHER};
+    char real[PATH_MAX];
+
+    for (size_t t = 0; t < sizeof(tags) / sizeof(*tags); t++)
+        for (size_t i = 0; i < l->said[tags[t]].n; i++)
+            if (launch_real(l->said[tags[t]].list[i], real) &&
+                path_is_within(path, real))
+                return true;
+    for (size_t i = 0; i < LAUNCH_TMP_PATHS; i++)
+        if (l->shares_tmp && launch_real(launch_tmp_paths[i], real) &&
+            path_is_within(path, real) && !holds_closed(l, real))
+            return true;
+    return l->tmp && launch_real(l->tmp, real) && path_is_within(path, real) &&
+           !is_own_tmp(l, real) && !holds_closed(l, real);
+}
+
+/* Put a part of a path, or where a link leads, before what is left of it. */
+static bool put_before(char rest[PATH_MAX], const char *first)
+{
+    char text[PATH_MAX];
+
+    if (snprintf(text, sizeof(text), "%s/%s", first, rest) >= PATH_MAX)
+        return false;
+    memcpy(rest, text, sizeof(text));
+    return true;
+}
+
+/* Whether the path lies where an agent may write, or comes through a link
+ * there. One that is too long, or has too many links, counts as such. */
+static bool leads_through_agents(const struct launch *l, const char *path)
+{
+    char at[PATH_MAX] = "", rest[PATH_MAX] = "", link[PATH_MAX];
+    int n_links = 0;
+
+    if (!put_before(rest, path) || (path[0] != '/' && !getcwd(at, sizeof(at))))
+        return true;
+    if (strcmp(at, "/") == 0)
+        at[0] = '\0';
+    for (;;) {
+        char *name = rest + strspn(rest, "/"), *end = strchrnul(name, '/');
+        size_t n = strlen(at);
+        ssize_t n_link;
+
+        if (!*name)
+            return false;
+        if (end - name == 2 && strncmp(name, "..", 2) == 0)
+            at[strrchr(at, '/') ? strrchr(at, '/') - at : 0] = '\0';
+        else if (end - name != 1 || *name != '.') {
+            if (snprintf(at + n, sizeof(at) - n, "/%.*s", (int)(end - name),
+                         name) >= (int)(sizeof(at) - n) ||
+                is_agents(l, at))
+                return true;
+        }
+        memmove(rest, end, strlen(end) + 1);
+        n_link = at[0] ? readlink(at, link, sizeof(link) - 1) : -1;
+        if (n_link < 0)
+            continue;
+        link[n_link] = '\0';
+        at[link[0] == '/' ? 0 : n] = '\0';
+        if (++n_links > LINKS_MAX || !put_before(rest, link))
+            return true;
+    }
+}
+
+/* Folders that are never opened as a whole because a program lies in them. */
+static bool is_common(const struct launch *l, const char *folder)
+{
+    if (!folder[0] || strcmp(folder, "/run") == 0 ||
+        (l->home && strcmp(folder, l->home) == 0))
+        return true;
+    for (size_t i = 0; i < LAUNCH_TMP_PATHS; i++)
+        if (strcmp(folder, launch_tmp_paths[i]) == 0)
+            return true;
+    return false;
+}
+
+static void add_program_path(struct launch *l, const char *path,
+                             enum program_parts parts)
 {
     char text[PATH_MAX];
     char *modules, *end;
@@ -143,8 +265,8 @@ static void add_program_path(struct launch *l, const char *path)
     if (!end)
         return;
     *end = '\0';
-    if (end == text || (l->home && strcmp(text, l->home) == 0)) {
-        launch_add(&l->programs_at, path); /* not all of the root or home */
+    if (parts == FILE_ALONE || is_common(l, text)) {
+        launch_add(&l->programs_at, path);
         return;
     }
     launch_add(&l->programs_at, text);
@@ -177,10 +299,11 @@ static bool find_in_path(const struct launch *l, const char *name,
     return false;
 }
 
-static void add_program(struct launch *l, const char *path, int depth);
+static void add_program(struct launch *l, const char *path,
+                        enum program_parts parts, int depth);
 
-/* A script: its interpreter. One for a shell is often nothing but the call of
- * another program, by its whole path. */
+/* A script: its interpreter, with its folder. One for a shell is often nothing
+ * but the call of another program, by its whole path: those files alone. */
 static void add_script(struct launch *l, const char *path, int depth)
 {
     char text[SCRIPT_BYTES + 1], found[PATH_MAX];
@@ -202,40 +325,46 @@ static void add_script(struct launch *l, const char *path, int depth)
     for (char *w = strtok_r(text + 2, " \t\r\n\"'=;()", &rest);
          w && n_words++ < SCRIPT_WORDS;
          w = strtok_r(NULL, " \t\r\n\"'=;()", &rest)) {
+        bool is_first_line = !line_end || w < line_end;
+
         if (w[0] == '/')
-            add_program(l, w, depth + 1);
+            add_program(l, w, is_first_line ? WITH_FOLDER : FILE_ALONE,
+                        depth + 1);
         else if (is_env && w[0] != '-' && find_in_path(l, w, found))
-            add_program(l, found, depth + 1);
+            add_program(l, found, WITH_FOLDER, depth + 1);
         is_env = strcmp(w, "/usr/bin/env") == 0 || (is_env && w[0] == '-');
     }
 }
 
-static void add_program(struct launch *l, const char *path, int depth)
+static void add_program(struct launch *l, const char *path,
+                        enum program_parts parts, int depth)
 {
     char real[PATH_MAX];
     struct stat st;
 
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    if (leads_through_agents(l, path) || stat(path, &st) != 0 ||
+        !S_ISREG(st.st_mode))
         return;
     if (path[0] == '/')
-        add_program_path(l, path);
+        add_program_path(l, path, parts);
     if (!launch_real(path, real))
         return;
     if (strcmp(real, path) != 0)
-        add_program_path(l, real);
+        add_program_path(l, real, parts);
     if (depth < SCRIPT_DEPTH)
         add_script(l, real, depth);
 }
 
 /* The first file that an argument names is the script. */
-static void find_programs(struct launch *l)
+void launch_find_programs(struct launch *l)
 {
     const struct launch_list *args = &l->said[TAG_ARG];
     bool has_script = false;
 
+    l->programs_at.n = 0;
     for (size_t i = 0; i < l->said[TAG_PROGRAM].n; i++)
         if (access(l->said[TAG_PROGRAM].list[i], X_OK) == 0) {
-            add_program(l, l->said[TAG_PROGRAM].list[i], 0);
+            add_program(l, l->said[TAG_PROGRAM].list[i], WITH_FOLDER, 0);
             break;
         }
     for (size_t i = 1; i < args->n; i++) {
@@ -245,8 +374,8 @@ static void find_programs(struct launch *l)
             strncmp(real, "/proc/", 6) == 0)
             continue;
         if (!has_script)
-            add_program(l, args->list[i], 0);
-        else
+            add_program(l, args->list[i], WITH_FOLDER, 0);
+        else if (!leads_through_agents(l, args->list[i]))
             launch_add(&l->programs_at, real);
         has_script = true;
     }
@@ -364,9 +493,10 @@ int child_launch(void)
     join_cgroup(&l);
     launch_find_user(&l);
     enter_folder(&l);
-    find_programs(&l);
     make_own(&l);
     is_divided = launch_enter(&l);
+    l.shares_tmp = !is_divided;
+    launch_find_programs(&l);
     follow_parent(&l);
     if (is_divided)
         launch_divide(&l);

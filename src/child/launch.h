@@ -46,7 +46,7 @@ enum launch_tag {
     TAG_WRITE = 'w',
 };
 
-enum { LAUNCH_TAGS = 128, LAUNCH_PATHS_MAX = 4096 };
+enum { LAUNCH_TAGS = 128, LAUNCH_PATHS_MAX = 4096, LAUNCH_TMP_PATHS = 3 };
 
 struct launch_list {
     char **list; /* NULL at its end */
@@ -61,6 +61,7 @@ struct launch {
     unsigned held;                  /* enum child_hold */
     int abi;                        /* of Landlock, in use */
     bool has_own_tmp;               /* /tmp and the like are its own */
+    bool shares_tmp;                /* no: they are, or are about to be */
     bool has_user;
     uid_t uid;
     gid_t gid;
@@ -81,6 +82,12 @@ bool launch_real(const char *path, char *out);
 /* The server's own folder, where the program has no other, to be read. Not the
  * root, where services are started, nor a home. */
 bool launch_here(const struct launch *l, char *out);
+
+/* /tmp and the like. */
+extern const char *const launch_tmp_paths[LAUNCH_TMP_PATHS];
+
+/* Fill programs_at, anew. */
+void launch_find_programs(struct launch *l);
 
 /* launch_ns.c: whether the next process will be process 1 of a namespace. */
 bool launch_enter(struct launch *l);

@@ -93,8 +93,6 @@ static const char *const device_paths[] = {
     "/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
     "/dev/urandom", "/dev/tty",  "/dev/ptmx", "/dev/pts"};
 
-static const char *const tmp_paths[] = {"/tmp", "/var/tmp", "/dev/shm"};
-
 /* Root can read these, and no program needs them. */
 static const char *const secret_paths[] = {"/etc/shadow",      "/etc/shadow-",
                                            "/etc/gshadow",     "/etc/gshadow-",
@@ -197,9 +195,9 @@ static void open_home(struct rules *r, const struct launch *l)
  * nothing closed lies in it. */
 static void open_tmp(struct rules *r, const struct launch *l)
 {
-    for (size_t i = 0; i < COUNT(tmp_paths); i++)
-        if (l->has_own_tmp || !holds_closed(r, tmp_paths[i]))
-            open_path(r, tmp_paths[i], WRITES, 0);
+    for (size_t i = 0; i < LAUNCH_TMP_PATHS; i++)
+        if (l->has_own_tmp || !holds_closed(r, launch_tmp_paths[i]))
+            open_path(r, launch_tmp_paths[i], WRITES, 0);
     if (l->tmp && l->tmp[0] == '/' && !holds_closed(r, l->tmp))
         open_path(r, l->tmp, WRITES, 0);
 }
@@ -233,9 +231,9 @@ static void add_all(struct launch *l, struct rules *r)
         add_rule(r, device_paths[i],
                  LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |
                      LANDLOCK_ACCESS_FS_WRITE_FILE | FS_IOCTL_DEV);
-    open_list(r, &l->programs_at, READS);
     for (size_t i = 0; i < l->said[TAG_OTHER].n; i++)
         launch_add(&r->closed, l->said[TAG_OTHER].list[i]);
+    open_list(r, &l->programs_at, READS);
     for (size_t i = 0; i < COUNT(system_paths); i++)
         open_path(r, system_paths[i], READS, 0);
     open_home(r, l);

@@ -52,6 +52,15 @@ static const char *const run_paths[] = {
 static const enum launch_tag usable_tags[] = {TAG_FOLDER, TAG_READ, TAG_WRITE,
                                               TAG_OWN};
 
+static const enum launch_tag written_tags[] = {TAG_FOLDER, TAG_WRITE, TAG_OWN};
+
+/* struct mount_attr, which some systems' headers do not have. */
+struct mount_change {
+    uint64_t set, clear, propagation, userns_fd;
+};
+
+enum { CALL_MOUNT_SETATTR = 442, MOUNT_READ_ONLY = 1 };
+
 enum { RUN_PATHS = sizeof(run_paths) / sizeof(run_paths[0]), BACK_MAX = 512 };
 
 /* Entering. */
@@ -114,16 +123,22 @@ struct back {
 
 static struct back backs[BACK_MAX];
 
-/* False: it is there, and cannot be bound. */
-static bool take_back(size_t *n, const char *path, const char *cover)
+enum back_access { FOR_READING, FOR_WRITING };
+
+/* False: it is there, and cannot be bound. Landlock opens all of /tmp for
+ * writing, and what is bound there with it: so the mount itself is read-only
+ * where the program may only read. */
+static bool take_back(size_t *n, const char *path, const char *cover,
+                      enum back_access access)
 {
+    struct mount_change read_only = {.set = MOUNT_READ_ONLY};
     struct back *b = &backs[*n];
     struct stat st;
 
     if (*n == BACK_MAX)
         return false;
     if (!launch_real(path, b->path) || !path_is_within(b->path, cover) ||
-        stat(b->path, &st) != 0)
+        strcmp(b->path, cover) == 0 || stat(b->path, &st) != 0)
         return true;
     b->is_folder = S_ISDIR(st.st_mode);
     b->tree = (int)syscall(SYS_open_tree, AT_FDCWD, b->path,
@@ -131,32 +146,42 @@ static bool take_back(size_t *n, const char *path, const char *cover)
     if (b->tree < 0)
         return false;
     ++*n;
-    return true;
+    return access == FOR_WRITING || syscall(CALL_MOUNT_SETATTR, b->tree, "",
+                                            AT_EMPTY_PATH | AT_RECURSIVE,
+                                            &read_only, sizeof(read_only)) == 0;
 }
 
+/* Those for writing come last: they may lie in one for reading. */
 static bool take_all_back(const struct launch *l, const char *cover, size_t *n)
 {
     char here[PATH_MAX];
     bool ok = true;
 
     *n = 0;
-    for (size_t t = 0; t < sizeof(usable_tags) / sizeof(*usable_tags); t++)
-        for (size_t i = 0; i < l->said[usable_tags[t]].n; i++)
-            ok = take_back(n, l->said[usable_tags[t]].list[i], cover) && ok;
     for (size_t i = 0; i < l->programs_at.n; i++)
-        ok = take_back(n, l->programs_at.list[i], cover) && ok;
+        ok = take_back(n, l->programs_at.list[i], cover, FOR_READING) && ok;
     for (size_t i = 0; i < RUN_PATHS; i++)
-        ok = take_back(n, run_paths[i], cover) && ok;
+        ok = take_back(n, run_paths[i], cover, FOR_READING) && ok;
     if (launch_here(l, here))
-        ok = take_back(n, here, cover) && ok;
+        ok = take_back(n, here, cover, FOR_READING) && ok;
+    for (size_t i = 0; i < l->said[TAG_READ].n; i++)
+        ok = take_back(n, l->said[TAG_READ].list[i], cover, FOR_READING) && ok;
+    for (size_t t = 0; t < sizeof(written_tags) / sizeof(*written_tags); t++)
+        for (size_t i = 0; i < l->said[written_tags[t]].n; i++)
+            ok = take_back(n, l->said[written_tags[t]].list[i], cover,
+                           FOR_WRITING) &&
+                 ok;
     return ok;
 }
 
 static bool make_place(const struct back *b)
 {
     char path[PATH_MAX];
+    struct stat st;
     int fd;
 
+    if (stat(b->path, &st) == 0)
+        return true; /* in another that was bound before */
     memcpy(path, b->path, sizeof(path));
     for (char *p = path + 1; (p = strchr(p, '/')); p++) {
         *p = '\0';
@@ -193,10 +218,6 @@ static bool is_usable(const struct launch *l, const char *folder)
             if (launch_real(l->said[usable_tags[t]].list[i], real) &&
                 path_is_within(folder, real))
                 return true;
-    for (size_t i = 0; i < l->programs_at.n; i++)
-        if (launch_real(l->programs_at.list[i], real) &&
-            path_is_within(folder, real))
-            return true;
     if (launch_here(l, real))
         return path_is_within(folder, real);
     return false;
@@ -239,13 +260,19 @@ void launch_mount(struct launch *l)
     bool is_hidden = true;
 
     /* Else it would all be seen outside. In a chroot there may be no way. */
-    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) {
+        l->shares_tmp = true;
+        launch_find_programs(l);
         return;
+    }
     l->has_own_tmp = cover(l, "/tmp", "mode=1777") &&
                      cover(l, "/var/tmp", "mode=1777") &&
                      cover(l, "/dev/shm", "mode=1777");
     if (l->has_own_tmp)
         l->held |= CHILD_HOLDS_TMP;
+    l->shares_tmp = !l->has_own_tmp;
+    if (l->shares_tmp)
+        launch_find_programs(l); /* without those that agents may change */
     if (cover(l, "/run", "mode=755"))
         l->held |= CHILD_HOLDS_RUN;
     for (size_t i = 0; i < closed->n; i++)

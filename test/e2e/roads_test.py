@@ -278,7 +278,8 @@ class Children(Conformance):
                         "sys.argv = sys.argv[1:]; "
                         "runpy.run_path(sys.argv[0] + '/road_child.py')",
                         LIB, cls.folder, cls.dialect],
-            "dialect": cls.dialect, "min": 0, "max": 4, "onCancel": "ask"}})
+            "dialect": cls.dialect, "min": 0, "max": 4, "onCancel": "ask",
+            "write": [cls.folder]}})
 
     def kill_idle(self):
         """All that the server has started."""

@@ -71,29 +71,35 @@ class Stage:
     """A server with two agents, one of them the attacker's."""
 
     def __init__(self, case, uid, mistake=None, root="", folder="/tmp",
-                 cgroup=None, **process):
+                 cgroup=None, has_script=False, **process):
         self.case, self.root = case, root
         self.base = tempfile.mkdtemp(prefix="signalbox-box-",
                                      dir=root + folder)
         case.addCleanup(shutil.rmtree, self.base, True)
         case.addCleanup(self.end_strays)
         os.chmod(self.base, 0o755)
-        for name in ("data", "mine", "other", "home"):
+        for name in ("data", "mine", "other", "other-named", "other-linked",
+                     "home"):
             os.mkdir(self.path(name), 0o700)
         for name in DECOYS:
             self.write(f"data/decoy-{name}", "content")
         self.write("other/secret", "SIBLING\n")
         attacker = "/attacker" if root else ATTACKER
         agent = {"command": [attacker], **process}
+        command = self.own_script() if has_script else [attacker]
+        self.write("other-named/key", "HIDDEN\n")
+        self.write("other-linked/key", "HIDDEN\n")
         self.write("test.jsonc", json.dumps({"agents": {"list": [
             {"id": "attacker", "process": {
-                **agent, "workspace": self.inside("mine")}},
+                **agent, "command": command,
+                "workspace": self.inside("mine")}},
             {"id": "sibling", "process": {
                 **agent, "workspace": self.inside("other"),
                 "env": {"SIBLING_SECRET": "x"}}}]}}))
         for folder, _, names in os.walk(self.base):
             for name in (".", *names):
-                os.chown(os.path.join(folder, name), uid, uid)
+                os.chown(os.path.join(folder, name), uid, uid,
+                         follow_symlinks=False)
         before = as_user(uid)
         if root:
             before = ["unshare", "-m", "sh", "-c",
@@ -109,6 +115,14 @@ class Stage:
             self.server = case.enterContext(Server(
                 "--config", self.inside("test.jsonc"),
                 data=self.inside("data"), before=before))
+
+    def own_script(self):
+        """A command that the agent has changed after the operator wrote it."""
+        self.write("mine/run.sh", f"#!/bin/sh\n# {self.path('other-named/key')}"
+                   f" {self.path('other/secret')}\nexec {ATTACKER}\n")
+        os.chmod(self.path("mine/run.sh"), 0o755)
+        os.symlink(self.path("other-linked/key"), self.path("mine/settings"))
+        return [self.path("mine/run.sh"), self.path("mine/settings")]
 
     def path(self, name):
         return os.path.join(self.base, name)
@@ -202,13 +216,26 @@ class SandboxTest(unittest.TestCase):
         self.needs(SERVES_FROM)
         if not IS_ROOT or not os.path.isdir("/opt"):
             self.skipTest("needs root, and /opt")
+        still = NEEDS_NAMESPACE_OR_6 if landlock() < SIGNALS_FROM else set()
+        lies_open = {"script-names", "argument-links"} # as all of /opt
+        for uid in self.uids():
+            with self.subTest(uid=uid):
+                self.holds("in /opt, no namespaces", uid, "box.alone",
+                           still | lies_open, folder="/opt")
+                if has_namespaces(uid):
+                    self.holds("in /opt", uid, None, lies_open, folder="/opt")
+
+    def test_a_script_that_the_agent_may_write_opens_nothing(self):
+        self.needs(SERVES_FROM)
         still = NEEDS_NAMESPACE_OR_6 if landlock() < SIGNALS_FROM else ()
         for uid in self.uids():
             with self.subTest(uid=uid):
-                self.holds("in /opt, no namespaces", uid, "box.alone", still,
-                           folder="/opt")
+                self.holds("own script, no namespaces", uid, "box.alone",
+                           still, has_script=True,
+                           read=[os.path.dirname(ATTACKER)])
                 if has_namespaces(uid):
-                    self.holds("in /opt", uid, folder="/opt")
+                    self.holds("own script", uid, has_script=True,
+                               read=[os.path.dirname(ATTACKER)])
 
     def test_with_landlock_2(self):
         self.needs(2)

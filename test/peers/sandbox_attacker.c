@@ -185,6 +185,10 @@ static void try_other(void)
     note("other-read", has(path, "SIBLING"));
     snprintf(path, sizeof(path), "%s/planted", other);
     note("other-write", open(path, O_CREAT | O_WRONLY, 0600) >= 0);
+    snprintf(path, sizeof(path), "%s-named/key", other);
+    note("script-names", has(path, "HIDDEN"));
+    snprintf(path, sizeof(path), "%s-linked/key", other);
+    note("argument-links", has(path, "HIDDEN"));
 }
 
 /* Whether taking a mount away shows the data. In a process of its own: it
