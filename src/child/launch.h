@@ -62,6 +62,7 @@ struct launch {
     int abi;                        /* of Landlock, in use */
     bool has_own_tmp;               /* /tmp and the like are its own */
     bool shares_tmp;                /* no: they are, or are about to be */
+    bool has_own_terminals;         /* /dev/pts is its own */
     bool has_user;
     uid_t uid;
     gid_t gid;

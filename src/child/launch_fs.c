@@ -4,7 +4,7 @@
  *                     list of `read`; the server's own folder where no
  *                     workspace is given
  *     write as well   the workspace, the list of `write`, /tmp
- *     devices         null, zero, random, terminals
+ *     devices         null, zero, random, terminals of its own
  *
  * Landlock cannot close a folder again inside one that is open. Where a folder
  * of the first kind holds a closed path, its entries are opened one by one, and
@@ -63,6 +63,9 @@ struct ruleset_attr {
      LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |            \
      LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM | FS_REFER | \
      FS_TRUNCATE | FS_IOCTL_DEV)
+#define DEVICES                                                   \
+    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | \
+     LANDLOCK_ACCESS_FS_WRITE_FILE | FS_IOCTL_DEV)
 #define ABI_1 ((1ULL << 13) - 1)
 
 static const char *const system_paths[] = {
@@ -91,7 +94,7 @@ static const char *const system_paths[] = {
 
 static const char *const device_paths[] = {
     "/dev/null",    "/dev/zero", "/dev/full", "/dev/random",
-    "/dev/urandom", "/dev/tty",  "/dev/ptmx", "/dev/pts"};
+    "/dev/urandom", "/dev/tty",  "/dev/ptmx"};
 
 /* Root can read these, and no program needs them. */
 static const char *const secret_paths[] = {"/etc/shadow",      "/etc/shadow-",
@@ -228,9 +231,9 @@ static void add_all(struct launch *l, struct rules *r)
     for (size_t i = 0; i < COUNT(secret_paths); i++)
         launch_add(&r->closed, secret_paths[i]);
     for (size_t i = 0; i < COUNT(device_paths); i++)
-        add_rule(r, device_paths[i],
-                 LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |
-                     LANDLOCK_ACCESS_FS_WRITE_FILE | FS_IOCTL_DEV);
+        add_rule(r, device_paths[i], DEVICES);
+    if (l->has_own_terminals)
+        add_rule(r, "/dev/pts", DEVICES);
     for (size_t i = 0; i < l->said[TAG_OTHER].n; i++)
         launch_add(&r->closed, l->said[TAG_OTHER].list[i]);
     open_list(r, &l->programs_at, READS);

@@ -12,6 +12,7 @@
  *                                 (D-Bus, Docker, a user's systemd) would start
  *                                 programs outside, and Landlock does not close
  *                                 sockets
+ *     /dev/pts                    the program's own terminals
  *     the closed paths            hidden: an empty folder, or an empty file
  *
  * Paths that the program may use are bound again where one of these lies over
@@ -254,6 +255,21 @@ static bool hide(const char *path)
     return mount("/dev/null", path, NULL, MS_BIND, NULL) == 0;
 }
 
+/* Terminals of its own: those in the host's /dev/pts belong to people who are
+ * logged in as the same user. Where /dev/ptmx is a link into /dev/pts, it leads
+ * to the new one already. */
+static bool cover_terminals(void)
+{
+    struct stat st;
+
+    if (mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+              "newinstance,ptmxmode=0666,mode=0620") != 0)
+        return false;
+    if (lstat("/dev/ptmx", &st) == 0 && !S_ISLNK(st.st_mode))
+        mount("/dev/pts/ptmx", "/dev/ptmx", NULL, MS_BIND, NULL);
+    return true;
+}
+
 void launch_mount(struct launch *l)
 {
     const struct launch_list *closed = &l->said[TAG_CLOSED];
@@ -275,6 +291,7 @@ void launch_mount(struct launch *l)
         launch_find_programs(l); /* without those that agents may change */
     if (cover(l, "/run", "mode=755"))
         l->held |= CHILD_HOLDS_RUN;
+    l->has_own_terminals = cover_terminals();
     for (size_t i = 0; i < closed->n; i++)
         is_hidden = hide(closed->list[i]) && is_hidden;
     if (is_hidden)

@@ -1,9 +1,9 @@
 /* An agent's program that tries to take over the server that started it.
  *
  * Speaks the hub's methods on its standard input and output. A task's message
- * is "SERVER_PID DATA OTHER SIBLING_PID CONFIG PORT", and the result has an
- * entry for each attempt: "environ=open", or the name of the error that closed
- * it. DATA has a file for each attempt that would spoil it (decoy-write,
+ * is "SERVER_PID DATA OTHER SIBLING_PID CONFIG PORT TERMINAL", and the result
+ * has an entry for each attempt: "environ=open", or the name of the error that
+ * closed it. DATA has a file for each attempt that would spoil it (decoy-write,
  * decoy-truncate, …), so that none needs the database itself. Entries that
  * begin with "may-" are what a program needs for its work, and must be open. */
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ enum { LINE_BYTES = 1 << 20 };
 
 static char out[16384];
 static int server, sibling, port;
-static char data[4096], other[4096], config[4096];
+static char data[4096], other[4096], config[4096], terminal[4096];
 
 static void note(const char *name, int is_open)
 {
@@ -191,6 +191,15 @@ static void try_other(void)
     note("argument-links", has(path, "HIDDEN"));
 }
 
+static void try_terminal(void)
+{
+    int fd = open(terminal, O_RDWR | O_NOCTTY);
+
+    note("terminal", fd >= 0 && write(fd, "x", 1) == 1);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Whether taking a mount away shows the data. In a process of its own: it
  * changes namespaces. */
 static void try_mounts(void)
@@ -227,6 +236,13 @@ static void try_work(void)
     note("may-connect", connect(s, (struct sockaddr *)&to, sizeof(to)) == 0);
     close(s);
     close(fd);
+    fd = posix_openpt(O_RDWR | O_NOCTTY);
+    s = fd >= 0 && grantpt(fd) == 0 && unlockpt(fd) == 0
+            ? open(ptsname(fd), O_RDWR | O_NOCTTY)
+            : -1;
+    note("may-terminal", s >= 0);
+    close(s);
+    close(fd);
 }
 
 /* Leaves its session, as a daemon does. */
@@ -258,8 +274,8 @@ static void leave_stray(void)
 static void attack(const char *message)
 {
     out[0] = '\0';
-    if (sscanf(message, "%d %4095s %4095s %d %4095s %d", &server, data, other,
-               &sibling, config, &port) != 6) {
+    if (sscanf(message, "%d %4095s %4095s %d %4095s %d %4095s", &server, data,
+               other, &sibling, config, &port, terminal) != 7) {
         snprintf(out, sizeof(out), "pid=%d", (int)getpid());
         return;
     }
@@ -271,6 +287,7 @@ static void attack(const char *message)
     try_open();
     try_change();
     try_other();
+    try_terminal();
     try_mounts();
     try_work();
     leave_stray();
