@@ -1,12 +1,14 @@
 /* A cgroup for each program, where the server's own was given to it.
  *
- * A service manager gives a cgroup away (systemd: Delegate=yes) by making it
- * the user's, or by marking it for root. Only then are others made inside: in
- * one that was not given away they would be the manager's to clear up.
+ * A service manager gives a cgroup away (systemd: Delegate=yes) by marking it,
+ * and by making it the user's. Only then are others made inside: in one that
+ * was not given away they would be the manager's to clear up. To own it is not
+ * enough: all that a user starts in a session may be in one of these.
  *
  *     the server's own    controllers are passed on; no process is in it
  *         server          we
- *         child-N         one program, and all that it starts
+ *         child-PID-N     one program of the server with that number, and all
+ *                         that it starts; another server may be in here too
  *
  * memoryBytes and processes then hold for the program and all that it started
  * together. When the program is over, cgroup.kill ends what is left, whatever
@@ -104,8 +106,8 @@ static bool was_given_away(const char *path)
 
     if (stat(path, &st) != 0)
         return false;
-    if (geteuid() != 0)
-        return st.st_uid == geteuid();
+    if (geteuid() != 0 && st.st_uid != geteuid())
+        return false;
     return (getxattr(path, "trusted.delegate", &mark, 1) == 1 && mark == '1') ||
            (getxattr(path, "user.delegate", &mark, 1) == 1 && mark == '1');
 }
@@ -143,15 +145,23 @@ static void set_limit(const char *path, const char *name, int64_t value)
         errno = 0; /* the limits of processes hold all the same */
 }
 
+/* False: it is too long. */
+static bool path_of(const struct children *all, uint64_t number,
+                    const char *file, char out[PATH_MAX])
+{
+    return snprintf(out, PATH_MAX, "%s/child-%d-%llu%s", all->cgroup,
+                    (int)getpid(), (unsigned long long)number, file) < PATH_MAX;
+}
+
+/* One that is there already is not ours: what it holds would end with the
+ * program. */
 void cgroup_make(struct children *all, struct child *c,
                  const struct child_limits *limits)
 {
     char path[PATH_MAX];
 
-    if (!all->cgroup[0] ||
-        snprintf(path, sizeof(path), "%s/child-%llu", all->cgroup,
-                 (unsigned long long)++all->n_cgroups) >= PATH_MAX ||
-        (mkdir(path, 0755) != 0 && errno != EEXIST))
+    if (!all->cgroup[0] || !path_of(all, ++all->n_cgroups, "", path) ||
+        mkdir(path, 0755) != 0)
         return;
     c->cgroup = all->n_cgroups;
     set_limit(path, "memory.max", limits->memory_bytes);
@@ -160,9 +170,7 @@ void cgroup_make(struct children *all, struct child *c,
 
 bool cgroup_procs(const struct child *c, char out[PATH_MAX])
 {
-    return c->cgroup &&
-           snprintf(out, PATH_MAX, "%s/child-%llu/cgroup.procs", c->all->cgroup,
-                    (unsigned long long)c->cgroup) < PATH_MAX;
+    return c->cgroup && path_of(c->all, c->cgroup, "/cgroup.procs", out);
 }
 
 /* Those that are empty by now. */
@@ -173,9 +181,8 @@ static void remove_empty(struct children *all)
     for (size_t i = 0; i < all->n_old_cgroups; i++) {
         char path[PATH_MAX];
 
-        snprintf(path, sizeof(path), "%.*s/child-%llu", PATH_MAX - 40,
-                 all->cgroup, (unsigned long long)all->old_cgroups[i]);
-        if (rmdir(path) != 0 && errno == EBUSY)
+        if (path_of(all, all->old_cgroups[i], "", path) && rmdir(path) != 0 &&
+            errno == EBUSY)
             all->old_cgroups[n++] = all->old_cgroups[i];
     }
     all->n_old_cgroups = n;
@@ -188,9 +195,8 @@ void cgroup_end(struct child *c)
 
     if (!c->cgroup)
         return;
-    snprintf(path, sizeof(path), "%.*s/child-%llu", PATH_MAX - 40, all->cgroup,
-             (unsigned long long)c->cgroup);
-    if (!PLANTED("child.no_cgroup_kill") && !write_in(path, "cgroup.kill", "1"))
+    if (!PLANTED("child.no_cgroup_kill") && path_of(all, c->cgroup, "", path) &&
+        !write_in(path, "cgroup.kill", "1"))
         log_debug(all->log, "child.no_cgroup_kill",
                   LOG_C("because", strerrordesc_np(errno)));
     if (all->n_old_cgroups == OLD_CGROUPS)

@@ -316,7 +316,7 @@ class SandboxTest(unittest.TestCase):
 class CgroupTest(unittest.TestCase):
     """Where there is no PID namespace, and the server's cgroup is its own."""
 
-    def cgroup(self):
+    def cgroup(self, is_given_away=True):
         """A cgroup as systemd gives one away with Delegate=yes."""
         with open("/proc/mounts", encoding="utf-8") as mounts:
             mounted = [line.split()[1] for line in mounts
@@ -333,6 +333,8 @@ class CgroupTest(unittest.TestCase):
             self.skipTest("this kernel has no cgroup.kill")
         for name in (".", "cgroup.procs", "cgroup.subtree_control"):
             os.chown(os.path.join(path, name), PLAIN, PLAIN)
+        if is_given_away:
+            os.setxattr(path, "user.delegate", b"1")
         return path
 
     def remove(self, path):
@@ -355,6 +357,26 @@ class CgroupTest(unittest.TestCase):
         self.assertIn("child.cgroups", stage.server.said())
         eventually(lambda: not stage.running(), "all are gone")
 
+    def test_two_servers_in_one_do_not_end_each_others_programs(self):
+        path = self.cgroup()
+        first = Stage(self, PLAIN, "box.alone", cgroup=path)
+        first.ask("attacker")
+        before = first.running()
+        self.assertTrue(before)
+        second = Stage(self, PLAIN, "box.alone", cgroup=path, max=1, idleMs=10)
+        second.ask("attacker")
+        eventually(lambda: metric(second.server, "signalbox_children") == 0,
+                   "the second's program has ended")
+        self.assertEqual(first.running(), before)
+        first.ask("attacker")
+
+    def test_one_that_was_not_given_away_is_left_alone(self):
+        path = self.cgroup(is_given_away=False)
+        stage = Stage(self, PLAIN, "box.alone", cgroup=path)
+        stage.ask("attacker")
+        self.assertNotIn("child.cgroups", stage.server.said())
+        self.assertFalse(os.path.exists(path + "/server"))
+
     def test_control_without_the_kill_something_is_left(self):
         stage = self.stop_program("child.no_cgroup_kill")
         self.assertTrue(stage.running())
@@ -367,7 +389,8 @@ class CgroupTest(unittest.TestCase):
         stage = Stage(self, PLAIN, "box.alone", cgroup=path, processes=777,
                       memoryBytes=1 << 40)
         stage.ask("attacker")
-        with open(path + "/child-1/pids.max", encoding="utf-8") as f:
+        pid = stage.server_pid()
+        with open(f"{path}/child-{pid}-1/pids.max", encoding="utf-8") as f:
             self.assertEqual(f.read(), "777\n")
 
 
