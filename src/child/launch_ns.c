@@ -28,6 +28,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/paths.h"
@@ -77,18 +78,34 @@ static bool write_file(const char *path, const char *text)
     return ok;
 }
 
-static void map_user(uid_t uid, gid_t gid)
+static bool map_user(uid_t uid, gid_t gid)
 {
-    char text[64];
+    char users[64], groups[64];
 
-    snprintf(text, sizeof(text), "%u %u 1", (unsigned)uid, (unsigned)uid);
-    if (!write_file("/proc/self/uid_map", text))
-        launch_fail(STEP_LAUNCH, errno);
-    if (!write_file("/proc/self/setgroups", "deny"))
-        launch_fail(STEP_LAUNCH, errno);
-    snprintf(text, sizeof(text), "%u %u 1", (unsigned)gid, (unsigned)gid);
-    if (!write_file("/proc/self/gid_map", text))
-        launch_fail(STEP_LAUNCH, errno);
+    snprintf(users, sizeof(users), "%u %u 1", (unsigned)uid, (unsigned)uid);
+    snprintf(groups, sizeof(groups), "%u %u 1", (unsigned)gid, (unsigned)gid);
+    return write_file("/proc/self/uid_map", users) &&
+           write_file("/proc/self/setgroups", "deny") &&
+           write_file("/proc/self/gid_map", groups);
+}
+
+/* Whether a user namespace can be made and mapped: AppArmor, or a container
+ * without capabilities, may allow only the first. Another process tries it,
+ * because there is no way back. */
+static bool can_map_user(int flags, uid_t uid, gid_t gid)
+{
+    pid_t pid = fork();
+    int status = 1;
+
+    if (pid == 0)
+        _exit(unshare(CLONE_NEWUSER | flags) == 0 && map_user(uid, gid) ? 0
+                                                                        : 1);
+    if (pid < 0)
+        return false;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return status == 0;
 }
 
 bool launch_enter(struct launch *l)
@@ -103,12 +120,11 @@ bool launch_enter(struct launch *l)
         l->held |= CHILD_HOLDS_PIDS;
         return true;
     }
-    /* In a user namespace no other user could be had. Without /proc it could
-     * not be mapped, and there would be no way back. */
-    if (l->has_user || access("/proc/self/uid_map", W_OK) != 0 ||
-        unshare(CLONE_NEWUSER | flags) != 0)
+    /* In a user namespace no other user could be had. */
+    if (l->has_user || !can_map_user(flags, uid, gid))
         return false;
-    map_user(uid, gid);
+    if (unshare(CLONE_NEWUSER | flags) != 0 || !map_user(uid, gid))
+        launch_fail(STEP_LAUNCH, errno);
     l->held |= CHILD_HOLDS_PIDS;
     return true;
 }
@@ -198,15 +214,20 @@ static bool make_place(const struct back *b)
     return fd >= 0;
 }
 
-static void put_back(size_t n)
+static bool put_back(size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (!make_place(&backs[i]) ||
             syscall(SYS_move_mount, backs[i].tree, "", AT_FDCWD, backs[i].path,
                     MOVE_MOUNT_F_EMPTY_PATH) != 0)
-            launch_fail(STEP_LAUNCH, errno);
+            return false;
+    return true;
+}
+
+static void close_backs(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
         close(backs[i].tree);
-    }
 }
 
 /* Whether it may use the folder as a whole, or one that holds it. */
@@ -228,18 +249,21 @@ static bool is_usable(const struct launch *l, const char *folder)
 static bool cover(const struct launch *l, const char *folder, const char *how)
 {
     struct stat st;
+    bool is_whole;
     size_t n;
 
     if (lstat(folder, &st) != 0 || !S_ISDIR(st.st_mode) || is_usable(l, folder))
         return true;
     if (!take_all_back(l, folder, &n) ||
         mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, how) != 0) {
-        for (size_t i = 0; i < n; i++)
-            close(backs[i].tree);
+        close_backs(n);
         return false;
     }
-    put_back(n);
-    return true;
+    is_whole = put_back(n);
+    close_backs(n);
+    if (!is_whole && umount2(folder, MNT_DETACH) != 0)
+        launch_fail(STEP_LAUNCH, errno);
+    return is_whole;
 }
 
 /* As far as it is there: below a cover it is hidden already. */
