@@ -60,9 +60,9 @@ struct launch {
     char *home, *tmp;               /* of its environment; NULL: none */
     unsigned held;                  /* enum child_hold */
     int abi;                        /* of Landlock, in use */
-    bool has_own_tmp;               /* /tmp and the like are its own */
-    bool shares_tmp;                /* no: they are, or are about to be */
-    bool has_own_terminals;         /* /dev/pts is its own */
+    bool is_tmp_covered[LAUNCH_TMP_PATHS]; /* by one of its own */
+    bool shares_tmp;        /* no: they are, or are about to be */
+    bool has_own_terminals; /* /dev/pts is its own */
     bool has_user;
     uid_t uid;
     gid_t gid;

@@ -199,7 +199,7 @@ static void open_home(struct rules *r, const struct launch *l)
 static void open_tmp(struct rules *r, const struct launch *l)
 {
     for (size_t i = 0; i < LAUNCH_TMP_PATHS; i++)
-        if (l->has_own_tmp || !holds_closed(r, launch_tmp_paths[i]))
+        if (l->is_tmp_covered[i] || !holds_closed(r, launch_tmp_paths[i]))
             open_path(r, launch_tmp_paths[i], WRITES, 0);
     if (l->tmp && l->tmp[0] == '/' && !holds_closed(r, l->tmp))
         open_path(r, l->tmp, WRITES, 0);

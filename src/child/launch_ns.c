@@ -245,25 +245,50 @@ static bool is_usable(const struct launch *l, const char *folder)
     return false;
 }
 
-/* False: the folder is there and could not be covered. */
-static bool cover(const struct launch *l, const char *folder, const char *how)
+enum covered { COVERED, IS_ABSENT, IS_OPEN };
+
+/* IS_OPEN: the program may use all of it, or it could not be covered. A link is
+ * followed: /var/tmp may be one to /tmp. */
+static enum covered cover(const struct launch *l, const char *path,
+                          const char *how)
 {
+    char folder[PATH_MAX];
     struct stat st;
     bool is_whole;
     size_t n;
 
-    if (lstat(folder, &st) != 0 || !S_ISDIR(st.st_mode) || is_usable(l, folder))
-        return true;
+    if (lstat(path, &st) != 0)
+        return IS_ABSENT;
+    if (!launch_real(path, folder) || !folder[1] || stat(folder, &st) != 0 ||
+        !S_ISDIR(st.st_mode) || is_usable(l, folder))
+        return IS_OPEN;
     if (!take_all_back(l, folder, &n) ||
         mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, how) != 0) {
         close_backs(n);
-        return false;
+        return IS_OPEN;
     }
     is_whole = put_back(n);
     close_backs(n);
     if (!is_whole && umount2(folder, MNT_DETACH) != 0)
         launch_fail(STEP_LAUNCH, errno);
-    return is_whole;
+    return is_whole ? COVERED : IS_OPEN;
+}
+
+static void cover_tmp(struct launch *l)
+{
+    bool is_own = true;
+
+    for (size_t i = 0; i < LAUNCH_TMP_PATHS; i++) {
+        enum covered c = cover(l, launch_tmp_paths[i], "mode=1777");
+
+        l->is_tmp_covered[i] = c == COVERED;
+        is_own = is_own && c != IS_OPEN;
+    }
+    if (is_own)
+        l->held |= CHILD_HOLDS_TMP;
+    l->shares_tmp = !is_own;
+    if (l->shares_tmp)
+        launch_find_programs(l); /* without those that agents may change */
 }
 
 /* As far as it is there: below a cover it is hidden already. */
@@ -305,15 +330,8 @@ void launch_mount(struct launch *l)
         launch_find_programs(l);
         return;
     }
-    l->has_own_tmp = cover(l, "/tmp", "mode=1777") &&
-                     cover(l, "/var/tmp", "mode=1777") &&
-                     cover(l, "/dev/shm", "mode=1777");
-    if (l->has_own_tmp)
-        l->held |= CHILD_HOLDS_TMP;
-    l->shares_tmp = !l->has_own_tmp;
-    if (l->shares_tmp)
-        launch_find_programs(l); /* without those that agents may change */
-    if (cover(l, "/run", "mode=755"))
+    cover_tmp(l);
+    if (cover(l, "/run", "mode=755") != IS_OPEN)
         l->held |= CHILD_HOLDS_RUN;
     l->has_own_terminals = cover_terminals();
     for (size_t i = 0; i < closed->n; i++)
