@@ -194,12 +194,28 @@ static void open_home(struct rules *r, const struct launch *l)
             open_path(r, path, READS, 0);
 }
 
-/* Shared with others where there is no mount namespace, and then only if
- * nothing closed lies in it. */
+/* Whether something closed can be seen in the folder, in what was bound back
+ * there. */
+static bool shows_closed(const struct rules *r, const char *folder)
+{
+    char real[PATH_MAX];
+
+    for (size_t i = 0; launch_real(folder, real) && i < r->closed.n; i++)
+        if (path_is_within(r->closed.list[i], real) &&
+            access(r->closed.list[i], F_OK) == 0)
+            return true;
+    return false;
+}
+
+/* One of its own is open as a whole, also where the data folder lies below the
+ * one that it covers. One that is shared with others is open only if nothing
+ * closed lies in it. */
 static void open_tmp(struct rules *r, const struct launch *l)
 {
     for (size_t i = 0; i < LAUNCH_TMP_PATHS; i++)
-        if (l->is_tmp_covered[i] || !holds_closed(r, launch_tmp_paths[i]))
+        if (l->is_tmp_covered[i] && !shows_closed(r, launch_tmp_paths[i]))
+            add_rule(r, launch_tmp_paths[i], WRITES);
+        else if (l->is_tmp_covered[i] || !holds_closed(r, launch_tmp_paths[i]))
             open_path(r, launch_tmp_paths[i], WRITES, 0);
     if (l->tmp && l->tmp[0] == '/' && !holds_closed(r, l->tmp))
         open_path(r, l->tmp, WRITES, 0);

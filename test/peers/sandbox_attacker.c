@@ -236,6 +236,10 @@ static void try_work(void)
     note("may-connect", connect(s, (struct sockaddr *)&to, sizeof(to)) == 0);
     close(s);
     close(fd);
+    fd = open("/tmp/signalbox-attacker", O_CREAT | O_RDWR, 0600);
+    note("may-use-tmp", fd >= 0);
+    unlink("/tmp/signalbox-attacker");
+    close(fd);
     fd = posix_openpt(O_RDWR | O_NOCTTY);
     s = fd >= 0 && grantpt(fd) == 0 && unlockpt(fd) == 0
             ? open(ptsname(fd), O_RDWR | O_NOCTTY)
