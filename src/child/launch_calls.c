@@ -28,7 +28,20 @@
 #endif
 
 /* The same on every architecture, and later than some systems' headers. */
-enum { CALL_FCHMODAT2 = 452, CALL_SETXATTRAT = 463, CALL_FILE_SETATTR = 469 };
+enum {
+    CALL_OPEN_TREE = 428,
+    CALL_MOVE_MOUNT = 429,
+    CALL_FSOPEN = 430,
+    CALL_FSCONFIG = 431,
+    CALL_FSMOUNT = 432,
+    CALL_FSPICK = 433,
+    CALL_MOUNT_SETATTR = 442,
+    CALL_FCHMODAT2 = 452,
+    CALL_SETXATTRAT = 463,
+    CALL_REMOVEXATTRAT = 466,
+    CALL_OPEN_TREE_ATTR = 467,
+    CALL_FILE_SETATTR = 469
+};
 
 static const unsigned always[] = {
     SYS_ptrace,
@@ -49,17 +62,29 @@ static const unsigned always[] = {
     SYS_delete_module,
     SYS_kexec_load,
     SYS_kexec_file_load,
-    SYS_io_uring_setup, /* what it is asked passes no filter */
+    SYS_mount,
+    SYS_umount2,
+    SYS_pivot_root,
+    CALL_OPEN_TREE,
+    CALL_OPEN_TREE_ATTR,
+    CALL_MOVE_MOUNT,
+    CALL_FSOPEN,
+    CALL_FSCONFIG,
+    CALL_FSMOUNT,
+    CALL_FSPICK,
+    CALL_MOUNT_SETATTR,
+    /* What it is asked passes no filter; Node does without. */
+    SYS_io_uring_setup,
     SYS_io_uring_enter,
     SYS_io_uring_register,
 };
 
 static const unsigned rights[] = {
-    SYS_fchmodat,   SYS_fchownat,    SYS_setxattr,
-    SYS_lsetxattr,  SYS_removexattr, SYS_lremovexattr,
-    CALL_FCHMODAT2, CALL_SETXATTRAT, CALL_FILE_SETATTR,
+    SYS_fchmodat,       SYS_fchownat,      SYS_setxattr,   SYS_lsetxattr,
+    SYS_removexattr,    SYS_lremovexattr,  CALL_FCHMODAT2, CALL_SETXATTRAT,
+    CALL_REMOVEXATTRAT, CALL_FILE_SETATTR,
 #ifdef SYS_chmod
-    SYS_chmod,      SYS_chown,       SYS_lchown,
+    SYS_chmod,          SYS_chown,         SYS_lchown,
 #endif
 };
 
