@@ -278,8 +278,7 @@ class Children(Conformance):
                         "sys.argv = sys.argv[1:]; "
                         "runpy.run_path(sys.argv[0] + '/road_child.py')",
                         LIB, cls.folder, cls.dialect],
-            "dialect": cls.dialect, "min": 0, "max": 4, "onCancel": "ask",
-            "write": [cls.folder]}})
+            "dialect": cls.dialect, "min": 0, "max": 4, "onCancel": "ask"}})
 
     def kill_idle(self):
         """All that the server has started."""
