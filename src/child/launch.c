@@ -303,7 +303,8 @@ static void add_program(struct launch *l, const char *path,
                         enum program_parts parts, int depth);
 
 /* A script: its interpreter, with its folder. One for a shell is often nothing
- * but the call of another program, by its whole path: those files alone. */
+ * but the call of another program by its whole path (a shim of pyenv): programs
+ * with their folder, other files alone. */
 static void add_script(struct launch *l, const char *path, int depth)
 {
     char text[SCRIPT_BYTES + 1], found[PATH_MAX];
@@ -325,11 +326,10 @@ static void add_script(struct launch *l, const char *path, int depth)
     for (char *w = strtok_r(text + 2, " \t\r\n\"'=;()", &rest);
          w && n_words++ < SCRIPT_WORDS;
          w = strtok_r(NULL, " \t\r\n\"'=;()", &rest)) {
-        bool is_first_line = !line_end || w < line_end;
+        bool is_called = !line_end || w < line_end || access(w, X_OK) == 0;
 
         if (w[0] == '/')
-            add_program(l, w, is_first_line ? WITH_FOLDER : FILE_ALONE,
-                        depth + 1);
+            add_program(l, w, is_called ? WITH_FOLDER : FILE_ALONE, depth + 1);
         else if (is_env && w[0] != '-' && find_in_path(l, w, found))
             add_program(l, found, WITH_FOLDER, depth + 1);
         is_env = strcmp(w, "/usr/bin/env") == 0 || (is_env && w[0] == '-');
