@@ -62,17 +62,20 @@ enum err ledger_check_ceiling(struct msg *m)
 }
 
 /* The price that the sender has agreed to for an outsider's agent. A sender who
- * names an agent agrees to its price. A conversation or a task goes on at its
- * price or for less, also where the message names a skill, and also for an
- * agent that works on nothing. Delegations within a tree are bounded by its
- * ceiling. */
+ * names an agent, or another skill for a further turn, agrees to its price.
+ * Otherwise a conversation or a task goes on at its price or for less, also
+ * where the message names its skill again, and also for an agent that works on
+ * nothing. Delegations within a tree are bounded by its ceiling. */
 static int64_t agreed(const struct msg *m, const struct task *before)
 {
     bool is_named =
         m->choice.layer == LAYER_EXPLICIT || m->choice.layer == LAYER_PREFIX;
     bool is_bounded = m->hire.agent.n && (m->hire.parent_id.n || !before);
+    bool is_other_skill =
+        before && m->call.skill.n && !str_eq(m->call.skill, before->skill);
 
-    if (is_bounded || (is_named && !before) || m->call.has_max_cost)
+    if (is_bounded || (is_named && !before) || is_other_skill ||
+        m->call.has_max_cost)
         return INT64_MAX; /* or ledger_check_ceiling has said no */
     if (before)
         return before->price_micros;
