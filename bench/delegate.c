@@ -45,7 +45,7 @@ static struct {
     int poll;
     long n_done, n_asked;
     int n_open;
-    bool is_ending; /* nobody asks any more */
+    bool is_ending; /* no one asks any more */
     struct conn conns[N_CONNS];
 } run;
 
@@ -214,7 +214,7 @@ static void turn(void)
         conn_read(ready[i].data.ptr);
 }
 
-/* Its answer is waited for: nobody is asked who is not there yet. */
+/* Its answer is waited for: no one is asked who is not there yet. */
 static void register_agent(struct conn *c)
 {
     char text[512];
@@ -278,7 +278,7 @@ static struct figures measure(enum kind kind)
     cpu = peer_cpu_s(&run.server) - cpu;
     f = (struct figures){(double)run.n_done / began,
                          cpu * 1e6 / (double)run.n_done};
-    run.is_ending = true; /* and nobody leaves with work undone */
+    run.is_ending = true; /* and no one leaves with work undone */
     while (run.n_open > 0)
         turn();
     return f;

@@ -2,18 +2,24 @@
 """Two hostile users beside an honest one: bench/flood.py SIGNALBOX [WHAT…].
 
     tasks         both send one-byte messages to an agent that never answers,
-                  until they are refused, and go on trying
+                  64 at once on one connection, until they are refused, and go
+                  on trying
     index         both register agents with 256 tiny skills each, until they
-                  are refused, and go on trying
+                  are refused, and go on trying; measured once the vectors of
+                  their cards are made
+    vectors       both register such cards with longer skills and change them
+                  all the time: vectors are made for as long as it is measured
     connections   8 300 connections that say nothing; whatever is closed is
                   opened again
 
-An honest user sends messages (tasks), asks who would get one (index) or calls
+An honest user sends messages (tasks), asks who would get one (index, vectors)
+or calls
 on a new connection each time (connections), for some seconds without the two
 and for as long beside them. Goals, for each: at least half of the calls a
 second, a p99 of at most five times, /healthz answers, and an admin can act. A
-server of its own with default settings, on a free port, data in /tmp. Exit
-status 1 where a goal is missed.
+server of its own with default settings but for rate.perUser, which would bind
+the honest user, on a free port, data in /tmp. Exit status 1 where a goal is
+missed.
 """
 import http.client
 import json
@@ -32,6 +38,7 @@ import time
 SECONDS = float(os.environ.get("FLOOD_SECONDS", "8"))
 SILENT = 8300
 PAUSE_S = 0.1  # between two tries of a user who was refused
+AT_ONCE = 64  # messages of one user on their way
 AGENTS = [{"id": "echo", "url": "echo:", "description": "Says it again"},
           {"id": "never", "url": "echo:3600000", "description": "Waits"}]
 SKILLS = [{"id": str(i), "name": "refund"} for i in range(256)]
@@ -43,7 +50,8 @@ class Server:
         config = os.path.join(self.folder, "flood.jsonc")
         with open(config, "w", encoding="ascii") as f:
             json.dump({"agents": {"list": AGENTS}, "log": {"level": "error"},
-                       "deliver": {"queue": 1000000}}, f)
+                       "deliver": {"queue": 1000000},
+                       "rate": {"perUser": 0}}, f)
         self.process = subprocess.Popen(
             [binary, "serve", "--json", "--listen", "127.0.0.1:0", "--config",
              config, "--data", os.path.join(self.folder, "data")],
@@ -131,6 +139,48 @@ class Attacker(Hostile):
                 self.over.wait(PAUSE_S)
 
 
+class Sender(Hostile):
+    """Sends messages, AT_ONCE at a time, that no one answers."""
+
+    def __init__(self, client):
+        super().__init__()
+        self.client = client
+        self.start()
+
+    def request(self, n):
+        body = json.dumps({"text": "x", "executor": {"name": "never"},
+                           "wait_ms": 0, "conversation_id": f"c{n % 5000}"})
+        return (f"POST /api/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                f"Authorization: Bearer {self.client.token}\r\n"
+                "Content-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
+
+    def answer(self, reader):
+        """The status of the next one. http.client has no pipelines."""
+        status, length = int(reader.readline().split()[1]), 0
+        for line in iter(reader.readline, b"\r\n"):
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+        reader.read(length)
+        return status
+
+    def run(self):
+        sent = 0
+        peer = socket.create_connection(("127.0.0.1", self.client.server.port))
+        reader = peer.makefile("rb")
+        while not self.over.is_set():
+            peer.sendall(b"".join(self.request(sent + i)
+                                  for i in range(AT_ONCE)))
+            sent += AT_ONCE
+            accepted = [self.answer(reader)
+                        for _ in range(AT_ONCE)].count(202)
+            self.taken.value += accepted
+            if accepted < AT_ONCE:
+                self.was_refused.set()
+                self.over.wait(PAUSE_S)
+        peer.close()
+
+
 class Silent(Hostile):
     """Holds connections that say nothing, and opens new ones for those that
     are closed."""
@@ -171,17 +221,23 @@ def measure(one, seconds):
     return n_good / seconds, took[int(0.99 * (len(took) - 1))]
 
 
-def send_one(client, n):
-    return client.call("POST", "/api/messages",
-                       {"text": "x", "executor": {"name": "never"},
-                        "wait_ms": 0, "conversation_id": f"c{n % 5000}"})[0]
-
-
 def register_one(client, n):
     name = f"m{client.token[-6:].lower().replace('_', 'x')}-{n}"
     return client.call("PUT", f"/api/agents/{name}",
                        {"description": "refund", "url": "echo:",
                         "visibility": "public", "skills": SKILLS})[0]
+
+
+def change_one(client, n):
+    """One of seven cards, never as it was."""
+    name = f"m{client.token[-6:].lower().replace('_', 'x')}-{n % 7}"
+    skills = [{"id": str(i), "name": f"refund {n} {i}",
+               "description": "Gives back the money for what was bought in "
+                              f"shop {i} and did not please the customer"}
+              for i in range(256)]
+    return client.call("PUT", f"/api/agents/{name}",
+                       {"description": "refund", "url": "echo:",
+                        "visibility": "public", "skills": skills})[0]
 
 
 def honest_send(client):
@@ -190,8 +246,9 @@ def honest_send(client):
 
 
 def honest_route(client):
-    return client.call("POST", "/api/route",
-                       {"text": "please book a flight to Lisbon"})[0] == 200
+    """Not clear enough for the table alone, so the transformer is asked."""
+    return client.call("POST", "/api/route", {
+        "text": "what did I pay for the flight to Lisbon"})[0] == 200
 
 
 def honest_connect(client):
@@ -200,19 +257,22 @@ def honest_connect(client):
 
 
 HONEST = {"tasks": honest_send, "index": honest_route,
-          "connections": honest_connect}
+          "vectors": honest_route, "connections": honest_connect}
+HOSTILE = {"index": register_one, "vectors": change_one}
 
 
 def attack(server, what):
     if what == "connections":
         return [Silent(server, SILENT)]
-    one = send_one if what == "tasks" else register_one
-    return [Attacker(server.user(x), one) for x in ("mallory", "oscar")]
+    users = [server.user(x) for x in ("mallory", "oscar")]
+    if what == "tasks":
+        return [Sender(x) for x in users]
+    return [Attacker(x, HOSTILE[what]) for x in users]
 
 
 def await_vectors(server):
     """The two have their say once the vectors of their cards are made: that
-    takes the processors for a while, whoever registers."""
+    takes the processors for a while, no matter which user registers."""
     while b"\nsignalbox_vectors_ready 1" not in \
             server.admin.call("GET", "/metrics")[1]:
         time.sleep(0.2)
@@ -230,7 +290,9 @@ def run(binary, what):
     alone = measure(lambda: one(honest), SECONDS)
     attackers = attack(server, what)
     for a in attackers:
-        a.was_refused.wait(600)
+        while what != "vectors" and a.is_alive() and \
+                not a.was_refused.wait(1):
+            pass
     if what == "index":
         await_vectors(server)
     beside = measure(lambda: one(honest), SECONDS)
@@ -246,6 +308,8 @@ def run(binary, what):
     for a in attackers:
         a.stop()
     taken = sum(a.taken.value for a in attackers)
+    if any(a.exitcode for a in attackers):
+        failures.append("a hostile user failed")
     server.stop()
     rate = beside[0] / alone[0] if alone[0] else 0
     p99 = beside[1] / alone[1] if alone[1] else 0

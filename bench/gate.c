@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "gate/internal.h"
+#include "gate/rules/internal.h"
 
 enum { ROUNDS = 41, DECISIONS = 20 * 1000, FILE_BYTES = 1 << 20 };
 
@@ -172,7 +172,7 @@ static void make_messages(struct arena *a)
 static double one_round(const struct gate_rules *r)
 {
     double began = now_us();
-    struct pass p;
+    struct gate_result p;
 
     for (int i = 0; i < DECISIONS; i++) {
         gate_decide(r, &view, &messages[i % N_MESSAGES], NOW_MS, &p, NULL);

@@ -3,9 +3,9 @@
  * They are all paused by one safety gate and go when its agent is back, over
  * real rules, tasks and a store on the disk, each with its durable
  * change. Elapsed time, and the longest turn of the loop: however many wait, a
- * turn looks at BROKER_PER_TURN of them. Exit status 1 where one looks at
+ * turn looks at GATEKEEPER_PER_TURN of them. Exit status 1 where one looks at
  * more. */
-#include "test/lib/broker_stage.h"
+#include "test/lib/gatekeeper_stage.h"
 
 #include <time.h>
 
@@ -51,7 +51,7 @@ struct turns {
 /* What the loop does in one turn, without the disk. */
 static void turn_once(struct turns *t)
 {
-    int64_t looks = broker_stats(stage.broker).looks_total;
+    int64_t looks = gatekeeper_stats(stage.gatekeeper).looks_total;
     double began;
 
     store_turn(stage.store);
@@ -59,7 +59,7 @@ static void turn_once(struct turns *t)
     loop_turn(&stage.loop);
     if (now_ms() - began > t->longest_ms)
         t->longest_ms = now_ms() - began;
-    looks = broker_stats(stage.broker).looks_total - looks;
+    looks = gatekeeper_stats(stage.gatekeeper).looks_total - looks;
     if (looks > t->most)
         t->most = looks;
     t->n++;
@@ -75,20 +75,20 @@ TEST(release)
     stage_open(rules);
     for (int i = 0; i < HELD; i += AT_ONCE)
         hold_some(i);
-    while (broker_stats(stage.broker).looks_total < HELD)
+    while (gatekeeper_stats(stage.gatekeeper).looks_total < HELD)
         turn_once(&settling);
-    CHECK_INT(broker_stats(stage.broker).held, HELD);
+    CHECK_INT(gatekeeper_stats(stage.gatekeeper).held, HELD);
     stage_agent("Z")->state = AGENT_IDLE;
-    stage.now.mono_ms += BROKER_STATES_MS;
+    stage.now.mono_ms += GATEKEEPER_STATES_MS;
     stage.loop.is_fresh = false;
     began = now_ms();
-    while (broker_stats(stage.broker).held > 0)
+    while (gatekeeper_stats(stage.gatekeeper).held > 0)
         turn_once(&t);
     began = now_ms() - began;
     printf("%d held messages let go in %.1f s, %.0f a second: %lld turns of "
            "%lld at most, the longest %.1f ms\n",
            HELD, began / 1e3, HELD / began * 1e3, (long long)t.n,
            (long long)t.most, t.longest_ms);
-    CHECK(t.most <= BROKER_PER_TURN);
+    CHECK(t.most <= GATEKEEPER_PER_TURN);
     stage_close();
 }

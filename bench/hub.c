@@ -67,7 +67,7 @@ struct run {
     const char *token;
     long n_done;
     int n_open;     /* asked, and not answered yet */
-    bool is_ending; /* nobody asks any more */
+    bool is_ending; /* no one asks any more */
     struct conn conns[N_CONNS];
 };
 
@@ -535,7 +535,7 @@ static struct figures durable(struct run *r)
     cpu = peer_cpu_s(r->peer) - cpu;
     f = (struct figures){(double)r->n_done / began,
                          cpu * 1e6 / (double)r->n_done};
-    r->is_ending = true; /* and nobody leaves with work undone */
+    r->is_ending = true; /* and no one leaves with work undone */
     while (r->n_open > 0)
         turn(r, on_traffic);
     close_all(r);

@@ -11,7 +11,7 @@
  * start with a snapshot pays for none. Exit status 1 unless a level takes less
  * than 200 us, and less than four times what embedding and indexing its card
  * takes. */
-#include "index/index.h"
+#include "registry/index/index.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
 /* bench_route SIGNALBOX DATA: from a text to a decision.
+ * bench_route crowd DATA [SKILLS [SEARCHED]]: the same beside as many public
+ * cards as all limits allow by default.
  *
  *     inside   20, 1 000 and 10 000 agents, each with a skill, two examples and
  *              three routing keywords, in a registry over a real store, with
@@ -19,15 +21,23 @@
  * on the disk that counts. Exit status 1 unless, of the decisions that the
  * table makes, half take less than 100 us of 20 agents and less than 2 ms of 10
  * 000, and 99 of 100 decisions by both take less than 1 ms of 20 agents
- * (AVX-512). */
-#include "route/route.h"
+ * (AVX-512).
+ *
+ * crowd: 250 users have registered 2 000 public skills each, in cards of 5
+ * skills, or of as many as are said (1 to 256), all about the topics that are
+ * asked about. What it takes the loop's thread to decide for a user who has no
+ * agent, and to search, half and 99 of 100; exit status 1 where the latter is
+ * 5 ms or more. The cards keep their quick vectors, since full ones of so many
+ * take half an hour; a walk over them reads as many bytes. DATA may be in
+ * memory. */
+#include "choose/route.h"
 
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
 #include "bench/peer.h"
-#include "broker/broker.h"
-#include "hire/hire.h"
+#include "delegation/delegation.h"
+#include "gate/gatekeeper.h"
 #include "ledger/ledger.h"
 #include "task/task.h"
 #include "watch/watch.h"
@@ -123,8 +133,8 @@ static void any_text(char *out, size_t room)
 /* Inside. */
 
 static const struct schema *const schemas[] = {
-    &task_schema,  &watch_schema,  &registry_schema, &choose_schema,
-    &learn_schema, &broker_schema, &hire_schema,     &ledger_schema,
+    &task_schema,  &watch_schema,      &registry_schema,   &choose_schema,
+    &learn_schema, &gatekeeper_schema, &delegation_schema, &ledger_schema,
 };
 
 struct inside {
@@ -137,11 +147,11 @@ struct inside {
     struct embed *embed;
     struct str reference[EMBED_REFERENCE_MAX];
     struct registry *registry;
-    struct lessons *lessons;
+    struct learning *learning;
     struct router *router;
     struct caller caller;
     const struct way *way;
-    size_t n_agents;
+    size_t n_agents, max_searched;
 
     /* Of the decision that was made last. */
     bool is_done, is_waited_for;
@@ -204,24 +214,27 @@ static void open_above(struct inside *s)
 {
     struct why why = {""};
     size_t n_reference = embed_reference(s->reference);
-    struct registry_opts registry = {.loop = &s->loop,
+    struct registry_opts registry = {
+        .loop = &s->loop,
+        .log = &s->log,
+        .store = s->store,
+        .embed = s->embed,
+        .reference = {s->reference, n_reference},
+        .ids = &s->ids,
+        .seed = {1, 2},
+        .limits = {.max_agents = 100 * 1000,
+                   .max_skills = 500 * 1000,
+                   .max_searched = s->max_searched},
+        .org_of = no_org};
+    struct embed_stamp stamp = embed_stamp(s->embed);
+    struct learning_opts learning = {.loop = &s->loop,
                                      .log = &s->log,
                                      .store = s->store,
-                                     .embed = s->embed,
-                                     .reference = {s->reference, n_reference},
-                                     .ids = &s->ids,
+                                     .model_hash = str_of(stamp.hash),
+                                     .quick_dims = stamp.quick_dims,
+                                     .is_going_on = is_over,
                                      .seed = {1, 2},
-                                     .limits = {.max_agents = 100 * 1000},
-                                     .org_of = no_org};
-    struct embed_stamp stamp = embed_stamp(s->embed);
-    struct lessons_opts lessons = {.loop = &s->loop,
-                                   .log = &s->log,
-                                   .store = s->store,
-                                   .model_hash = str_of(stamp.hash),
-                                   .quick_dims = stamp.quick_dims,
-                                   .is_going_on = is_over,
-                                   .seed = {1, 2},
-                                   .settings = {.learn = learn_defaults()}};
+                                     .settings = {.learn = learn_defaults()}};
     struct router_opts router = {.loop = &s->loop,
                                  .log = &s->log,
                                  .store = s->store,
@@ -233,11 +246,11 @@ static void open_above(struct inside *s)
     if (s->way->is_deep)
         router.settings.choose.second_margin = MARGIN_MAX;
     s->registry = router.registry = registry_new(&registry);
-    s->lessons = router.lessons = lessons_new(&lessons);
-    if (!s->registry || !s->lessons)
+    s->learning = router.learning = learning_new(&learning);
+    if (!s->registry || !s->learning)
         die("memory");
     want(registry_load(s->registry, &why), &why);
-    want(lessons_load(s->lessons, &why), &why);
+    want(learning_load(s->learning, &why), &why);
     registry_begin(s->registry);
     s->router = router_new(&router);
     if (!s->router)
@@ -251,17 +264,16 @@ static void on_done(struct tx *tx, void *ctx)
         die("a commit");
 }
 
-static void add_agent(struct inside *s, size_t i)
+static void add_card(struct inside *s, const struct caller *caller,
+                     const char *card)
 {
-    struct registry_by by = {.caller = &s->caller, .now_ms = 1};
+    struct registry_by by = {.caller = caller, .now_ms = 1};
     struct card_problems problems = {.n = 0};
     struct why why = {""};
     struct registry_change c;
     struct arena arena;
-    char card[2048];
     struct json *json;
 
-    any_card(card, sizeof(card), i);
     arena_init(&arena, 1 << 20);
     json = json_parse(&arena, str_of(card), 0, NULL);
     if (!json)
@@ -274,6 +286,14 @@ static void add_agent(struct inside *s, size_t i)
     want(registry_settle(s->registry, &c, &why), &why);
     registry_change_fini(&c);
     arena_fini(&arena);
+}
+
+static void add_agent(struct inside *s, size_t i)
+{
+    char card[2048];
+
+    any_card(card, sizeof(card), i);
+    add_card(s, &s->caller, card);
 }
 
 /* Whatever is under way goes on, and the thread has a moment for it. */
@@ -326,7 +346,7 @@ static void vector_of(struct inside *s, const char *text, float *out)
 /* As if people had corrected so many decisions. */
 static void learn_some(struct inside *s)
 {
-    struct learn *l = lessons_learn(s->lessons);
+    struct learn *l = learning_learn(s->learning);
     struct agents all = registry_agents(s->registry);
     struct embed_stamp stamp = embed_stamp(s->embed);
     float v[EMBED_DIMS_MAX];
@@ -487,11 +507,11 @@ static bool show_inside(const struct inside *s, size_t at)
 static void close_inside(struct inside *s)
 {
     router_stop(s->router);
-    lessons_stop(s->lessons);
+    learning_stop(s->learning);
     registry_stop(s->registry);
     store_close(s->store);
     router_free(s->router);
-    lessons_free(s->lessons);
+    learning_free(s->learning);
     registry_free(s->registry);
     embed_free(s->embed);
     store_folder_close(&s->held);
@@ -523,7 +543,7 @@ static bool inside(const char *data, const struct way *way, size_t at)
     is_good = show_inside(s, at);
     fflush(stdout);
     if (!s->by_layer[LAYER_SEMANTIC])
-        die("nobody was chosen");
+        die("no one was chosen");
     close_inside(s);
     free(s);
     return is_good;
@@ -542,6 +562,137 @@ static bool inside_all(const char *data)
                 cpu_level() > CPU_PLAIN)
                 is_good &= inside(data, &WAYS[k], i);
     return is_good;
+}
+
+/* Crowds. */
+
+enum {
+    MAX_SEARCHED = 4 * 1024, /* as registry.maxSearched is */
+    CROWD_USERS = 250,
+    CROWD_SKILLS = 2000,
+    CROWD_CARDS = 399, /* of one user: 100 000 with those that are there */
+    CROWD_ASKED = 400
+};
+static const double GOAL_CROWD_US = 5000; /* 99 of 100 */
+
+static void crowd_card(char *out, size_t room, size_t user, size_t i,
+                       size_t n_skills)
+{
+    size_t at = (size_t)snprintf(out, room,
+                                 "{\"name\":\"u%zu-%zu\",\"url\":\"echo:\","
+                                 "\"visibility\":\"public\",\"description\":"
+                                 "\"Helps to %s the %s\",\"skills\":[",
+                                 user, i, verb(), word());
+
+    for (size_t k = 0; k < n_skills; k++)
+        at += (size_t)snprintf(out + at, room - at,
+                               "%s{\"id\":\"%zu\",\"name\":\"%s %s %s\"}",
+                               k ? "," : "", k, verb(), word(), word());
+    snprintf(out + at, room - at, "]}");
+}
+
+static void add_crowd(struct inside *s, size_t n_skills)
+{
+    static char card[64 * 1024];
+
+    for (size_t u = 0; u < CROWD_USERS; u++) {
+        struct caller owner = {.role = ROLE_USER, .scopes = SCOPE_ALL};
+
+        snprintf(owner.principal, sizeof(owner.principal), "u%zu", u);
+        for (size_t i = 0; i < CROWD_SKILLS / n_skills && i < CROWD_CARDS;
+             i++) {
+            crowd_card(card, sizeof(card), u, i, n_skills);
+            add_card(s, &owner, card);
+        }
+        loop_turn(&s->loop);
+    }
+}
+
+static void on_found(void *ctx, uint64_t id, const struct search_result *r)
+{
+    struct inside *s = ctx;
+
+    (void)id;
+    want(r->err, NULL);
+    s->is_done = true;
+    loop_stop(&s->loop);
+}
+
+static void look_up(struct inside *s, const char *text)
+{
+    struct search q = {.text = str_of(text),
+                       .eyes = {.user = STR("bench")},
+                       .limit = SEARCH_LIMIT,
+                       .max_price = -1};
+    struct why why = {""};
+    uint64_t id;
+
+    s->is_done = false;
+    want(registry_search(s->registry, &q, on_found, s, &id, &why), &why);
+    while (!s->is_done)
+        loop_run(&s->loop);
+}
+
+static bool crowd_of(struct inside *s, const char *what,
+                     void (*ask)(struct inside *s, const char *text))
+{
+    struct quantiles cpu, wall;
+    char text[TEXT_BYTES];
+
+    s->n = 0;
+    for (size_t i = 0; i < WARM + CROWD_ASKED; i++) {
+        double on_wall = clock_s(CLOCK_MONOTONIC);
+        double on_cpu = clock_s(CLOCK_THREAD_CPUTIME_ID);
+
+        any_text(text, sizeof(text));
+        ask(s, text);
+        if (i < WARM)
+            continue;
+        s->cpu_us[s->n] = (clock_s(CLOCK_THREAD_CPUTIME_ID) - on_cpu) * 1e6;
+        s->wall_us[s->n++] = (clock_s(CLOCK_MONOTONIC) - on_wall) * 1e6;
+    }
+    cpu = quantiles(s, s->cpu_us, N_TIERS);
+    wall = quantiles(s, s->wall_us, N_TIERS);
+    printf("%-8s %8.0f%8.0f    %8.0f%8.0f\n", what, cpu.half, cpu.most,
+           wall.half, wall.most);
+    return !is_missed(what, cpu.most, GOAL_CROWD_US);
+}
+
+static int crowd(const char *data, size_t n_skills, size_t max_searched)
+{
+    /* Room for a question, and not for a document, which has three quarters. */
+    static const struct embed_opts no_documents = {.kind = EMBED_BUILTIN,
+                                                   .max_waiting = 100,
+                                                   .max_waiting_bytes = 3000,
+                                                   .timeout_ms = 60 * 1000};
+    struct inside *s = calloc(1, sizeof(*s));
+    struct registry_stats stats;
+    char folder[512];
+    bool is_good;
+
+    if (!s || !n_skills || n_skills > AGENT_SKILLS_MAX)
+        die("skills");
+    snprintf(folder, sizeof(folder), "%s/crowd-%zu", data, n_skills);
+    s->way = &WAYS[2];
+    s->max_searched = max_searched;
+    s->caller = (struct caller){.role = ROLE_USER, .scopes = SCOPE_ALL};
+    snprintf(s->caller.principal, sizeof(s->caller.principal), "bench");
+    open_below(s, folder);
+    open_above(s);
+    for (size_t i = 0; i < SIZES[0]; i++)
+        add_agent(s, i);
+    await_cards(s);
+    embed_set(s->embed, &no_documents);
+    add_crowd(s, n_skills);
+    stats = registry_stats(s->registry);
+    printf("%lld agents with %lld skills: us of the loop's thread, p50 and "
+           "p99, and on the wall\n",
+           (long long)stats.agents, (long long)stats.skills);
+    is_good = crowd_of(s, "decision", decide);
+    is_good &= crowd_of(s, "search", look_up);
+    close_inside(s);
+    free(s);
+    return is_good ? 0 : 1;
 }
 
 /* Over HTTP. */
@@ -679,6 +830,9 @@ int main(int argc, char **argv)
     bool is_good;
     struct peer p;
 
+    if (argc >= 3 && strcmp(argv[1], "crowd") == 0)
+        return crowd(argv[2], argc > 3 ? strtoul(argv[3], NULL, 10) : 5,
+                     argc > 4 ? strtoul(argv[4], NULL, 10) : MAX_SEARCHED);
     if (argc != 3) {
         fprintf(stderr, "usage: bench_route SIGNALBOX DATA\n");
         return 2;

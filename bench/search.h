@@ -5,7 +5,7 @@
  * asked. */
 
 #include "base/arena.h"
-#include "index/index.h"
+#include "registry/index/index.h"
 
 enum { DIMS = 256 };
 

@@ -63,7 +63,7 @@ static double now_s(void)
 
 static enum ready on_ready(void *ctx, const struct task *t)
 {
-    (void)ctx; /* nobody carries them */
+    (void)ctx; /* no one carries them */
     (void)t;
     return READY_NO_AGENT;
 }

@@ -1,7 +1,7 @@
 /* bench_ws_hub: our side of bench_ws, the same as ws_node.js over src/net.
  *
  *     /echo        every message comes back
- *     /hub?name=N  a message goes to whom its params.agent_id names
+ *     /hub?name=N  a message goes to the agent that its params.agent_id names
  *
  * Little enough to see that nothing is measured but net, and what any hub has
  * to do: read the message strictly, find the one it is for, hand it on. */
@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/map.h"
-#include "net/net.h"
+#include "net/server/net.h"
 
 enum { GUESTS_MAX = 4096, NAME_BYTES = 32 };
 
@@ -55,7 +55,7 @@ static void on_forward(void *ctx, uint64_t id, enum ws_kind kind,
     if (json_scan(bytes, &params, 1, &in, NULL) != OK ||
         json_scan(in, &agent, 1, &name, NULL) != OK || name.n < 2 ||
         !(to = map_get(&g->hub->guests, str_sub(name, 1, name.n - 1)))) {
-        fprintf(stderr, "bench_ws_hub: for nobody: %.*s\n", STR_ARG(bytes));
+        fprintf(stderr, "bench_ws_hub: for no one: %.*s\n", STR_ARG(bytes));
         exit(1);
     }
     send_to(g->hub, to->id, kind, bytes);

@@ -2,7 +2,7 @@
 // between. ws_hub.c is the same over our own net.
 //
 //     /echo        every message comes back
-//     /hub?name=N  a message goes to whom its params.agent_id names
+//     /hub?name=N  a message goes to the agent that its params.agent_id names
 'use strict';
 const { WebSocketServer } = require(process.argv[2]);
 

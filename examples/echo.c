@@ -1,4 +1,4 @@
-/* An agent that says what it hears. client/README.md tells the rest. */
+/* An agent that echoes each message. client/README.md explains more. */
 #include <signalbox_client.h>
 
 static void echo(void *ctx, struct sbc_task *t)

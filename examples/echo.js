@@ -1,4 +1,4 @@
-// An agent that says what it hears. client/README.md tells the rest.
+// An agent that echoes each message. client/README.md explains more.
 import { connect } from '../client/js/signalbox.js';
 
 const hub = await connect();

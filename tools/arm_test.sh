@@ -41,19 +41,19 @@ build() {
         src/base/cpu.c src/base/err.c src/base/fault.c src/base/json_*[!t].c \
         src/base/str.c src/base/unicode.c src/base/utf8.c src/base/vec.c \
         src/base/vec_pack.c src/base/wordfind.c src/base/words.c \
-        src/embed/minilm_file.c src/embed/minilm_make.c \
-        src/embed/minilm_pieces.c src/embed/minilm_plain.c \
-        src/embed/minilm_run.c src/embed/minilm_tensors.c src/embed/vocab.c \
-        src/embed/wordpiece.c; do
+        src/embed/transformer/minilm_file.c src/embed/transformer/minilm_make.c \
+        src/embed/transformer/minilm_pieces.c src/embed/transformer/minilm_plain.c \
+        src/embed/transformer/minilm_run.c src/embed/transformer/minilm_tensors.c src/embed/transformer/vocab.c \
+        src/embed/transformer/wordpiece.c; do
         arch=
         [ "${f##*/}" != minilm_dotprod.c ] || arch=-march=armv8.2-a+dotprod
         # shellcheck disable=SC2086 # words, on purpose
         "$cc" $flags $arch -c "$f" -o "$to/$(basename "$f" .c).o"
     done
     for f in src/base/vec_test.c src/base/vec_pack_test.c \
-        src/embed/minilm_run_test.c test/peers/minilm_peer.c; do
+        src/embed/transformer/minilm_run_test.c test/peers/minilm_peer.c; do
         # shellcheck disable=SC2086 # words, on purpose
-        "$cc" $flags "$f" "$to"/*.o -lm -o "$to/$(basename "$f" .c)"
+        "$cc" $flags "$f" test/t.c test/t_main.c test/lib/alloc_count.c "$to"/*.o -lm -o "$to/$(basename "$f" .c)"
     done
 }
 
@@ -99,9 +99,9 @@ same() {
         cmp - "$out/vectors"
 }
 
-build gcc "$out/x86" src/embed/minilm_avx2.c src/embed/minilm_avx512.c
-build aarch64-linux-gnu-gcc "$out/arm" src/embed/minilm_neon.c \
-    src/embed/minilm_dotprod.c
+build gcc "$out/x86" src/embed/transformer/minilm_avx2.c src/embed/transformer/minilm_avx512.c
+build aarch64-linux-gnu-gcc "$out/arm" src/embed/transformer/minilm_neon.c \
+    src/embed/transformer/minilm_dotprod.c
 
 check 'a processor without sdot has NEON' levels_are cortex-a72 'plain neon '
 check 'a processor with sdot uses it' levels_are max 'plain neon dotprod '

@@ -3,7 +3,7 @@
 # server, and a tested one, by script/server and script/test alone? With
 # `server` only the former, and how long that takes. Needs root and debootstrap,
 # and the network for apt and npm. FOLDER (default /var/tmp/signalbox-bare)
-# keeps the bare system for the next trial; the trial itself is made anew from
+# keeps the bare system for the next trial; the trial itself is rebuilt from
 # the last commit.
 set -eu
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ fi
 rm -rf "$trial"
 cp -a "$bare" "$trial"
 cp /etc/resolv.conf "$trial/etc/resolv.conf"
-# Like the name servers, whom npm trusts may be a matter of the network here.
+# Like the name servers, the certificates that npm trusts may be a matter of the network here.
 if [ -n "${NODE_EXTRA_CA_CERTS:-}" ]; then
     cp "$NODE_EXTRA_CA_CERTS" "$trial/root/npm-ca.pem"
     echo 'cafile=/root/npm-ca.pem' >"$trial/root/.npmrc"

@@ -19,7 +19,7 @@ check() {
 
 # What others wrote for the tests is theirs.
 sources() {
-    find src test bench train client examples -name node_modules -prune -o \
+    find src cli lab test bench train client examples -name node_modules -prune -o \
         \( -name '*.[ch]' -o -name '*.inc' \) -print | sort
 }
 
@@ -33,7 +33,7 @@ bugs() {
 import json, re, sys
 once = {}
 for c in json.load(sys.stdin):
-    if (re.match(r"\.\./(src|train|client)/", c["file"]) and not
+    if (re.match(r"\.\./(src|cli|lab|train|client)/", c["file"]) and not
             re.search(r"_test\.c$|src/base/unicode\.c$", c["file"])):
         once.setdefault(c["file"], c)
 json.dump(list(once.values()), open(sys.argv[1], "w"))
@@ -64,12 +64,13 @@ unicode() {
 }
 
 check 'tools/layers.sh: includes point down' tools/layers.sh
+check 'tools/size.sh: the code does not grow unnoticed' tools/size.sh
 check 'clang-format: make fmt lays it out' layout
 check 'tools/banned.sh: no such functions' tools/banned.sh
-check 'tools/unicode.py: made anew, it is the same' unicode
+check 'tools/unicode.py: generated again, it is the same' unicode
 check 'clang-tidy' bugs
 check 'shellcheck' shell
-check 'tools/web_lint.py: the dashboard shows texts, asks nobody else, imports down' tools/web_lint.py
+check 'tools/web_lint.py: the dashboard shows texts, asks no one else, imports down' tools/web_lint.py
 check 'tools/twice.py: no page says anything twice' tools/twice.py
 check 'node --check: the dashboard and its tests are JavaScript' javascript
 echo "$passed passed, $failed failed"

@@ -4,7 +4,7 @@ FOLDER/node_modules. FOLDER is web/ unless it is given.
 
 Neither Node nor npm is needed for that: a package is a tarball with a hash,
 and the lock has the hash. Nothing of a package is run. Where everything is
-there already, nothing is done and nobody is asked. All of it is fetched and
+there already, nothing is done and no one is asked. All of it is fetched and
 checked before anything is written.
 
 The registry is that of $npm_config_registry or $NPM_CONFIG_REGISTRY, or of
@@ -40,7 +40,7 @@ VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+-]*\Z")
 
 
 class Trouble(Exception):
-    """Something to tell whoever called; its text says what to do."""
+    """Something to tell anyone who called; its text says what to do."""
 
 
 def npmrc_of(environ):
@@ -241,7 +241,7 @@ def is_there(lock, modules):
                 return False
     except OSError:
         return False
-    with contextlib.suppress(OSError):  # somebody else's, or read-only
+    with contextlib.suppress(OSError):  # another user's, or read-only
         os.utime(stamp)  # for make, which goes by the time
     return True
 

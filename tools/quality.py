@@ -1,23 +1,23 @@
 #!/usr/bin/python3
-"""Measure how well every embedder finds the right agent, on every set there
-is, and write docs/quality.md: `make quality`.
+"""Measure how well every embedder finds the right agent, on every available
+set, and write docs/quality.md: `make quality`.
 
     tools/quality.py [--data FOLDER] [--out FILE] [--seeds N]
                      [--before SIGNALBOX] [--jobs N] [--kept FOLDER]
                      SIGNALBOX [ARGS]
     tools/quality.py --floors SIGNALBOX
 
---before names a program of the version before, to compare with its table. ARGS
-are handed to every run, for example `--set embed.modelFile=FILE`. Speed
-is left out, so that the same models give the same file on every machine. What
-is missing (a set, a model) is said and left out, never guessed.
+--before names the program of the previous version, to compare with its
+table. ARGS are added to every run, for example `--set embed.modelFile=FILE`.
+Speed is left out, so the same models give the same file on every machine. A
+missing set or model is reported and left out.
 
-It takes more than an hour. --jobs runs so many evaluations at once. --kept
-names a folder for their answers: whoever stops it and starts it again with the
-same program goes on where it was.
+It takes more than an hour. --jobs sets how many evaluations run at once.
+--kept names a folder for their answers: an interrupted run resumes there, with
+the same program.
 
---floors writes test/quality/floors.json instead: what the models inside must
-reach in tests, a little below what they reach now.
+--floors writes test/quality/floors.json instead: the minimum figures that tests
+require of the models inside, slightly below the current ones.
 """
 import argparse
 import contextlib
@@ -36,7 +36,7 @@ import quality_tiers
 OWN = "test/quality"
 EMBEDDERS = ("table", "transformer", "builtin", "minilm")
 SEARCHERS = ("table", "builtin", "minilm")
-# name, what, files of queries beside SET.test.jsonl, whether there are examples
+# Name, description, query files besides SET.test.jsonl, has examples.
 SETS = (
     ("clinc150", "people asking an assistant; 150 intents, and 1 000 queries "
                  "that belong to none (CLINC150, CC BY 3.0)", ("oos",), True),
@@ -47,7 +47,7 @@ SETS = (
     ("sealtools", "requests and the tool to call, among thousands "
                   "(Seal-Tools, Apache-2.0)", (), False),
 )
-# First place / first five; the last two are first place with five examples.
+# Top-1 / top-5; the last two are top-1 with five examples.
 REFERENCE = (
     ("BM25", "43.0 / 64.2", "30.2 / 50.8", "52.7 / 82.3", "87.2 / 97.8",
      "70.9", "50.3"),
@@ -59,19 +59,19 @@ REFERENCE = (
      "74.2 / 93.7", "86.2", "64.0"),
 )
 SHOTS = 5
-# Not why: that is about one machine, and said on its terminal.
+# Without the reason, which depends on the machine and is printed there.
 CANNOT = "`{}` (`signalbox model install minilm` gets the model)"
-# How `signalbox eval` says that a model is not here. Whatever else goes wrong
-# is a mistake and no reason to leave a model out.
+# The error of `signalbox eval` for a missing model. Any other error ends the
+# program instead of leaving the model out.
 NO_MODEL = "cannot open the model file "
 
 
 class Missing(Exception):
-    """Something that is not here; its words say what."""
+    """A missing set, program or model; the message names it."""
 
 
 def digest_of(path, known={}):  # pylint: disable=dangerous-default-value
-    """Of a file's content; of what is no file, the words themselves."""
+    """The hash of a file's content; any other argument as it is."""
     try:
         stat = os.stat(path)
         key = path, stat.st_mtime_ns, stat.st_size
@@ -84,8 +84,8 @@ def digest_of(path, known={}):  # pylint: disable=dangerous-default-value
 
 
 class Answers:
-    """What programs print, each asked once: the same program with the same
-    arguments and files says the same. In a folder, if there is one."""
+    """Cached output of programs: the same program with the same arguments and
+    files prints the same. Kept in a folder, if one is given."""
 
     def __init__(self, folder=None):
         self.folder, self.known = folder, {}
@@ -116,13 +116,13 @@ class Answers:
 
 
 class Runs:
-    """Runs of the program, and the commands that stand for them."""
+    """Runs of the program, and the commands as the page shows them."""
 
     def __init__(self, binary, data, more, before=None, answers=None):
         self.binary, self.data, self.more = binary, data, more
         self.before = before
         self.answers = answers or Answers()
-        self.planned = None  # a list: what would be run, and nothing is
+        self.planned = None  # if a list: collect commands, run nothing
         self.commands, self.missing, self.models = [], [], {}
         self.gone = set()
 
@@ -140,14 +140,14 @@ class Runs:
         return paths
 
     def binary_of(self, which):
-        """None where that program is not here."""
+        """The path, or None if that program is missing."""
         if which == "before" and not self.before:
             self.miss("the version before (`BEFORE` names its program)")
             return None
         return self.before if which == "before" else self.binary
 
     def is_gone(self, args):
-        """Whether these are of a model that is known to be missing."""
+        """Whether these arguments use a model that is known to be missing."""
         return ("--embedder" in args
                 and args[args.index("--embedder") + 1] in self.gone)
 
@@ -158,7 +158,7 @@ class Runs:
         return say
 
     def shown(self, args, command="eval", which="now"):
-        """As somebody would type it."""
+        """The command as a person would type it."""
         words = [quality_bands.binary_words(which), command]
         for arg in args:
             if arg.startswith(self.data + os.sep):
@@ -202,7 +202,7 @@ class Runs:
         return result
 
     def tried(self, *args, **more):
-        """The result, or None where something is missing."""
+        """The result, or None if a set, program or model is missing."""
         try:
             return self.eval(*args, **more)
         except Missing as e:
@@ -222,7 +222,7 @@ def table(heads, rows):
 
 
 def commands(runs):
-    """Those since the last time."""
+    """The commands since the last call, as a code block."""
     text = "```\n" + "\n".join(runs.commands or ["(none)"]) + "\n```"
     runs.commands = []
     return text
@@ -240,7 +240,7 @@ def zero_shot(runs):
 
 
 def shots(runs, files, own, embedder, seeds):
-    """First places, one for each choice of examples."""
+    """Top-1, one value for each choice of examples."""
     agents, test, train = files
     results = [runs.tried("--agents", agents, test, "--examples", train,
                           "--shots", str(SHOTS), "--seed", str(seed), *own,
@@ -263,7 +263,7 @@ def few_shot(runs, seeds):
 
 
 def search(runs):
-    """By words alone (no embedder), by vectors alone, and by both."""
+    """By words alone (without an embedder), by vectors alone, and by both."""
     found = {}
     for name, agents, test in searched(runs):
         found["text", name] = runs.tried("--agents", agents, test,
@@ -312,13 +312,13 @@ def cell(r, words):
 def write_zero(out, runs, found):
     names = [s[0] for s in SETS]
     out.append("\n## Models: by name and description\n")
-    out.append("By the vectors alone (`--mode vectors`), to compare models: "
-               "first place / first five, in percent:\n")
+    out.append("By vectors alone (`--mode vectors`), to compare models: top-1 "
+               "/ top-5, in percent:\n")
     out.append(table(["", *names], [
         [e, *(cell(found.get((e, n)), pair) for n in names)]
         for e in EMBEDDERS] + [[f"*{r[0]}*", *r[1:5]] for r in REFERENCE]))
-    out.append("\nRows in italics are reference figures, measured elsewhere; "
-               "they come with the data. Macro F1, in percent:\n")
+    out.append("\nRows in italics are reference figures that come with the "
+               "data, measured elsewhere. Macro F1, in percent:\n")
     out.append(table(["", *names], [
         [e, *(cell(found.get((e, n)), lambda r: percent(r["macro_f1"]))
               for n in names)] for e in EMBEDDERS]))
@@ -327,7 +327,7 @@ def write_zero(out, runs, found):
 
 
 def better(found, embedder, name):
-    """Both against the better of words and vectors, in points."""
+    """Hybrid minus the better of words and vectors, in points."""
     rows = [found.get(key) for key in
             (("hybrid", embedder, name), ("text", name),
              ("semantic", embedder, name))]
@@ -343,11 +343,11 @@ def write_search(out, runs, found):
     out.append("\n## Search\n")
     out.append(
         "What `agent.search` finds (`--mode hybrid`): 0.7 of the cosine and "
-        "0.3 of the words, of an agent's best document. Beside it the same "
-        "search by words alone (`--mode text`) and by vectors alone "
-        "(`--mode semantic`). How words are scored, and what else was tried, "
-        "stands in `src/index/text_query.c`; it was chosen by looking at the "
-        "first four sets. First place / first five, in percent:\n")
+        "0.3 of the text score of an agent's best document, compared with "
+        "words alone (`--mode text`) and vectors alone (`--mode semantic`). "
+        "`src/registry/index/text_query.c` explains the text score and what else was "
+        "tried; it was chosen by looking at the first four sets. Top-1 / "
+        "top-5, in percent:\n")
     rows = [["text", *(cell(found.get(("text", n)), pair) for n in names)]]
     for e in SEARCHERS:
         for mode in ("semantic", "hybrid"):
@@ -355,8 +355,8 @@ def write_search(out, runs, found):
                          *(cell(found.get((mode, e, n)), pair)
                            for n in names)])
     out.append(table(heads, rows))
-    out.append("\nFirst place by hybrid against the better of the two "
-               "alone, in points:\n")
+    out.append("\nTop-1 of hybrid compared with the better of the two alone, "
+               "in points:\n")
     out.append(table(heads, [[e, *(better(found, e, n) for n in names)]
                              for e in SEARCHERS]))
     out.append("")
@@ -367,15 +367,15 @@ def write_few(out, runs, found, seeds):
     names = [s[0] for s in SETS if s[3]]
     out.append(f"\n## Models: with {SHOTS} examples\n")
     out.append(
-        f"First place in percent, the mean of {seeds} choices of examples, "
-        "and the least and the best of them. \"With own\" adds name and "
-        "description to the mean.\n")
+        f"Top-1 in percent: the mean of {seeds} choices of examples, with the "
+        "lowest and the highest. \"With own\" adds name and description to "
+        "the mean.\n")
     out.append(table(
         ["", *(f"{n}{w}" for n in names for w in ("", ", with own"))],
         [[e, *(spread(found.get((e, n, own))) for n in names
                for own in (False, True))] for e in EMBEDDERS]
         + [[f"*{r[0]}*", r[5], "", r[6], ""] for r in REFERENCE]))
-    out.append(f"\nEach with `--seed` 1 to {seeds}; the first:\n")
+    out.append(f"\nRun with `--seed` 1 to {seeds}; the first:\n")
     out.append(commands(runs))
 
 
@@ -386,12 +386,11 @@ def write_own(out, runs, found):
         out.append("Not measured.")
         return
     out.append(
-        f"{first['agents']} agents of a fleet as one might have, "
-        f"{first['n']} queries in scope and {first['n_out_of_scope']} out of "
-        "scope, written for it by hand: typos, slang, rambling, hints, "
-        "negations, other languages. It is in "
-        f"[{OWN}](../{OWN}), was never trained on, and `make test` holds "
-        "`builtin` to it. By vectors alone, first place / first five, in "
+        f"{first['agents']} agents of a typical fleet, {first['n']} queries in "
+        f"scope and {first['n_out_of_scope']} out of scope, written by hand: "
+        "typos, slang, rambling, hints, negations, other languages. The set "
+        f"is in [{OWN}](../{OWN}) and was never trained on; `make test` "
+        "checks `builtin` against it. By vectors alone, top-1 / top-5, in "
         "percent:\n")
     levels = [x["level"] for x in first["levels"]]
     out.append(table(
@@ -413,9 +412,9 @@ def write_models(out, runs):
     out.append(table(["model", "dimensions", "hash in its file"], [
         [name, str(m["dims"]), f"`{m['hash']}`"]
         for name, m in sorted(runs.models.items())]))
-    out.append("\nThe hash is the SHA-256 that stands in a model's file, over "
-               "everything from byte 40 on: what `signalbox model list` "
-               "shows, not what `sha256sum` says of the file.")
+    out.append("\nThe hash is the SHA-256 stored in a model's file, over "
+               "everything from byte 40 on. `signalbox model list` shows it; "
+               "`sha256sum` of the file gives another value.")
     out.append("\nThe sets:\n")
     out.append(table(["set", "what"], [[s[0], s[1]] for s in SETS]))
 
@@ -450,27 +449,28 @@ def write_floors(runs):
 
 HEAD = """# How well the right agent is found
 
-Made by `make quality`, not by hand. `DATA` names the folder with the public
-sets (`../shared/data` if it is not given); they are not part of the project.
-What the figures mean and how to measure your own agents is in
-[evaluation.md](evaluation.md). The same models give the same figures on every
-machine: vectors do not depend on the processor, and ties go to the name that
-sorts first. None of these sets was trained on; but the recipe of `builtin` was
-chosen by looking at the first four (`train/README.md`), and 25 of their 14 542
-queries, mostly of a word or two, happen to be among its texts.
+`make quality` generates this page. `DATA` names the folder with the public sets
+(`../shared/data` by default); they are not part of the project.
+[evaluation.md](evaluation.md) explains the figures and how to measure your own
+agents. The same models give the same figures on every machine: vectors do not
+depend on the processor, and ties go to the name that sorts first.
 
-What routing is made of was chosen by looking at these same sets, the project's
-own among them, so expect a little less elsewhere: the share of words and the
-kernel of examples from about 60 settings, the reading of recency from four
-(counted for all queries it took 2 points from metatool and sealtools), the
-part of a skill from thirty, on the own set, the only one that has skills, and
-on the others grouped into agents of many. The orders of the streams were not
-chosen.
+None of these sets was trained on. But the recipe of `builtin` was chosen by
+looking at the first four (`train/README.md`), and 25 of their 14 542 queries,
+mostly of one or two words, also occur in its training texts.
+
+The settings of routing were chosen by looking at these same sets, the project's
+own included, so expect slightly lower figures elsewhere. The weight of words
+and the kernel of examples were chosen from about 60 settings; the treatment of
+recency from four (counted for all queries, it cost metatool and sealtools 2
+points); the weight of a skill from thirty, on the project's own set, the only
+one with skills, and on the others grouped into agents with several. The order
+of the streams was not tuned.
 """
 
 
 def write_all(runs, args):
-    """Everything but the head, as lines."""
+    """Everything except the head, as lines."""
     out = []
     own = own_set(runs)
     write_own(out, runs, own)
@@ -495,7 +495,7 @@ def write_all(runs, args):
 
 
 def run_ahead(args, answers):
-    """Ask everything whose arguments are known beforehand, several at once."""
+    """Run everything whose arguments are known in advance, several at once."""
     plan = Runs(args.binary, args.data.rstrip("/"), args.more, args.before)
     plan.planned = []
     with contextlib.redirect_stdout(io.StringIO()):

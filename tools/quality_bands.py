@@ -1,12 +1,12 @@
-"""A section of docs/quality.md: what happens to messages with the default
-settings, and with a fixed threshold for comparison. Used by
-quality.py, and by test/quality, which holds the minimum figures."""
+"""A section of docs/quality.md: routing with the default settings, and with a
+fixed threshold for comparison. Used by quality.py, and by test/quality, which
+checks the minimum figures."""
 import os
 
 FLEETS = ("startup", "household", "coding", "company", "clinic")
 ENGLISH = ("plain", "typo", "long")
-# What is compared: the arguments of a run, and which program it is of. The one
-# before has another table, and calls it builtin.
+# What is compared: the arguments of a run, and of which program. The previous
+# version has another table and calls it builtin.
 MODELS = {
     "words alone": (("--embedder", "table", "--set", "routing.textBlend=1"),
                     "now"),
@@ -16,7 +16,7 @@ MODELS = {
     "builtin": (("--embedder", "builtin"), "now"),
     "minilm": (("--embedder", "minilm"), "now"),
 }
-# Of these the whole table is shown.
+# Their whole tables are shown.
 EMBEDDERS = ("builtin", "minilm")
 FIXED = ("--set", "routing.threshold=0.3")
 COUNTS = ("n", "top_1", "confident_right", "confident_wrong", "unsure",
@@ -37,13 +37,13 @@ def table(heads, rows):
 
 
 def binary_words(which):
-    """How a command is shown."""
+    """The program as the page shows it."""
     return "build/signalbox" if which == "now" else "$BEFORE"
 
 
 def fleet_files(folder, name):
     """The arguments of `signalbox eval` for one of the five fleets: its own
-    messages, and more that belong to none of its agents."""
+    messages, and further ones that are out of scope."""
     return ("--agents", os.path.join(folder, f"{name}.agents.jsonl"),
             os.path.join(folder, f"{name}.queries.jsonl"),
             os.path.join(folder, "oos-extra.jsonl"))
@@ -59,7 +59,7 @@ def of_levels(result, names):
 
 
 def english(result):
-    """In scope the English levels alone, out of scope everything."""
+    """English levels only for messages in scope; all that are out of scope."""
     out = of_levels(result, ENGLISH)
     total = result["routing"]["bands"]
     for key in ("n_out_of_scope", "out_of_scope_detected",
@@ -73,7 +73,7 @@ def part(n, of):
 
 
 def share(bands):
-    """Confident and right, of the messages whose top-1 is right."""
+    """The confident share of the messages whose top-1 is right."""
     return part(bands["top_1_confident"], bands["top_1"])
 
 
@@ -82,7 +82,7 @@ def detected(bands):
 
 
 def sources(runs, sets, folder):
-    """name, arguments and whether levels tell languages apart."""
+    """Name, arguments, and whether levels tell languages apart."""
     extra = os.path.join(folder, "oos-extra.jsonl")
     for name in FLEETS:
         yield name, fleet_files(folder, name), True
@@ -110,7 +110,7 @@ def measure(runs, sets, folder):
 
 
 HEADS = ("agents", "messages", "top-1", "confident and right",
-         "confident and wrong", "unsure", "taken for out of scope",
+         "confident and wrong", "unsure", "classified as out of scope",
          "confident of right top-1", "right agent gets it",
          "out-of-scope texts", "out-of-scope detected", "out-of-scope unsure")
 
@@ -128,7 +128,7 @@ def cells(result, b):
 
 
 def mean_row(rows):
-    """Over the five fleets, each counting the same."""
+    """The mean over the five fleets, equally weighted."""
     def mean(values):
         return percent(sum(values) / len(values))
 
@@ -169,36 +169,35 @@ def write_table(out, results):
         f"top-1 {percent(part(b['top_1'], b['n']))}, confident and right "
         f"{percent(part(b['confident_right'], b['n']))}, confident and wrong "
         f"{percent(part(b['confident_wrong'], b['n']))}, unsure "
-        f"{percent(part(b['unsure'], b['n']))}, taken for out of scope "
+        f"{percent(part(b['unsure'], b['n']))}, classified as out of scope "
         f"{percent(part(b['out_of_scope'], b['n']))}.\n")
 
 
 def write(out, found):
     out.append("## What happens to a message\n")
     out.append(
-        "With nothing set (`routing.threshold` `\"auto\"`), in percent. A "
-        "message in scope is confident and right, confident and wrong, "
-        "unsure, or taken for out of scope; the four add up to 100. "
-        "\"Confident of right top-1\": of the messages whose best candidate "
-        "is right, those that are confident and right. \"Right agent gets "
-        "it\" counts unsure messages that go to the right agent, marked as "
-        "unsure, which is what happens where no default agent is set. An "
-        "out-of-scope text is detected unless the choice is confident; "
-        "\"out-of-scope unsure\" is the part that still reaches an agent, marked "
-        "as unsure, where no default agent is set.\n")
+        "With the default settings (`routing.threshold` `\"auto\"`), in "
+        "percent. A message in scope is confident and right, confident and "
+        "wrong, unsure, or classified as out of scope; the four add up to "
+        "100. \"Confident of right top-1\": of the messages whose best "
+        "candidate is right, the share that is confident and right. \"Right "
+        "agent gets it\" also counts unsure messages that go to the right "
+        "agent, marked as unsure, as they do where no default agent is set. "
+        "An out-of-scope text is detected unless the choice is confident; "
+        "\"out-of-scope unsure\" is the share that still reaches an agent, "
+        "marked as unsure, where no default agent is set.\n")
     out.append(
         "The first five are small fleets with cards as people first write "
         "them, in [test/quality/fleets](../test/quality/fleets): English "
         "messages only, other languages below the table. `newcomer` is five "
         "one-line cards. `own` is the project's own set, other languages "
-        "included. The out-of-scope texts are not among the reference texts "
-        "in the binary, but for one of the 1 000 of clinc150: the fleets have "
-        "their own 16 each and the 147 of `oos-extra.jsonl`, `own` and "
-        "clinc150 have their own, and the other public sets are asked those "
-        "147 as well. A few of the 147 are in scope for a set of hundreds of "
-        "tools, so 100 is out of reach there. "
-        "`newcomer` has no out-of-scope texts: its researcher looks up "
-        "anything.\n")
+        "included. The fleets have 16 out-of-scope texts each, and the 147 of "
+        "`oos-extra.jsonl`; `own` and clinc150 have their own; the other "
+        "public sets use those 147 as well. None of these texts is a "
+        "reference text in the binary, except one of the 1 000 of clinc150. A "
+        "few of the 147 are in scope for a set of hundreds of tools, so 100 "
+        "is out of reach there. `newcomer` has no out-of-scope texts, because "
+        "its researcher looks up anything.\n")
     for embedder in EMBEDDERS:
         out.append(f"**{embedder}**\n")
         write_table(out, found["auto", embedder])
@@ -207,8 +206,8 @@ def write(out, found):
     out.append("### With a fixed threshold of 0.30\n")
     out.append(
         "The same with `--set routing.threshold=0.3`, for comparison: one "
-        "number for every model and every number of agents. There is no "
-        "unsure band, and what is below 0.30 reaches no agent.\n")
+        "threshold for every model and every number of agents. There is no "
+        "unsure band, and messages below 0.30 reach no agent.\n")
     for embedder in EMBEDDERS:
         out.append(f"**{embedder}**\n")
         write_table(out, found["fixed", embedder])

@@ -1,24 +1,24 @@
 #!/usr/bin/python3
-"""How well messages of fleets that were written by others find their agents: the
-`dev` split of ../shared/data/route, with the default settings.
+"""Measure routing on third-party fleets: the `dev` split of
+../shared/data/route, with the default settings.
 
     tools/quality_route.py [--data FOLDER] [--embedder KIND] [--jobs N]
                            [--cases NAME,...] [--json FILE]
                            SIGNALBOX [ARGS]
 
-A fleet is asked all its messages with `signalbox eval`, and every figure is the
-mean over fleets: the large ones of voice assistants would decide all else.
-ARGS are handed to every run, for example `--data FOLDER` for a model's file.
+All messages of a fleet go through `signalbox eval`, and every figure is the
+mean over fleets: otherwise the large ones of voice assistants would dominate.
+ARGS are added to every run, for example `--data FOLDER` for a model's file.
 
     english             English messages, cards as they are
-    typos, long         the same with typing mistakes, and with something
+    typos, long         the same with typing mistakes, or with other text
                         around them (train/route/texts.py)
-    thin                the same, and cards of a name and one sentence
-    rich                the same, and three messages of each card put on it as
-                        examples, which are not asked
+    thin                the same, with cards of a name and one sentence
+    rich                the same, with three messages of each card on it as
+                        examples; these are not asked
     rich-without        the messages of `rich`, cards as they are
     de/own, de/english  German messages and German cards; the same messages and
-                        the cards' English texts. So for every language
+                        the cards' English texts. Likewise for every language.
 
 Also used by quality.py."""
 import argparse
@@ -35,7 +35,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "train", "route"))
 import texts as texts_of  # noqa: E402
 
-# zh and pt are read as one language each, however they are written.
+# The variants of zh and pt count as one language each.
 LANGUAGES = {"en": ("en",), "de": ("de", "de-CH"), "es": ("es",),
              "fr": ("fr",), "it": ("it",), "pt": ("pt", "pt-BR"),
              "nl": ("nl",), "pl": ("pl",), "ru": ("ru",), "tr": ("tr",),
@@ -57,13 +57,13 @@ def cases():
 # ---- files of a fleet ----
 
 def agent_of(card, taken, is_thin):
-    """A card as `signalbox eval` reads one. A name that the server would not
-    take becomes a number, and begins the description instead."""
+    """A card as `signalbox eval` reads one. A name that the server would
+    reject becomes a number, and the description starts with it instead."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", card["name"]).strip("-._")
     about = card["description"].strip()
     if is_thin:
         about = texts_of.first_sentence(about)
-    # More of it is written in letters that no name can have.
+    # Most of its letters cannot be in a name.
     if sum(c.isalpha() for c in name) * 2 < sum(
             c.isalpha() for c in card["name"]) or not name:
         about = f"{card['name']}: {about}" if about else card["name"]
@@ -81,7 +81,7 @@ def agent_of(card, taken, is_thin):
 
 
 class Fleet:
-    """What one run is given: agents, queries, and perhaps examples."""
+    """The input of one run: agents, queries, and perhaps examples."""
 
     def __init__(self, name, cards, is_thin=False):
         self.name, self.agents, self.queries, self.examples = name, [], [], []
@@ -101,8 +101,8 @@ class Fleet:
 
 
 def fillers(route):
-    """What is pasted around a message: English descriptions of cards that no
-    message is for."""
+    """Text to paste around a message: English descriptions of cards of fleets
+    without messages."""
     return [c["description"][:300] for i, c in enumerate(route.cards)
             if c["lang"] == "en" and len(c["description"]) > 40
             and route.fleet_of[i] >= 0
@@ -119,7 +119,7 @@ def english_fleet(route, fleet, case, around):
         key, text, r = m["card"], m["text"], random.Random(i)
         if m["lang"] != "en":
             continue
-        # Of a card with few messages most are still asked.
+        # If a card has few messages, most of them are still asked.
         if case.startswith("rich") and shown.get(key, 0) < min(
                 SHOTS, len(route.of_card[key]) // 2):
             shown[key] = shown.get(key, 0) + 1
@@ -137,8 +137,8 @@ def english_fleet(route, fleet, case, around):
 
 
 def foreign_fleet(route, fleet, case):
-    """Messages of a language; the cards that are in it, or the English texts
-    of those that have one."""
+    """Messages of a language, with the cards in that language or with the
+    English texts of the cards that have one."""
     language, which = case.split("/")
     written, cards = LANGUAGES[language], []
     for k in fleet["cards"]:
@@ -182,7 +182,7 @@ def figures(result):
     n = bands["n"]
     out = {"n": n, "top_1": result["accuracy_at_1"],
            "top_3": result["accuracy_at_3"],
-           # A server without a default agent delivers what is unsure.
+           # A server without a default agent delivers unsure messages.
            "delivered_right": (bands["confident_right"]
                                + bands["unsure_right"]) / n,
            "confident_right": bands["confident_right"] / n,

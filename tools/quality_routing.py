@@ -1,6 +1,5 @@
-"""The part of docs/quality.md that is about choosing: what `signalbox eval`
-finds by all of it, after learning, out of scope, and against hostile cards.
-Used by quality.py."""
+"""The routing part of docs/quality.md: `signalbox eval` on the whole decision,
+after learning, out of scope, and with hostile cards. Used by quality.py."""
 import os
 import random
 import tempfile
@@ -9,25 +8,25 @@ from quality_bands import FLEETS, MODELS
 
 CHECKPOINTS = (500, 2000, 5000)
 DEFAULT = "front-desk"
-# Sets without a part to learn from learn from the other parts of the test.
+# Sets without a train part learn from the other parts of the test.
 FOLDS = {"sgd": 5, "sealtools": 3, "own": 5}
 SHOTS = 5
-# Whose learning is measured, and whose is shown at every step.
+# Models whose learning is measured; EMBEDDERS are shown at every step.
 LEARNERS = ("old table", "table", "transformer", "builtin", "minilm")
 EMBEDDERS = ("table", "builtin", "minilm")
-# How the floors of test/quality are measured.
+# The arguments with which the floors of test/quality are measured.
 FLOORS = ("--default", DEFAULT, "--set", "routing.threshold=0.2", "--learn",
           "5000", "--folds", "5")
 
 
-# Hostile cards made of questions: with which model, and whose the honest
-# agents are to the requester.
+# Hostile cards made of questions: the model, and the relation of the honest
+# agents to the requester.
 QUESTIONS = (("table", "platform"), ("table", "own"), ("table", "org"),
              ("table", "rated"), ("table", "strangers"),
              ("builtin", "platform"), ("builtin", "strangers"),
              ("minilm", "platform"), ("minilm", "strangers"))
 QUESTIONS_LIMIT = "1000"
-QUESTIONS_SLOW = ("clinc150", "sgd", "own") # each takes others minutes
+QUESTIONS_SLOW = ("clinc150", "sgd", "own") # minutes each with other models
 
 
 def percent(x):
@@ -42,8 +41,7 @@ def table(heads, rows):
 
 
 class Sets:
-    """The sets that are here: name -> (agents, test), and what to learn
-    from."""
+    """The available sets: name -> (agents, test), and what to learn from."""
 
     def __init__(self, runs, names, own):
         self.files, self.train, self.oos = {}, {}, {}
@@ -75,7 +73,7 @@ def learning(runs, sets, model):
 
 
 def five(runs, sets, embedder, seeds):
-    """With examples on the cards: the mean of several choices of them."""
+    """With examples on the cards: the mean of several choices of examples."""
     found = {}
     for name, train in sets.train.items():
         results = [runs.tried("--agents", *sets.files[name], "--embedder",
@@ -89,7 +87,7 @@ def five(runs, sets, embedder, seeds):
 
 
 def lines_of(path):
-    """All of them, in an order of chance."""
+    """All lines, shuffled."""
     with open(path, encoding="utf-8") as f:
         lines = [line for line in f if line.strip()]
     random.Random(1).shuffle(lines)
@@ -97,8 +95,8 @@ def lines_of(path):
 
 
 def splits(sets, name):
-    """What to learn from and what to ask: the train part and the test, or each
-    part of the test after all others."""
+    """(train, test): the two parts of the set, or for each fold of the test
+    the other folds and that fold."""
     if name in sets.train:
         yield lines_of(sets.train[name]), lines_of(sets.files[name][1])
         return
@@ -109,7 +107,7 @@ def splits(sets, name):
 
 
 def centroid(runs, agents, examples, test):
-    """(queries in scope, first place) of one of them."""
+    """(queries in scope, top-1) of one split."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, n) for n in ("some.jsonl", "ask.jsonl")]
         for path, lines in zip(paths, (examples, test)):
@@ -122,7 +120,7 @@ def centroid(runs, agents, examples, test):
 
 
 def centroids(runs, sets):
-    """The nearest mean of so many labelled examples, all of them told."""
+    """The nearest centroid, given that many labelled examples."""
     found = {}
     for name, files in sets.files.items():
         parts = list(splits(sets, name))
@@ -140,7 +138,7 @@ def centroids(runs, sets):
 
 
 def scope(runs, sets):
-    """What a calibrated threshold does, before and after learning."""
+    """The effect of a calibrated threshold, before and after learning."""
     found = {}
     for name, oos in sets.oos.items():
         for n in (0, *CHECKPOINTS[1:]):
@@ -166,7 +164,7 @@ def capture(runs, sets):
 
 
 def questions(runs, sets, folder):
-    """Hostile cards made of what users ask, on the sets and the fleets."""
+    """Hostile cards made of users' questions, on the sets and the fleets."""
     files = dict(sets.files)
     for fleet in (*FLEETS, "newcomer"):
         files[fleet] = [f"{folder}/{fleet}.agents.jsonl",
@@ -203,8 +201,8 @@ def take(runs):
 
 
 def after(result, i):
-    """First place at a checkpoint; of a stream that ended before, once, with
-    how long it was."""
+    """Top-1 at a checkpoint; of a stream that ended earlier, once, with its
+    length."""
     if not result:
         return "not measured"
     rows = result["routing"]["learning"]
@@ -227,19 +225,19 @@ def write_learning(out, found, reference):
     names = list(found["sets"].files)
     out.append("## Routing\n")
     out.append(
-        "First place in percent, by all of choosing: the four signals as a "
-        "server with these agents has them. \"After\" so many outcomes: a "
-        "stream of queries is decided one after the other, only the agent "
-        "that was picked is judged, and where it was the wrong one an override "
-        "names a right one; a message that is not confident goes to a "
-        "default agent first. Learnt from the train part where there is one, "
-        "else from the other parts of the test (sgd and own in 5, sealtools "
-        "in 3); a stream that ended before has its length in brackets. One "
-        "query a minute, in one order of chance (`--seed 0`). Five examples "
-        f"are on each agent's card: the mean of {found['seeds']} choices of "
-        "them. The nearest centroid is told the agent of every one of so many "
-        "examples, from the same parts, right or wrong, and takes the agent's "
-        "own words too.\n")
+        "Top-1 in percent, by the whole routing decision: all four signals, as "
+        "on a server with these agents. \"After N\": a stream of queries is "
+        "decided one after the other. Only the agent that was picked is "
+        "judged; if it was wrong, an override names a right one. A message "
+        "that is not confident goes to a default agent first. The stream is "
+        "the train part where there is one, else the other parts of the test "
+        "(sgd and own in 5, sealtools in 3); the length of a shorter stream is "
+        "in brackets. Queries come once a minute, in one random order "
+        "(`--seed 0`). \"5 examples\" puts five on each agent's card: the "
+        f"mean of {found['seeds']} choices of them. \"Nearest centroid\" is "
+        "given the right agent of each of N examples from the same parts, "
+        "whatever it would have picked, and also uses the agent's own "
+        "texts.\n")
     rows = [[f"*{r[0]}*, zero-shot", *(x.split(" /")[0] for x in r[1:5]), ""]
             for r in reference]
     rows += [[f"*{r[0]}*, 5 examples", r[5], r[6], "", "", ""]
@@ -268,8 +266,8 @@ def write_learning(out, found, reference):
                   *(after(results[name], i) for name in names)]
                  for i, n in enumerate(CHECKPOINTS)]
     out.append(table(["", *names], rows))
-    out.append("\nWith `builtin`, of the queries in scope those that are "
-               "confident and right, zero-shot and at the end: "
+    out.append("\nQueries in scope that are confident and right with "
+               "`builtin`, zero-shot and at the end: "
                + "; ".join(f"{n} {reach(found['learning', 'builtin'][n])}"
                            for n in names) + ".\n")
     out.append(found["learning_commands"])
@@ -286,14 +284,14 @@ def reach(result):
 def write_scope(out, found):
     out.append("\n## Out of scope\n")
     out.append(
-        "`signalbox calibrate` finds the threshold that tells best who is out "
-        "of scope: the mean of the queries in scope that get to a right agent "
-        "and of those out of scope that are noticed. What is said here was "
-        "measured on parts that had no say in it (five). \"False alarms\" are "
-        "queries in scope that go to no agent; at `auto`, which no label had "
-        "a part in, all that are not confident, unsure ones included. "
-        "Published on CLINC150 with all "
-        "its training data: F1 86.4 % at 93.7 % in scope.\n")
+        "`signalbox calibrate` finds the threshold that best separates queries "
+        "in scope from those out of scope: it maximizes the mean of two "
+        "shares, queries in scope that get to a right agent and queries out "
+        "of scope that are detected. The figures are from cross-validation in "
+        "five parts. \"False alarms\" are queries in scope that go to no "
+        "agent; at `auto`, which uses no labels, all that are not confident, "
+        "unsure ones included. Published on CLINC150 with all its training "
+        "data: F1 86.4 % at 93.7 % in scope.\n")
     rows = []
     for key, r in found["scope"].items():
         if not r or key == "own" or key[1] == "layers":
@@ -303,18 +301,19 @@ def write_scope(out, found):
     if found["scope"]["own"]:
         rows += scope_rows("own, zero-shot", found["scope"]["own"])
     out.append(table(["", "threshold", "get to a right agent", "false alarms",
-                      "out of scope noticed"], rows))
+                      "out of scope detected"], rows))
     for key, r in found["scope"].items():
         if r and key != "own" and key[1] == "layers":
             layers = r["routing"]["layers"]
             n = sum(layers.values())
-            out.append(f"\nOf all queries of {key[0]}, with the threshold of "
-                       "zero-shot, chosen on these very queries, and a "
-                       "default agent: "
+            out.append(f"\nAll queries of {key[0]}, with the zero-shot "
+                       "threshold (chosen on the same queries) and a default "
+                       "agent, are decided by: "
                        + ", ".join(f"{k} {percent(v / n)} %" for k, v in
                                    layers.items() if v)
-                       + "; of those out of scope the default agent gets "
-                       f"{percent(r['routing']['out_of_scope_recall'])} %.")
+                       + "; the default agent gets "
+                       f"{percent(r['routing']['out_of_scope_recall'])} % of "
+                       "those out of scope.")
     out.append("")
     out.append(found["scope_commands"])
 
@@ -327,19 +326,19 @@ def scope_rows(label, r):
              percent(x["right_agent"]), percent(x["false_alarms"]),
              percent(x["out_of_scope_recall"])]
             for what, x in (("calibrated", r["expected"]),
-                            ("as it comes", r["now"]))]
+                            ("default", r["now"]))]
 
 
 def write_capture(out, found):
     names = list(found["sets"].files)
     out.append("\n## Hostile cards\n")
     out.append(
-        "First places that cards of a stranger, a user of another org, win of "
-        "the queries in scope, in percent, and in brackets how many points of "
-        "first places the right agents lose. They are public and made of what "
-        "the set's own agents say. One card of words by chance, the last with "
-        "words that everybody uses as routing keywords; and 30 cards of one "
-        "owner that cover every topic. At most 2 and 10 are to be had.\n")
+        "How many queries in scope the cards of a stranger, a user of another "
+        "org, win, in percent, and in brackets how many points of top-1 the "
+        "right agents lose. The cards are public and made from the texts of "
+        "the set's own agents: one card of random words, the last with common "
+        "words as routing keywords too; and 30 cards of one owner that cover "
+        "every topic. The limits are 2 for one card and 10 for 30.\n")
     rows = []
     for how in ("stuffed", "crowd"):
         results = [found["capture"][how, n] for n in names]
@@ -355,18 +354,18 @@ def write_capture(out, found):
 def write_questions(out, found):
     names = list(dict.fromkeys(key[2] for key in found["questions"]))
     out.append(
-        "\nCards that are made of questions which users ask, half of the "
-        "queries; the other half is routed. First places that the hostile "
-        "cards win, in percent, and in brackets how many points the right "
-        "agents lose. Where the honest agents are trusted, at most 5 are to "
-        "be had and 2 to be lost; where all are strangers, at most the "
-        "attackers' share of owners and 2 points. What is more than that is "
-        "**bold**. The last rows are about one honest agent at a time whose "
-        "owner is a stranger among agents that are rated well: what is right "
-        "of all messages, of those for that agent, and of the same ones if it "
-        "is trusted. The first 1000 queries of each set; the fleets have some "
-        "thirty each, so that one message is three points. The commands are "
-        "those for our own set; the others differ in their files.\n")
+        "\nCards made of questions that users ask: half of the queries become "
+        "cards, the other half is routed. How many queries the hostile cards "
+        "win, in percent, and in brackets how many points the right agents "
+        "lose. Where the honest agents are trusted, the limits are 5 won and 2 "
+        "lost; where all are strangers, the attackers' share of owners plus 2 "
+        "points. Figures beyond a limit are **bold**. The last rows are about "
+        "one honest agent at a time whose owner is a stranger among agents "
+        "that are rated well: the share that is right of all messages, of the "
+        "messages for that agent, and of the same ones if it is trusted. The "
+        "first 1000 queries of each set; the fleets have some thirty each, so "
+        "one message is three points. The commands are those for our own set; "
+        "the others differ in their files.\n")
     for embedder, relation in QUESTIONS:
         results = {n: found["questions"].get((embedder, relation, n))
                    for n in names}

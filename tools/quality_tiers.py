@@ -1,21 +1,21 @@
 """The first section of docs/quality.md: every set at every tier of the model,
-beside words alone, the table of the version before, and MiniLM; and the fleets
-of others, by language and by how messages and cards are written. Used by
-quality.py."""
+compared with words alone, the table of the previous version, and MiniLM; and
+third-party fleets, by language and by how messages and cards are written. Used
+by quality.py."""
 import quality_bands
 import quality_route
 from quality_bands import percent, table
 
 ROUTE = "route, English"
 CASES = (("english", "English"), ("typos", "with typing mistakes"),
-         ("long", "with something around them"),
+         ("long", "with other text around them"),
          ("thin", "thin cards: a name and one sentence"),
          ("rich-without", "cards as they are, some messages left out"),
          ("rich", "the same, and rich cards: those messages as examples"))
 
 
 def route(runs, jobs=None):
-    """Model -> case -> figures; empty where the data is not there."""
+    """Model -> case -> figures; empty if the data is missing."""
     if not runs.files("route/cards.jsonl.gz", "route/messages.jsonl.gz",
                       "route/groups.jsonl.gz", "route/near.jsonl"):
         return {}
@@ -83,10 +83,10 @@ def write_sets(out, bands, public, fleets):
 
 
 def write_worse(out, bands, names):
-    """Where the default and its table are behind the old table."""
+    """List where the default and its table are behind the old table."""
     parts = []
     for model in ("builtin", "table"):
-        for words, keys in (("first place", ("top_1",)),
+        for words, keys in (("top-1", ("top_1",)),
                             ("confident and right", ("confident_right",)),
                             ("right agent gets it",
                              ("confident_right", "unsure_right"))):
@@ -101,13 +101,13 @@ def write_worse(out, bands, names):
                         lower.append(f"{name} {percent(a)} (was {percent(b)})")
             if lower:
                 parts.append(f"`{model}`, {words}: {', '.join(lower)}")
-    out.append("\nWhat the models were trained on is in "
-               "[data/models.md](../data/models.md). What got worse since the "
-               "old table: " + ("; ".join(parts) or "nothing here") + ".\n")
+    out.append("\n[data/models.md](../data/models.md) says what the models "
+               "were trained on. Worse than the old table: "
+               + ("; ".join(parts) or "nothing here") + ".\n")
 
 
 def learnt(routing, model, name):
-    """Top-1 and the right agent's share at the end of the stream."""
+    """Top-1, and confident and right, at the end of the stream."""
     result = routing.get(("learning", model), {}).get(name)
     if not result:
         return "not measured"
@@ -118,14 +118,14 @@ def learnt(routing, model, name):
 def write_learning(out, routing, names):
     models = [m for m in quality_bands.MODELS if ("learning", m) in routing]
     out.append(
-        "\nAfter the last of the outcomes below (up to 5 000): first place / "
-        "confident and right, in percent. Before it, the same without "
-        "learning, with a default agent for what is not confident.\n")
+        "\nTop-1 / confident and right, in percent, after the last outcome of "
+        "the streams below (at most 5 000). \"Before\" is without learning, "
+        "with a default agent for messages that are not confident.\n")
     rows = []
     for name in names:
         rows.append([f"{name}, before", *(
             before(routing, m, name) for m in models)])
-        rows.append([f"{name}, learnt", *(
+        rows.append([f"{name}, learned", *(
             learnt(routing, m, name) for m in models)])
     out.append(table(["", *models], rows))
 
@@ -140,19 +140,18 @@ def before(routing, model, name):
 
 def write_route(out, found):
     if not found:
-        out.append("\nThe fleets of others were not measured.\n")
+        out.append("\nThe third-party fleets were not measured.\n")
         return
     models = list(found)
     out.append(
-        "\n### Fleets of others\n\nMessages and cards that nobody wrote for "
-        "Signalbox: the `dev` split of `$DATA/route`. Our models were not "
-        "trained on it, but their recipe was chosen by it. The mean over "
-        "fleets, first place / right agent gets it, "
-        "in percent. A language has two to seven fleets, most of them chat "
-        "agents in machine translation, so that a few points are chance. "
-        "Where cards are in English, those of a fleet that have no English "
-        "text are left out; so the two rows of a language have not always the "
-        "same fleets.\n")
+        "\n### Third-party fleets\n\nMessages and cards that were not "
+        "written for Signalbox: the `dev` split of `$DATA/route`. Our models "
+        "were not trained on it, but their recipe was chosen with it. Top-1 / "
+        "right agent gets it, in percent, the mean over fleets. Each language "
+        "has two to seven fleets, most of them chat agents in machine "
+        "translation, so a few points are chance. With English cards, those "
+        "without an English text are left out, so the two rows of a language "
+        "do not always cover the same fleets.\n")
     rows = [[words, str(found[models[0]][case]["fleets"]),
              str(found[models[0]][case]["messages"]),
              *(route_pair(found, m, case) for m in models)]
@@ -184,13 +183,14 @@ def write_route(out, found):
 def write(out, bands, routing, found, public):
     out.append("## Every set at every tier\n")
     out.append(
-        "With the default settings of a fresh server, but for the model. "
-        "First place / right agent gets it, in percent: the second counts "
-        "what is confident and right, and what is unsure and goes to the right "
-        "agent, marked as unsure. `builtin` is the default: the table first, "
-        "and the transformer where the table is not clear. `table` and "
-        "`transformer` are each alone. Words alone are `routing.textBlend` 1. "
-        "The old table is `builtin` of the version before.\n")
+        "The default settings of a fresh server, apart from the model. Top-1 / "
+        "right agent gets it, in percent. \"Right agent gets it\" counts "
+        "messages that are confident and right, and unsure messages that "
+        "still go to the right agent, marked as unsure. `builtin` is the "
+        "default: the table first, and the transformer where the table is not "
+        "clear. `table` and `transformer` are each used alone. \"Words "
+        "alone\" sets `routing.textBlend` to 1. The old table is `builtin` "
+        "of the previous version.\n")
     out.append(table(["", *quality_bands.MODELS], write_sets(
         out, bands, public, quality_bands.FLEETS)))
     if any(bands_of(bands, "old table", n) for n in public):

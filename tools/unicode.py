@@ -60,7 +60,7 @@ def spelling(c):
     left = [p for p in parts if ud.category(p) != "Mn"]
     if not left:
         return GAP if any(not ud.combining(p) for p in parts) else DROP
-    # Whoever reads the table orders marks within what is left, and must not
+    # Anyone who reads the table orders marks within what is left, and must not
     # be fooled by something that was between them.
     assert all(ud.combining(p) for p in parts[1:]
                if kind_of(left[-1]) == MARK) and (

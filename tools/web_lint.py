@@ -32,7 +32,7 @@ BANNED = [
     (r"\sstyle=(\"|')", "a style as text: the policy refuses it; use an object"),
     (r"\bon[a-z]+=(\"|')", "a handler as text: the policy refuses it"),
     (r"((https?|wss?):)?//(?!www\.w3\.org/)[a-z0-9-]+\.[a-z]",
-     "an address of somebody else's"),
+     "an address of another user's"),
     (r"window\.open\(|target=[\"']?_blank|postMessage\(", "opens another window"),
 ]
 # An API path with a value in it that is not path`...`.

@@ -9,7 +9,7 @@ ninja what was read. The same files always make the same bytes.
 
 All lie in one folder that is named by a hash of everything in it, so that a
 browser may keep them for ever and never mixes two versions. index.html, which
-is asked for anew each time, has %ASSETS% where that folder goes."""
+is asked for again each time, has %ASSETS% where that folder goes."""
 import gzip
 import hashlib
 import os
@@ -145,7 +145,7 @@ def lay_out(files):
 def c_source(blob_path, folder, blob, lines):
     # The sum is there so that this text changes whenever the blob does.
     return f"""/* Made by tools/web_pack.py. {hashlib.sha256(blob).hexdigest()} */
-#include "web/internal.h"
+#include "api/web/internal.h"
 
 #define STR_C(s) {{s, sizeof(s) - 1}}
 

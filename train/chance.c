@@ -1,5 +1,5 @@
 /* Memory, hashes and chance. A number of chance is a hash of where it is used
- * (splitmix64), so that whoever needs one need not know how many others were
+ * (splitmix64), so that anyone who needs one need not know how many others were
  * drawn before, or on which thread. */
 #include "train/train.h"
 

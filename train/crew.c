@@ -1,5 +1,5 @@
 /* Who calls works along; the others wait between two pieces of work. Parts are
- * handed out by a counter, so that a thread that is held up holds up nobody. */
+ * handed out by a counter, so that a thread that is held up holds up no one. */
 #include "train/train.h"
 
 #include <pthread.h>

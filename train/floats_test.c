@@ -209,7 +209,7 @@ TEST(a_wrong_slope_would_be_seen)
 /* ---- crew ---- */
 
 struct squares {
-    int calls;
+    int api;
     uint64_t out[1000];
 };
 

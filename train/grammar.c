@@ -1,5 +1,5 @@
 /* Templates and lists, in a file that people can read and extend: a heading in
- * brackets, then one entry a line. A template with a slot that nobody fills is
+ * brackets, then one entry a line. A template with a slot that no one fills is
  * found here and not in a text that has braces in it. */
 #include "train/train.h"
 

@@ -1,10 +1,11 @@
 /* The teacher: MiniLM by the server's own code. Its arithmetic is the same on
- * every processor (embed/minilm.h), so the widest there is will do. */
+ * every processor (embed/transformer/minilm.h), so the widest there is will do.
+ */
 #include "train/make.h"
 
 #include <stdio.h>
 
-#include "embed/minilm.h"
+#include "embed/transformer/minilm.h"
 
 static void *scratch_new(void *ctx)
 {

@@ -1,5 +1,5 @@
 /* For people who wait: one line that is drawn over, or a line now and then
- * where nobody watches a terminal. */
+ * where no one watches a terminal. */
 #include "train/train.h"
 
 #include <stdio.h>

@@ -132,7 +132,7 @@ static void average(const struct student *s, struct batch *b, size_t i)
            b->dims * sizeof(float));
 }
 
-struct pass {
+struct gate_result {
     struct student *student;
     struct batch *batch;
     const struct recipe *recipe;
@@ -141,7 +141,7 @@ struct pass {
 
 static void up_part(void *ctx, unsigned worker, size_t from, size_t to)
 {
-    struct pass *p = ctx;
+    struct gate_result *p = ctx;
 
     (void)worker;
     for (size_t i = from; i < to; i++)
@@ -150,7 +150,7 @@ static void up_part(void *ctx, unsigned worker, size_t from, size_t to)
 
 void student_up(struct student *s, struct batch *b)
 {
-    struct pass p = {.student = s, .batch = b};
+    struct gate_result p = {.student = s, .batch = b};
 
     crew_run(b->crew, b->n, 16, up_part, &p);
     memset(b->g, 0, b->n * b->dims * sizeof(float));
@@ -174,7 +174,7 @@ static void through_length(struct batch *b, size_t i)
 
 static void through_lengths(void *ctx, unsigned worker, size_t from, size_t to)
 {
-    struct pass *p = ctx;
+    struct gate_result *p = ctx;
 
     (void)worker;
     for (size_t i = from; i < to; i++)
@@ -218,7 +218,7 @@ static double power(double x, uint32_t n)
 }
 
 /* It was at rest for so many steps. */
-static void wake(const struct pass *p, size_t row, uint32_t rested)
+static void wake(const struct gate_result *p, size_t row, uint32_t rested)
 {
     struct student *s = p->student;
 
@@ -228,7 +228,7 @@ static void wake(const struct pass *p, size_t row, uint32_t rested)
                 s->dims);
 }
 
-static void move_row(const struct pass *p, size_t row)
+static void move_row(const struct gate_result *p, size_t row)
 {
     struct student *s = p->student;
     struct batch *b = p->batch;
@@ -252,7 +252,7 @@ static void move_row(const struct pass *p, size_t row)
 
 static void move_rows(void *ctx, unsigned worker, size_t from, size_t to)
 {
-    const struct pass *p = ctx;
+    const struct gate_result *p = ctx;
     const struct student *s = p->student;
     uint32_t linger = (uint32_t)p->recipe->linger;
 
@@ -266,11 +266,11 @@ static void move_rows(void *ctx, unsigned worker, size_t from, size_t to)
 void student_down(struct student *s, struct batch *b, const struct recipe *r,
                   double rate)
 {
-    struct pass p = {.student = s,
-                     .batch = b,
-                     .recipe = r,
-                     .beta1 = (float)r->beta1,
-                     .beta2 = (float)r->beta2};
+    struct gate_result p = {.student = s,
+                            .batch = b,
+                            .recipe = r,
+                            .beta1 = (float)r->beta1,
+                            .beta2 = (float)r->beta2};
     double widen;
 
     s->step++;

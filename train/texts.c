@@ -1,6 +1,6 @@
 /* The texts that the table is made of: two files, one JSON array a line. They
  * are no part of the project, so their hashes are: a table that came from
- * other texts is another table, and whoever wants that says so. */
+ * other texts is another table, and anyone who wants that says so. */
 #include "train/train.h"
 
 #include <stdio.h>

@@ -66,7 +66,7 @@ static void check_stamp(const struct train_result *t)
     char hex[HASH_CHARS + 1];
 
     memcpy(&h, t->table.p, sizeof(h));
-    CHECK(table_hash(buf_str(&t->table), sum, NULL) == OK);
+    table_hash(buf_str(&t->table), sum);
     CHECK(memcmp(sum, h.hash, sizeof(sum)) == 0);
     for (size_t i = 0; i < sizeof(sum); i++)
         snprintf(hex + 2 * i, 3, "%02x", sum[i]);

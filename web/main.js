@@ -1,5 +1,5 @@
-// The shell: who is here, where they are, and the page for it. Pages are
-// loaded when they are first opened.
+// The shell: the session, the route, and the page for it. Pages are loaded when
+// they are first opened.
 import { useErrorBoundary } from './vendor/hooks.js';
 import { Badge, Button, Command, Dialog, Empty, Loading, Logo, Page, Problem, Text, Toasts, html, render, toast,
   useEffect, useReducer, useRef, useState } from './lib/ui.js';
@@ -7,7 +7,7 @@ import { can, get, keptToken, me, onSession, sessionState, signIn, signOut, whoI
 import { feed, useFeed, useFeedState } from './lib/live.js';
 import { marked } from './lib/format.js';
 
-// In the order of the four questions: try, watch, who, may it, carry, what came of it.
+
 const PAGES = [
   { id: 'playground', title: 'Playground', key: 'p', load: () => import('./pages/playground.js') },
   { id: 'feed', needs: 'read', title: 'Feed', key: 'f', load: () => import('./pages/feed.js') },
@@ -22,7 +22,7 @@ const PAGES = [
   { id: 'escalations', needs: 'read', under: 'holds', load: () => import('./pages/escalation.js') },
 ];
 
-// Where we are: #/page/part/part?name=value
+// Routes: #/page/part/part?name=value
 
 function readRoute() {
   const [where, search = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
@@ -42,7 +42,7 @@ function decodePart(part) {
 
 const go = (to) => { location.hash = to.replace(/^#/, ''); };
 
-/** The token of a link that signs in; taken out of the address before anything else happens. */
+/** The token of a sign-in link. It is removed from the address before anything else happens. */
 function takeToken() {
   const m = /^#token=([^&]+)(?:&to=(\/.*))?$/.exec(location.hash);
   if (!m) return '';
@@ -79,29 +79,29 @@ function Current({ route }) {
     scrollTo(0, 0);
   }, [place, found.Page]);
   if (entry?.needs && !can(entry.needs)) return html`<${NotAllowed} entry=${entry}/>`;
-  if (!entry) return html`<${Page} title="There is no such page">
-    <p>The address leads nowhere: choose a page from the menu.</p><//>`;
-  if (broken) return html`<${Page} title="This page broke"><${Problem} error=${broken} onRetry=${mend}/><//>`;
+  if (!entry) return html`<${Page} title="Page not found">
+    <p>No page has this address. Choose one from the menu.</p><//>`;
+  if (broken) return html`<${Page} title="This page failed"><${Problem} error=${broken} onRetry=${mend}/><//>`;
   if (found.error) return html`<${Moved} load=${found.load}/>`;
   return found.Page ? html`<${found.Page} key=${route.page} ...${route} go=${go}/>` : html`<${Loading}/>`;
 }
 
 function NotAllowed({ entry }) {
-  return html`<${Page} title=${entry.title || 'Not with this token'}><${Empty} title="This token may not read">
-    It can send messages and no more. Sign in with one that has the scope <code>
-      ${entry.needs}</code>; whoever made this one can make another:
+  return html`<${Page} title=${entry.title || 'Not allowed'}><${Empty} title="This token cannot read">
+    This page needs the scope <code>${entry.needs}</code>. Sign in with a token that has it. The creator of your token
+      can create another one:
   <${Command} text=${`build/signalbox token create --scopes send,${entry.needs}`}/><//><//>`;
 }
 
-// A page that cannot be fetched: another version runs by now, or none. Once
-// there is a server again it is asked for again.
+// A page that cannot be fetched: the server is down, or runs another version
+// now. The page is fetched again once the server is back.
 function Moved({ load }) {
   const state = useFeedState();
   useEffect(() => { if (state === 'open') load(); }, [state]);
   return html`<${Page} title="This page could not be loaded">
-    <p>The server is away, or was updated since this window was opened. Nothing is lost; what you had typed elsewhere is
-      still there.</p>
-    <p><${Button} kind="main" onClick=${() => location.reload()}>Load again<//></p><//>`;
+    <p>The server is unreachable, or it was updated after you opened this window. Nothing is lost: what you typed on
+      other pages is still there.</p>
+    <p><${Button} kind="main" onClick=${() => location.reload()}>Reload<//></p><//>`;
 }
 
 // The frame.
@@ -115,7 +115,7 @@ function Connection() {
   return html`<span role="status" title=${feed.error?.message || ''}><${Badge} tone=${tone}>${word}<//></span>`;
 }
 
-/** How many wait for a person, kept up by the feed; asked for once somebody looks around. */
+/** The number of holds and open escalations, updated through the feed. Not fetched at once on the playground. */
 function useWaiting(page) {
   const [waiting, setWaiting] = useState(null);
   const timer = useRef(0);
@@ -125,7 +125,7 @@ function useWaiting(page) {
   };
   const soon = (ms) => { timer.current ||= setTimeout(look, ms); };
   useEffect(() => {
-    clearTimeout(timer.current); // who goes on from the playground need not wait for its ten seconds
+    clearTimeout(timer.current); // leaving the playground ends its delay of ten seconds
     timer.current = 0;
     soon(page === 'playground' ? 10000 : 200);
   }, [page]);
@@ -142,14 +142,14 @@ function setTheme(theme) {
   else document.documentElement.dataset.theme = theme;
   try {
     localStorage.setItem('signalbox.theme', theme);
-  } catch { /* then it is for this window only */ }
+  } catch { /* then the theme is for this window only */ }
 }
 
 function ThemeSwitch() {
   const [theme, choose] = useState(themeNow());
   const next = { auto: 'light', light: 'dark', dark: 'auto' }[theme];
   return html`<${Button} className="small" onClick=${() => { setTheme(next); choose(next); }}
-    aria-label=${`Colours: ${theme}. Change to ${next}.`}>${{ auto: '◐', light: '☀', dark: '☾' }[theme]}<//>`;
+    aria-label=${`Color theme: ${theme}. Switch to ${next}.`}>${{ auto: '◐', light: '☀', dark: '☾' }[theme]}<//>`;
 }
 
 function Menu({ route, isOpen, close }) {
@@ -198,9 +198,9 @@ function useKeys(showHelp) {
 }
 
 function KeysHelp({ onClose }) {
-  const keys = [['?', 'this'], ['/', 'search on this page'], ['Esc', 'close'],
+  const keys = [['?', 'show this help'], ['/', 'search this page'], ['Esc', 'close'],
     ...PAGES.filter((p) => p.key).map((p) => [`g ${p.key}`, p.title])];
-  return html`<${Dialog} title="Keys" onClose=${onClose} actions=${html`<${Button} kind="main"
+  return html`<${Dialog} title="Keyboard shortcuts" onClose=${onClose} actions=${html`<${Button} kind="main"
     onClick=${onClose}>Close<//>`}>
     <dl class="keys">
       ${keys.map(([k, what]) => html`<div key=${k}><dt><kbd>${k}</kbd></dt><dd>${what}</dd></div>`)}</dl><//>`;
@@ -211,7 +211,7 @@ function Waiting({ text }) {
     <p role="status">${text}</p></div></main>`;
 }
 
-/** The part of signing in of that name, once it is loaded. */
+/** A component of lib/sign_in.js by its name, once that file is loaded. */
 function SignIn({ part, ...rest }) {
   const [parts, setParts] = useState(null);
   useEffect(() => { import('./lib/sign_in.js').then(setParts); }, []);
@@ -225,7 +225,7 @@ function App({ linkToken }) {
   const [isMenuOpen, openMenu] = useState(false);
   const [isHelp, showHelp] = useState(false);
   const [isStarting, setStarting] = useState(true);
-  const [word, say] = useState('Asking the server who you are…');
+  const [word, say] = useState('Signing in…');
   useKeys(() => showHelp(true));
   useEffect(() => onSession(() => setSession(sessionState())), []);
   useEffect(() => {
@@ -235,7 +235,7 @@ function App({ linkToken }) {
       setRoute(readRoute());
     };
     addEventListener('hashchange', move);
-    const late = takeToken(); // the address may have changed since the first drawing
+    const late = takeToken(); // the address may have changed since the first render
     setRoute(readRoute());
     start(late || linkToken, offer, say).finally(() => setStarting(false));
     return () => removeEventListener('hashchange', move);
@@ -247,7 +247,7 @@ function App({ linkToken }) {
   if (session.state === 'out') return html`<${SignIn} part="SignInPage" reason=${session.reason}/>`;
   return html`<div class="shell" key=${me().user}>
     <a class="skip" href="#content" onClick=${(e) => { e.preventDefault();
-      document.querySelector('main h1')?.focus(); }}>To the page</a>
+      document.querySelector('main h1')?.focus(); }}>Skip to content</a>
     <header class="top"><${Button} className="small" aria-expanded=${isMenuOpen} aria-controls="menu"
       onClick=${() => openMenu(!isMenuOpen)}>☰ Menu<//><span class="brand"><${Logo}/>Signalbox</span>
         <${Connection}/></header>
@@ -260,20 +260,20 @@ function App({ linkToken }) {
   </div>`;
 }
 
-// Who was here before stays; what a link brings is offered.
+// A kept session goes on. The token of a link is only offered.
 async function start(linkToken, offer, say) {
   const kept = keptToken();
   const options = { stay: !sessionStorage.getItem('signalbox.token') };
-  if (kept) await insist(() => signIn(kept, options), 'Your token is good no more: sign in again.', say);
+  if (kept) await insist(() => signIn(kept, options), 'Your token is no longer valid. Sign in again.', say);
   if (linkToken && linkToken !== kept) await arrive(linkToken, offer, say);
 }
 
 async function arrive(token, offer, say = () => {}) {
-  const who = await insist(() => whoIs(token), 'The link’s token is good no more.', say);
+  const who = await insist(() => whoIs(token), 'The token in this link is no longer valid.', say);
   if (who) offer({ token, who });
 }
 
-/** Ask, however long the server is away: it keeps what it was asked, and so do we. */
+/** Ask again until the server answers, however long it is unreachable. */
 async function insist(ask, refusal, say) {
   for (;;) {
     try {
@@ -286,7 +286,7 @@ async function insist(ask, refusal, say) {
   }
 }
 
-/** Who is signed in stays so, whatever a link brought. */
+/** A bad token in a link does not end the current session. */
 function refuseToken(reason) {
   if (me()) toast(reason, 'bad');
   else signOut(reason);
@@ -295,6 +295,6 @@ function refuseToken(reason) {
 
 try {
   setTheme(localStorage.getItem('signalbox.theme') || 'auto');
-} catch { /* no storage: as the system has it */ }
+} catch { /* no storage: the theme of the system */ }
 const linkToken = takeToken();
 render(html`<${App} linkToken=${linkToken}/>`, document.getElementById('app'));

@@ -1,8 +1,8 @@
 /* What we ask of the hub. A call is waited for where it is made; when the
- * connection is lost meanwhile nobody knows whether it was done, and it is not
+ * connection is lost meanwhile, the outcome is unknown, and the call is not
  * said again. A message has a key, so it is said again as often as it takes,
  * and is one task all the same; news of it go to the inbox, and from there to
- * whoever sent it. */
+ * its sender. */
 #include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +201,12 @@ void sbc_put_if(struct json_out *o, struct str key, const char *value)
     sbc_put_text(o, str_of(value));
 }
 
+void sbc_put_cost(struct json_out *o, int64_t most)
+{
+    if (most)
+        json_member_int(o, "max_cost_micros", most > 0 ? most : 0);
+}
+
 bool sbc_fresh_key(char out[2 * SBC_KEY_BYTES + 1])
 {
     unsigned char raw[SBC_KEY_BYTES];
@@ -248,6 +254,7 @@ static bool put_message(struct buf *out, const struct sbc_message *m)
     sbc_put_if(&o, STR("parent_task_id"), m->parent_task);
     if (m->metadata)
         json_member_raw(&o, "metadata", str_of(m->metadata));
+    sbc_put_cost(&o, m->max_cost_micros);
     if (!put_key(&o, m->key))
         return false;
     json_close(&o, '}');

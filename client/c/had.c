@@ -1,10 +1,10 @@
 /* Results of delegations, once they are here. The hub tells a result until it
- * hears delegation.ack, so that is said when whoever waited has it, and said
- * again on each connection until it is answered; a result that is told twice
- * is acknowledged twice and handed over once. Ids that begin with our own
- * chance are ours: one of those that nobody waits for was had before, unless
- * its time was over. All others are of a process that was here before us, or
- * of agent.delegate. */
+ * hears delegation.ack, so the ack is sent when the waiting caller has the
+ * result, and sent again on each connection until it is answered; a result that
+ * is told twice is acknowledged twice and handed over once. Ids that begin with
+ * our own chance are ours: a result without a waiting caller was received
+ * before, unless its time was over. All others are of a process that was here
+ * before us, or of agent.delegate. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ void sbc_had_fini(struct sbc *s)
             free(all[i]->at[k]);
 }
 
-/* Those that nobody waits for. */
+/* Results without a waiting caller. */
 
 void sbc_on_delegation(struct sbc *s, sbc_takes *takes, void *ctx)
 {
@@ -195,10 +195,11 @@ static void not_wanted(struct sbc *s, struct str name, const struct sbc_news *n)
     if (id_at(&s->warned, name))
         return;
     id_add(&s->warned, name);
-    sbc_say_log(s,
-                "delegation %.*s is %s, and nobody waits for it: the hub keeps "
-                "it for sbc_on_delegation",
-                STR_ARG(name), n->status);
+    sbc_say_log(
+        s,
+        "delegation %.*s is %s, but no caller waits for it: the hub keeps "
+        "it for sbc_on_delegation",
+        STR_ARG(name), n->status);
 }
 
 static void tell_result(struct sbc *s, struct str name, struct sbc_news *n)

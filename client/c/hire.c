@@ -34,9 +34,9 @@ static struct str message_of(const struct sbc_delegation *d)
 static const char *parent_of(const struct sbc *s,
                              const struct sbc_delegation *d)
 {
-    return d->parent_task ? d->parent_task
-           : s->running   ? s->running->task.id
-                          : NULL;
+    return d->parent_task    ? d->parent_task
+           : s->admin_config ? s->admin_config->task.id
+                             : NULL;
 }
 
 /* A session takes one at a time, so what is given beside one has none. */
@@ -57,7 +57,8 @@ static bool is_talking(const struct sbc *s, const char *session)
 static bool choose_session(const struct sbc *s, struct sbc_sent *m,
                            const struct sbc_delegation *d, const char **out)
 {
-    const char *own = s->running ? s->running->task.conversation : NULL;
+    const char *own =
+        s->admin_config ? s->admin_config->task.conversation : NULL;
 
     *out = d->session && d->session[0] ? d->session : NULL;
     if (d->session || d->task || d->parent_task || !own || is_talking(s, own))
@@ -89,6 +90,7 @@ static bool put_delegation(struct sbc *s, struct sbc_sent *m,
         json_member_bool(&o, "stream", true);
     if (d->metadata)
         json_member_raw(&o, "metadata", str_of(d->metadata));
+    sbc_put_cost(&o, d->max_cost_micros);
     json_close(&o, '}');
     return !m->params.over;
 }
@@ -241,7 +243,7 @@ static void on_news(void *ctx, const struct sbc_news *n)
              n->error[0] ? n->error : "no memory");
 }
 
-/* Nobody waits for it any more; it goes on. */
+/* The caller no longer waits for it; the delegation continues. */
 static void leave(struct sbc *s, const struct waited *w)
 {
     for (struct list_node *n = list_first(&s->sent); n;
@@ -294,10 +296,11 @@ static int64_t put_order(const struct sbc *s, struct json_out *o,
         return 0;
     }
     json_open(o, '{');
-    if (s->running && !json_get(v, STR("parent_task_id"))) {
-        sbc_put_if(o, STR("parent_task_id"), s->running->task.id);
+    if (s->admin_config && !json_get(v, STR("parent_task_id"))) {
+        sbc_put_if(o, STR("parent_task_id"), s->admin_config->task.id);
         if (!json_get(v, STR("session_id")))
-            sbc_put_if(o, STR("session_id"), s->running->task.conversation);
+            sbc_put_if(o, STR("session_id"),
+                       s->admin_config->task.conversation);
     }
     JSON_EACH(kid, v)
     {

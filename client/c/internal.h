@@ -5,7 +5,7 @@
  * these symbols, and those of base/ and net/ that are linked in, are made
  * local to the library (tools/one-object.sh).
  *
- *     sbc.c    life, turns, what is told to whom
+ *     sbc.c    life, turns, which callback hears what
  *     link.c   the connection: reach, handshake, frames, heartbeat, back-off
  *     pipe.c   bytes to and from a socket, with TLS or without
  *     task.c   tasks that came, and what is said of them
@@ -29,7 +29,7 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "client/c/signalbox_client.h"
-#include "net/ws.h"
+#include "net/server/ws.h"
 
 enum {
     SBC_OUT_MARK = 256 * 1024, /* who streams waits while more is unsent */
@@ -48,7 +48,7 @@ enum {
     SBC_TREE_MAX = 4 * SBC_MESSAGE_MAX,    /* of a message, taken apart */
     SBC_KEY_BYTES = 16,                    /* of chance in a key */
     SBC_ID_BYTES = 2 * SBC_KEY_BYTES + 24, /* of a delegation's id */
-    SBC_IDS = 256,       /* ids of results that nobody waits for, remembered */
+    SBC_IDS = 256, /* remembered ids of results without a waiting caller */
     SBC_TOOL_MS = 60000, /* of delegate_to_agent, as the hub has it */
 };
 
@@ -190,7 +190,7 @@ struct sbc {
     int64_t register_id;
     bool is_registered;
     bool is_in_handler;
-    struct sbc_job *running; /* its handler runs; NULL: none does */
+    struct sbc_job *admin_config; /* its handler runs; NULL: none does */
     struct list jobs[SBC_N_PLACES];
     size_t n_jobs, kept_bytes;
 
@@ -203,7 +203,7 @@ struct sbc {
     int64_t last_key;
     struct list had;
     struct sbc_ids late, taken, warned; /* beyond their time; given to `takes`;
-                                         * or to nobody */
+                                         * or to none */
     sbc_takes *takes;
     void *takes_ctx;
     struct buf scratch; /* the message being written */
@@ -269,7 +269,7 @@ bool sbc_pipe_wants_write(const struct sbc_pipe *p);
  * bytes are U+FFFD. */
 void sbc_put_text(struct json_out *o, struct str text);
 void sbc_put_which(struct json_out *o, const struct sbc_job *j); /* delivery */
-/* The result, begun anew; sbc_put_error ends it. */
+/* Starts the result over; sbc_put_error ends it. */
 struct json_out sbc_result_open(struct sbc_job *j, struct str status);
 void sbc_put_error(struct json_out *o, const char *code, const char *words);
 
@@ -307,7 +307,7 @@ bool sbc_heard(struct sbc *s, enum sbc_news_kind kind,
 /* One more that is sent, in the book; NULL: no memory. */
 struct sbc_sent *sbc_sent_new(struct sbc *s, sbc_hears *hears, void *ctx);
 void sbc_sent_free(struct sbc *s, struct sbc_sent *m);
-/* Put news into the inbox; they are told later. m NULL: of nobody's. */
+/* Put news into the inbox; they are told later. m NULL: without a message. */
 bool sbc_note(struct sbc *s, struct sbc_sent *m, enum sbc_news_kind kind,
               const struct json *v);
 bool sbc_note_failure(struct sbc *s, struct sbc_sent *m, struct str code,
@@ -316,6 +316,8 @@ bool sbc_on_accepted(struct sbc *s, struct sbc_sent *m,
                      const struct json *result);
 bool sbc_fresh_key(char out[2 * SBC_KEY_BYTES + 1]);
 void sbc_put_if(struct json_out *o, struct str key, const char *value);
+/* As sbc_message has it: zero is not said. */
+void sbc_put_cost(struct json_out *o, int64_t most);
 /* sbc_call, with callbacks meanwhile if it is telling. */
 char *sbc_call_within(struct sbc *s, const char *method, struct str params,
                       struct sbc_wait w);
@@ -340,7 +342,7 @@ bool sbc_delegation_heard(struct sbc *s, enum sbc_news_kind kind,
 /* Who waited for it has it: the hub is to know. `result` is JSON, the params of
  * delegation.result. Without memory it is told again, and had again. */
 void sbc_had(struct sbc *s, struct str result);
-/* One that nobody waits for. */
+/* A result without a waiting caller. */
 void sbc_tell_other(struct sbc *s, struct sbc_news *n);
 void sbc_late(struct sbc *s, const char *key);
 bool sbc_had_answered(struct sbc *s, int64_t id);

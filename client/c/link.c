@@ -10,7 +10,7 @@
  * not come back in the same instant. Being registered ends the row, not being
  * connected: a hub that takes connections and drops them is left alone too.
  *
- * Whoever hears nothing for a third of the heartbeat asks with a ping; nothing
+ * A side that hears nothing for a third of the heartbeat sends a ping; nothing
  * at all for a whole one, and the connection is taken for dead. */
 #include <errno.h>
 #include <netdb.h>
@@ -364,7 +364,7 @@ static bool read_frame(struct sbc *s)
     return true;
 }
 
-/* What nobody has been told yet has a limit; a larger one while somebody waits
+/* Undelivered news has a limit; a larger one while a caller waits
  * for something behind it. */
 static bool is_reading(const struct sbc *s)
 {

@@ -1,6 +1,6 @@
 /* What a server says instead of becoming a WebSocket: an HTTP answer whose body
  * is {"error":{"code":…,"message":…}} when it is ours, and anything when it is
- * somebody else's. */
+ * another program's. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

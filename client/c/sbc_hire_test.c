@@ -217,7 +217,8 @@ static bool carried(struct stage *st, char id[SBC_ID_BYTES])
     return is_had;
 }
 
-TEST(a_delegation_survives_every_fault)
+/* `where` is NULL for every step, or the name of some. */
+static void check_faults_at(const char *where)
 {
     long nth = 0;
 
@@ -226,7 +227,7 @@ TEST(a_delegation_survives_every_fault)
         struct told t = {0};
         char id[SBC_ID_BYTES] = "";
 
-        fault_arm(++nth);
+        fault_arm_at(where, ++nth);
         st->s = sbc_open(stage_url(st), "secret");
         if (st->s &&
             sbc_register(st->s, "{\"name\":\"a\"}", never, st) == SBC_OK &&
@@ -244,4 +245,14 @@ TEST(a_delegation_survives_every_fault)
         stage_free(st);
     } while (fault_fired());
     CHECK(nth > 20);
+}
+
+TEST(a_delegation_survives_every_fault)
+{
+    check_faults_at(NULL);
+}
+
+TEST(a_delegation_survives_every_failed_allocation)
+{
+    check_faults_at("mem");
 }

@@ -334,14 +334,15 @@ static bool carried(struct stage *st)
     return is_told;
 }
 
-TEST(a_task_survives_every_fault)
+/* `where` is NULL for every step, or the name of some. */
+static void check_faults_at(const char *where)
 {
     long nth = 0;
 
     do {
         struct stage *st = stage_new();
 
-        fault_arm(++nth);
+        fault_arm_at(where, ++nth);
         st->s = sbc_open(stage_url(st), "secret");
         if (st->s &&
             sbc_register(st->s, "{\"name\":\"a\"}", echo, st) == SBC_OK) {
@@ -360,4 +361,14 @@ TEST(a_task_survives_every_fault)
         stage_free(st);
     } while (fault_fired());
     CHECK(nth > 20);
+}
+
+TEST(a_task_survives_every_fault)
+{
+    check_faults_at(NULL);
+}
+
+TEST(a_task_survives_every_failed_allocation)
+{
+    check_faults_at("mem");
 }

@@ -413,7 +413,8 @@ TEST(a_call_gives_the_answer_or_says_why_not)
     stage_free(st);
 }
 
-TEST(asking_survives_every_fault)
+/* `where` is NULL for every step, or the name of some. */
+static void check_faults_at(const char *where)
 {
     struct sbc_message m = {.text = "hi", .to = "b"};
     long nth = 0;
@@ -422,7 +423,7 @@ TEST(asking_survives_every_fault)
         struct stage *st = stage_new();
         char said[1024] = "";
 
-        fault_arm(++nth);
+        fault_arm_at(where, ++nth);
         st->s = sbc_open(stage_url(st), "secret");
         if (st->s && sbc_send(st->s, &m, hears, said) == SBC_OK) {
             for (int i = 0; i < 20 && !strstr(said, "result"); i++) {
@@ -445,4 +446,14 @@ TEST(asking_survives_every_fault)
         stage_free(st);
     } while (fault_fired());
     CHECK(nth > 10);
+}
+
+TEST(asking_survives_every_fault)
+{
+    check_faults_at(NULL);
+}
+
+TEST(asking_survives_every_failed_allocation)
+{
+    check_faults_at("mem");
 }

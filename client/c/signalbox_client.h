@@ -1,7 +1,7 @@
 #ifndef SIGNALBOX_CLIENT_H
 #define SIGNALBOX_CLIENT_H
 
-/* signalbox_client: an agent, or somebody who asks agents, in C.
+/* signalbox_client: an agent, or a program that sends messages to agents, in C.
  *
  *     static void on_task(void *ctx, struct sbc_task *t)
  *     {
@@ -58,7 +58,7 @@ enum sbc_err {
     SBC_REFUSED,    /* the hub does not take this token, or this card */
     SBC_TAKEN_OVER, /* another connection is this agent now */
     SBC_ANSWER,     /* the hub answered with an error: sbc_code names it */
-    SBC_CANCELLED,  /* the task is over: nobody waits for it any more */
+    SBC_CANCELLED,  /* the task is over: its result is not needed any more */
     SBC_STOPPED,    /* by sbc_stop */
 };
 
@@ -171,11 +171,11 @@ SBC_API enum sbc_err sbc_done(struct sbc_task *t, const char *text,
                               const char *metadata);
 
 /* It did not work: a short code of your own ("no_such_city") or NULL, and
- * words for whoever asked. */
+ * words for the requester. */
 SBC_API enum sbc_err sbc_fail(struct sbc_task *t, const char *code,
                               const char *words);
 
-/* Whether nobody waits for it any more: it was cancelled, or is over
+/* Whether its result is not needed any more: it was cancelled, or is over
  * otherwise. Also looks after the connection. */
 SBC_API int sbc_is_cancelled(struct sbc_task *t);
 
@@ -193,10 +193,13 @@ SBC_API char *sbc_search(struct sbc *s, const char *query, int limit);
  * JSON, or NULL. Waits up to SBC_CALL_MS. NULL: sbc_why, sbc_code. */
 SBC_API char *sbc_call(struct sbc *s, const char *method, const char *params);
 
+/* Of max_cost_micros. */
+enum { SBC_COSTS_NOTHING = -1 };
+
 struct sbc_message {
     const char *text;
     size_t text_bytes;        /* zero: up to its NUL */
-    const char *to;           /* an agent; NULL: whoever fits best */
+    const char *to;           /* an agent; NULL: the one that fits best */
     const char *skill;        /* the others may be NULL */
     const char *conversation; /* … */
     const char *priority;     /* URGENT, HIGH, NORMAL, LOW */
@@ -206,6 +209,9 @@ struct sbc_message {
                       * connection is lost */
     const char *parent_task; /* that it is part of, of an agent: the id of one
                               * that it works on */
+    int64_t max_cost_micros; /* what it and all that is delegated because of it
+                              * may cost; zero: its price and the server's
+                              * allowance, or SBC_COSTS_NOTHING */
 };
 
 enum sbc_news_kind {
@@ -215,7 +221,7 @@ enum sbc_news_kind {
     SBC_RESULT,   /* the end: status says how. Nothing follows */
     SBC_FAILED,   /* it was not accepted, or is not heard of any more: code and
                    * error say why. Nothing follows */
-    SBC_ASIDE,    /* words of another agent, whom this one has asked and shows:
+    SBC_ASIDE,    /* words of another agent, which this one has asked and shows:
                    * `agent` says whose. No part of the answer */
 };
 
@@ -266,6 +272,8 @@ struct sbc_delegation {
     int stream;                /* its words are to come as SBC_CHUNK */
     const char *on_disconnect; /* "keep", "cancel" */
     const char *metadata;      /* a JSON object */
+    int64_t max_cost_micros;   /* its price at most; zero: not said, or
+                                * SBC_COSTS_NOTHING */
 };
 
 enum { SBC_DELEGATION_MS = 180000 };
@@ -284,7 +292,7 @@ SBC_API enum sbc_err sbc_delegate(struct sbc *s, const struct sbc_delegation *d,
 SBC_API char *sbc_delegate_wait(struct sbc *s, const struct sbc_delegation *d,
                                 char **json);
 
-/* What comes of delegations that nobody here waits for, those with mode
+/* The results of delegations without a waiting caller, those with mode
  * "async" and those of a process that was here before (SBC_RESULT), and their
  * words (SBC_CHUNK). Zero means that it was had; else the hub keeps it and
  * tells it again on the next connection. Without one of these it does so too.

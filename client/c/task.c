@@ -38,7 +38,8 @@ void sbc_job_free(struct sbc_job *j)
     free(j);
 }
 
-/* One that was cancelled is over: what comes under its name is run anew. */
+/* One that was cancelled is over: a task that comes under its name is run
+ * again. */
 static struct sbc_job *job_find(struct sbc *s, struct str id, int64_t turn)
 {
     for (int i = 0; i < SBC_N_PLACES; i++)
@@ -191,10 +192,10 @@ static void run_one(struct sbc *s, struct sbc_job *j)
 {
     place(j, SBC_HELD);
     j->is_running = s->is_in_handler = true;
-    s->running = j;
+    s->admin_config = j;
     s->on_task(s->task_ctx, &j->task);
     j->is_running = s->is_in_handler = false;
-    s->running = NULL;
+    s->admin_config = NULL;
     if (!j->is_ended && !j->is_kept)
         end_for(s, j);
     else if (j->is_ended && j->is_cancelled)
@@ -296,7 +297,8 @@ enum sbc_err sbc_chunk_bytes(struct sbc_task *t, const char *p, size_t n)
     while (e == SBC_OK && s->link.pipe.out.n > SBC_OUT_MARK &&
            !j->is_cancelled);
     if (j->is_cancelled)
-        return sbc_err_of(s, SBC_CANCELLED, "nobody waits for it any more");
+        return sbc_err_of(s, SBC_CANCELLED,
+                          "its result is not needed any more");
     if (e == SBC_OK)
         say_rest(j);
     sbc_link_flush(s);
@@ -402,7 +404,7 @@ void sbc_tasks_lost(struct sbc *s)
         }
 }
 
-/* Nobody will hear of them any more. */
+/* Their results will not be read any more. */
 void sbc_tasks_cancel_all(struct sbc *s)
 {
     struct list_node *n;

@@ -56,7 +56,7 @@ void sbc_put_error(struct json_out *o, const char *code, const char *words)
     json_close(o, '}');
 }
 
-/* That it failed, in place of a result that the hub does not take, or nobody
+/* A failure in place of a result that the hub rejects, or no one
  * would hear of the task's end. If it does not take that either, or there is no
  * memory, nothing is left to be said. */
 static void replace(struct sbc_job *j, const char *code, const char *words)

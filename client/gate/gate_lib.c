@@ -1,17 +1,25 @@
-/* The gate behind a border of C strings. Everything of substance is the room's
- * own (src/gate); here is only who owns what. */
+/* The gate behind C strings. src/gate does the work; this file handles
+ * ownership. */
 #include "signalbox_gate.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "trial.h"
+#include "base/mem.h"
+#include "gate/dry_run.h"
 
 enum { DECISION_BYTES = 32 * 1024 * 1024 };
 
+/* A library does not stop the program that links it: base/mem.h. */
+void *mem_failed(size_t bytes)
+{
+    (void)bytes;
+    return NULL;
+}
+
 struct signalbox_gate {
     const struct gate_rules *rules;
-    struct gate_rules *own; /* NULL: there was no file */
+    struct gate_rules *own; /* NULL: no rules were given */
 };
 
 const char *signalbox_gate_version(void)
@@ -19,17 +27,10 @@ const char *signalbox_gate_version(void)
     return SIGNALBOX_VERSION;
 }
 
-/* A copy that ends in NUL; NULL: no memory, and then there are no words. */
+/* A copy that ends in NUL; NULL: out of memory. */
 static char *copy_of(struct str s)
 {
-    char *p = malloc(s.n + 1);
-
-    if (!p)
-        return NULL;
-    if (s.n)
-        memcpy(p, s.p, s.n);
-    p[s.n] = '\0';
-    return p;
+    return mem_copy(s.p, s.n);
 }
 
 static void say(char **error, struct str words)
@@ -38,11 +39,10 @@ static void say(char **error, struct str words)
         *error = copy_of(words);
 }
 
-/* Into *own. */
 static enum err read_rules(struct str text, struct gate_rules **own,
                            char **error)
 {
-    struct gate_problems *problems = calloc(1, sizeof(*problems));
+    struct gate_problems *problems = mem_new(sizeof(*problems));
     enum err e = problems ? gate_rules_read(text, own, problems) : ERR_NOMEM;
 
     if (e && problems && problems->n_bytes)
@@ -56,7 +56,7 @@ static enum err read_rules(struct str text, struct gate_rules **own,
 struct signalbox_gate *signalbox_gate_new(const char *rules, size_t rules_bytes,
                                           char **error)
 {
-    struct signalbox_gate *g = calloc(1, sizeof(*g));
+    struct signalbox_gate *g = mem_new(sizeof(*g));
 
     if (error)
         *error = NULL;
@@ -84,7 +84,7 @@ char *signalbox_gate_decide(const struct signalbox_gate *gate,
                             const char *envelope, size_t envelope_bytes,
                             int64_t now_ms, unsigned flags, char **error)
 {
-    struct trial_papers in = {
+    struct dry_run_papers in = {
         .rules = gate->rules,
         .state = state ? (struct str){state, state_bytes} : STR("{}"),
         .envelope = {envelope, envelope ? envelope_bytes : 0},
@@ -99,7 +99,7 @@ char *signalbox_gate_decide(const struct signalbox_gate *gate,
     if (error)
         *error = NULL;
     buf_init(&out, DECISION_BYTES);
-    e = trial_decide(&in, &out, &why);
+    e = dry_run_decide(&in, &out, &why);
     if (!e)
         decision = copy_of(buf_str(&out));
     if (!decision)

@@ -1,4 +1,4 @@
-/* The library as others use it: its header and nothing else of ours. */
+/* The library as other programs use it: only through its header. */
 #include "signalbox_gate.h"
 
 #include <pthread.h>
@@ -72,7 +72,7 @@ TEST(what_is_wrong_as_text)
     char *error = NULL;
 
     CHECK(!signalbox_gate_new(bad, strlen(bad), &error));
-    CHECK(error && strstr(error, "is no operator of JsonLogic"));
+    CHECK(error && strstr(error, "is not a JsonLogic operator"));
     signalbox_gate_text_free(error);
     CHECK(!signalbox_gate_new(bad, strlen(bad), NULL));
     g = gate_of(rules);

@@ -1,8 +1,9 @@
 #ifndef SIGNALBOX_GATE_H
 #define SIGNALBOX_GATE_H
 
-/* libsignalbox-gate: may a message go now? The gate of Signalbox as a function
- * of the rules, what is known, the message and the time, without a server.
+/* libsignalbox-gate: may a message go now? The gate of Signalbox without a
+ * server, as a function of the rules, the state of agents and history, the
+ * message and the time.
  *
  *     char *error = NULL;
  *     struct signalbox_gate *g = signalbox_gate_new(rules, strlen(rules),
@@ -15,9 +16,9 @@
  *     signalbox_gate_text_free(error);
  *     signalbox_gate_free(g);
  *
- * Documents are JSON, as docs/gate.md describes them. Nothing is read from or
- * written to anywhere, nothing is kept between calls. Threads: any number may
- * use one gate at the same time. */
+ * Documents are JSON, as in docs/gate.md. The library does no input or output
+ * and keeps nothing between calls. Without memory a call fails; the library
+ * never aborts. Threads: any number may use one gate at the same time. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,13 +35,13 @@ extern "C" {
 
 struct signalbox_gate;
 
-/* "0.1.0"; constant. */
+/* "0.1.0"; a constant. */
 SIGNALBOX_GATE_API const char *signalbox_gate_version(void);
 
-/* Rules from the text of a routing_rules.json, which need not outlive the call;
- * rules NULL: those that hold where there is no file. NULL: they are none, or
- * there is no memory; *error (if error is not NULL) is then a text to be freed:
- * what is wrong, a line for each, "12:7: …". */
+/* Read rules from the text of a routing_rules.json, which need not outlive the
+ * call. rules NULL: the rules that apply without a file. Returns NULL if they
+ * are invalid or memory runs out; *error (unless error is NULL) is then a text
+ * for the caller to free: the problems, one per line, "12:7: …". */
 SIGNALBOX_GATE_API struct signalbox_gate *
 signalbox_gate_new(const char *rules, size_t rules_bytes, char **error);
 
@@ -48,19 +49,20 @@ signalbox_gate_new(const char *rules, size_t rules_bytes, char **error);
 SIGNALBOX_GATE_API void signalbox_gate_free(struct signalbox_gate *gate);
 
 enum {
-    /* Also tell every rule that was asked, and why it fired or not. */
+    /* Also report every rule that was evaluated, and why it fired or not. */
     SIGNALBOX_GATE_TRACE = 1 << 0,
 };
 
-/* The decision on an envelope, as JSON, to be freed. state NULL: nothing is
- * known. now_ms: Unix time in milliseconds. NULL with *error as above. */
+/* Decide on an envelope. Returns the decision as JSON, for the caller to free.
+ * state NULL: no agents and no history. now_ms: Unix time in milliseconds. NULL
+ * with *error as above. */
 SIGNALBOX_GATE_API char *
 signalbox_gate_decide(const struct signalbox_gate *gate, const char *state,
                       size_t state_bytes, const char *envelope,
                       size_t envelope_bytes, int64_t now_ms, unsigned flags,
                       char **error);
 
-/* Free what the functions above gave. NULL is fine. */
+/* Free a text that a function above returned. NULL is fine. */
 SIGNALBOX_GATE_API void signalbox_gate_text_free(char *text);
 
 #ifdef __cplusplus

@@ -73,7 +73,7 @@ export class Agent {
     this.#next();
   }
 
-  /** Of results that nobody has taken: no more work is begun then. */
+  /** The limit of results that were not taken: no work is started beyond it. */
   #isFull() {
     const { maxKept, maxKeptBytes } = this.#o;
     return this.#results.size >= maxKept || this.#nResultChars >= maxKeptBytes;
@@ -136,7 +136,7 @@ export class Agent {
 
   /**
    * What the server does not take, whatever it has against it, is a failed
-   * task, or nobody would hear of its end; that is said once.
+   * task; otherwise its end would be lost. That is logged once.
    */
   async #sayUntilKept(which, first) {
     let result = first;

@@ -11,7 +11,7 @@ import { newKey } from './reply.js';
 const DELEGATION_MS = 180000;
 const TOOL_MS = 60000; // of delegateToAgent, as the server has it
 const REPEAT_MS = 1000; // before the same is sent again
-const REMEMBERED = 1000; // ids of results that nobody here waits for
+const REMEMBERED = 1000; // ids of results without a waiting caller
 
 /** Await it for the result; `accepted` tells when the server has it. */
 export class Delegation {
@@ -87,7 +87,7 @@ function add(set, key) {
 
 /** All of one connection's. */
 export class Delegations {
-  onResult = null; // (result): of those that nobody here waits for
+  onResult = null; // (result), for results without a waiting caller
   onChunk = null; // (chunk): likewise
   #o;
   #calls;
@@ -127,6 +127,7 @@ export class Delegations {
       stream: onChunk ? true : undefined,
       onDisconnect: options.onDisconnect,
       metadata: options.metadata,
+      max_cost_micros: options.maxCostMicros,
     });
     return d;
   }
@@ -215,7 +216,7 @@ export class Delegations {
     }
     if (!this.#told.has(id))
       this.#o.log?.(
-        `delegation ${id} is ${params.status}, and nobody waits for it: ` +
+        `delegation ${id} is ${params.status}, but no caller waits for it: ` +
           'the server keeps it for onDelegationResult',
       );
     add(this.#told, id);

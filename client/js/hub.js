@@ -118,7 +118,7 @@ export class Hub {
   }
 
   #onExecute(id, params) {
-    // Who leaves begins nothing: it goes to whoever is next.
+    // A client that leaves starts no work: the next one gets the task.
     if (!this.#agent || this.#agent.isClosing) return;
     const data = { code: 'agent_busy' };
     if (this.#agent.onExecute(params))
@@ -196,8 +196,9 @@ export class Hub {
   /**
    * Sends a message. Await it for the result, or iterate over it for the
    * words as they come. options: to, skill, conversation, task, priority,
-   * timeoutMs, metadata, key, parentTaskId. Of an agent it is on behalf of
-   * what it works on: in a handler, task.send says of which task.
+   * timeoutMs, metadata, key, maxCostMicros (what it and all that is delegated
+   * because of it may cost), parentTaskId. Of an agent it is on behalf of what
+   * it works on: in a handler, task.send says of which task.
    */
   send(text, options = {}) {
     const { to, skill, conversation, task, priority, metadata } = options;
@@ -210,6 +211,7 @@ export class Hub {
       priority,
       timeout_ms: options.timeoutMs,
       metadata,
+      max_cost_micros: options.maxCostMicros,
       parent_task_id: options.parentTaskId,
       idempotency_key: options.key ?? newKey(),
     });
@@ -217,8 +219,8 @@ export class Hub {
 
   /**
    * Sends a message from an agent to another: an object of to, type and, as
-   * may be, from, priority, timestamp, reference, payload, context and
-   * message_id. What was decided of it is `routing` of `accepted`; await it
+   * may be, from, priority, timestamp, reference, payload, context,
+   * max_cost_micros and message_id. What was decided of it is `routing` of `accepted`; await it
    * for the result, however long it is held before.
    */
   sendEnvelope(envelope) {
@@ -266,7 +268,7 @@ export class Hub {
    * task_id}. However often the connection breaks, it is one task, and its
    * result comes. options: sessionId, taskId (a further turn of it),
    * parentTaskId, timeoutMs (180 000; 0: none), onChunk({agent, text, …}),
-   * onDisconnect ("keep" or "cancel"), metadata.
+   * onDisconnect ("keep" or "cancel"), metadata, maxCostMicros (its price).
    * task.delegate is the same, on behalf of that task.
    */
   delegate(agentName, skill, message, options = {}) {
@@ -290,7 +292,7 @@ export class Hub {
   }
 
   /**
-   * handler(result) for what comes of delegations that nobody here waits for:
+   * handler(result) for results of delegations without a waiting caller:
    * of one with mode "async", or of this agent before it was started again.
    * The server keeps them until the handler is done with them. To be set
    * before `register`.
@@ -299,7 +301,7 @@ export class Hub {
     this.#delegations.onResult = handler;
   }
 
-  /** handler({agent, text, task_id, …}) for words that nobody else takes. */
+  /** handler({agent, text, task_id, …}) for text that no other handler takes. */
   onDelegationChunk(handler) {
     this.#delegations.onChunk = handler;
   }

@@ -1,4 +1,4 @@
-// The connection, made anew whenever it breaks: after a pause that doubles,
+// The connection, which reconnects whenever it breaks: after a pause that doubles,
 // with jitter, and only as long as that is of use.
 import { SignalboxError, isPassing, shortly } from './errors.js';
 
@@ -132,7 +132,7 @@ export class Link {
     socket.onMessage = (text) => {
       if (socket === this.socket) this.#on.message(text);
     };
-    // Whoever waits for an answer on it hears that there will be none.
+    // Callers that wait for an answer on it are told that there will be none.
     socket.closed.then(({ code }) => this.#lost(socket, code));
     this.#watchSilence();
     try {

@@ -119,7 +119,7 @@ export class Reply {
     if (method === 'task.result') return this.onResult(params);
     if (eventId) this.#sawEvent(eventId);
     if (method === 'task.chunk') return this.#onChunk(params.agent, text);
-    // A new attempt may begin its answer anew.
+    // A new attempt may start its answer over.
     const isNew = status === 'queued' || status === 'dispatched';
     if (method === 'task.gap' || (isNew && this.#hasChunks))
       this.#hasGap = true;

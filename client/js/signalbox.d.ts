@@ -10,7 +10,7 @@ export interface ConnectOptions {
     connectTimeoutMs?: number;
     /** For an answer of the server's; default 30 000. */
     callTimeoutMs?: number;
-    /** The first pause before connecting anew, doubled each time; default 250. */
+    /** The first pause before reconnecting, doubled each time; default 250. */
     retryMs?: number;
     /** The longest of them; default 30 000. */
     retryMaxMs?: number;
@@ -22,7 +22,7 @@ export interface ConnectOptions {
     maxKept?: number;
     /** And their bytes; default 64 MiB. */
     maxKeptBytes?: number;
-    /** Whom to trust with https: certificates in PEM, or a file of them. */
+    /** Certificates to trust with https, in PEM, or a file of them. */
     ca?: string;
     caFile?: string;
     /** Another WebSocket than the one of the runtime. */
@@ -77,14 +77,14 @@ export interface Task {
      * more; rejects once the task is cancelled.
      */
     write(text: string): Promise<void>;
-    /** As Hub.delegate, on behalf of this task: whoever pays for it, pays. */
+    /** As Hub.delegate, on behalf of this task: its payer pays. */
     delegate(
         agentName: string,
         skill: string,
         message: string,
         options?: DelegateOptions,
     ): Delegation;
-    /** As Hub.send, on behalf of this task: whoever pays for it, pays. */
+    /** As Hub.send, on behalf of this task: its payer pays. */
     send(text: string, options?: SendOptions): Reply;
     /** As Hub.delegateToAgent, on behalf of this task. */
     delegateToAgent(what: Order, options?: ToolOptions): Promise<Delegated>;
@@ -127,6 +127,8 @@ export interface Envelope {
     payload?: Record<string, unknown>;
     /** A sentence for people. */
     context?: string;
+    /** What it and all that is delegated because of it may cost. */
+    max_cost_micros?: number;
     /** The same id is the same message; default: a new one. */
     message_id?: string;
 }
@@ -143,6 +145,9 @@ export interface SendOptions {
     metadata?: Record<string, unknown>;
     /** The same key gives the same task; default: a new one. */
     key?: string;
+    /** What it and all that is delegated because of it may cost, in
+     * micro-units; default: its price and the server's allowance. */
+    maxCostMicros?: number;
     /** What it is part of, of an agent: a task that it works on. */
     parentTaskId?: string;
 }
@@ -168,6 +173,8 @@ export interface DelegateOptions {
     timeoutMs?: number;
     onDisconnect?: 'keep' | 'cancel';
     metadata?: Record<string, unknown>;
+    /** What it may cost at most, in micro-units. */
+    maxCostMicros?: number;
     /** Hears its words as they come. */
     onChunk?: (chunk: Chunk) => void;
 }
@@ -278,7 +285,7 @@ export class Hub {
     /** How that delegation is now. */
     delegation(sessionKey: string): Promise<Delegated>;
     /**
-     * For what comes of delegations that nobody here waits for. The server
+     * For results of delegations without a waiting caller. The server
      * keeps them until the handler is done with them. To be set before
      * `register`.
      */

@@ -13,7 +13,7 @@ const HERE = 'http://127.0.0.1:8787';
 const DEFAULTS = {
   connectTimeoutMs: 30000, // for the first connection
   callTimeoutMs: 30000, // for an answer of the server's
-  retryMs: 250, // the first pause before connecting anew; doubled each time
+  retryMs: 250, // the first pause before reconnecting; doubled each time
   retryMaxMs: 30000,
   heartbeatMs: 90000, // silence that means the server is gone
   maxMessageBytes: 16 * 1024 * 1024, // that is taken from the server

@@ -279,7 +279,7 @@ class Socket {
     raw.on('drain', () => this.#wake());
     raw.on('end', () => raw.destroy());
     raw.on('close', () => this.#over(1006, 'the connection broke'));
-    // When somebody listens.
+    // Once there is a listener.
     if (early.length) setImmediate(() => this.#onData(early));
   }
 
@@ -287,7 +287,7 @@ class Socket {
     if (!this.#said) this.#frame(TEXT, Buffer.from(text, 'utf8'));
   }
 
-  /** When there is room again; at once if there is, or nobody is there. */
+  /** When there is room again; at once if there is, or the connection is gone. */
   drained() {
     if (this.#raw.destroyed || this.#raw.writableLength < HIGH_WATER)
       return Promise.resolve();

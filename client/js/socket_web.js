@@ -1,6 +1,6 @@
 // The runtime's own WebSocket, with the face that socket_node.js has. Browsers
 // let no page set a header, so the token goes along as a subprotocol; and they
-// tell nobody why a connection was refused.
+// do not tell why a connection was refused.
 const HIGH_WATER = 256 * 1024;
 const LOOK_MS = 50; // they do not tell either when there is room again
 
@@ -21,7 +21,7 @@ export function openSocket(url, o) {
     const refused = () =>
       fail(
         new Error(
-          'the connection failed: nobody is there, or the token is not good',
+          'the connection failed: no server answers, or the token is not valid',
         ),
       );
     const timer = setTimeout(

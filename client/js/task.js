@@ -1,5 +1,5 @@
 // One piece of work, as its handler sees it; and what is said while it goes
-// on. The text is kept as a whole, because whoever was cut off in the middle
+// on. The text is kept as a whole, because a listener that was cut off in the middle
 // can only be given all of it.
 import { SignalboxError } from './errors.js';
 
@@ -67,7 +67,7 @@ export class Task {
   }
 
   /**
-   * As hub.delegate, on behalf of this task: whoever pays for it, pays. It is
+   * As hub.delegate, on behalf of this task: its payer pays. It is
    * in the task's own session unless sessionId says another, or null for none.
    * A session takes one at a time, so what is given beside one has none.
    */
@@ -80,7 +80,7 @@ export class Task {
     return d;
   }
 
-  /** As hub.send, on behalf of this task: whoever pays for it, pays. */
+  /** As hub.send, on behalf of this task: its payer pays. */
   send(text, options = {}) {
     return this.#send(text, { parentTaskId: this.id, ...options });
   }

@@ -16,7 +16,7 @@
 client/README.md is the page to read. One file, the standard library alone,
 Python 3.9 or newer.
 
-The connection is made anew whenever it breaks, the agent registered again,
+The client reconnects whenever the connection breaks, registers the agent again,
 and everything that was asked or answered and not acknowledged said again. A
 result is kept until the server says that it has it; a task that comes a second
 time, while the first is being worked on or its result is on its way, is not
@@ -58,7 +58,7 @@ UNREAD_MAX = 1024 * 1024  # characters that wait for a slow reader
 DELEGATION_MS = 180000
 TOOL_MS = 60000  # of delegate_to_agent, as the server has it
 HANDED_TURNS = 5  # of the loop, until who waited for a result has it
-REMEMBERED = 1000  # ids of results that nobody here waits for
+REMEMBERED = 1000  # ids of results without a waiting caller
 TAKEN_OVER = 4001  # close code: another connection is this agent now
 TOO_BIG = 1009
 OVER = ("completed", "failed", "cancelled", "expired", "dropped")
@@ -328,7 +328,7 @@ async def _read_up_to(reader, n):
     return data
 
 
-# The connection, made anew whenever it breaks.
+# The connection, which reconnects whenever it breaks.
 
 
 def _hub_url(text):
@@ -673,7 +673,7 @@ class Task:
         return self._from_anywhere(self._write(text))
 
     def delegate(self, agent_name, skill, message, **options):
-        """As Hub.delegate, on behalf of this task: whoever pays for it, pays.
+        """As Hub.delegate, on behalf of this task: its payer pays.
         It is in the task's own session unless session_id says another, or None
         for none. A session takes one at a time, so what is given beside one
         has none. In a plain function it waits by itself."""
@@ -686,7 +686,7 @@ class Task:
         return self._from_anywhere(wait())
 
     def send(self, text, **options):
-        """As Hub.send, on behalf of this task: whoever pays for it, pays. In a
+        """As Hub.send, on behalf of this task: its payer pays. In a
         plain function it waits by itself, and gives the result."""
         options.setdefault("parent_task_id", self.id)
         if self._is_here():
@@ -839,7 +839,7 @@ class _Agent:
         self.runners = set()
         self.results = {}  # key -> who says it until it is acknowledged
         self.n_result_bytes = 0  # about
-        # Not the loop's own: looking up a name, to connect anew, needs those.
+        # Not the loop's own executor: reconnecting needs it for name lookups.
         self.threads = concurrent.futures.ThreadPoolExecutor(
             concurrency, "signalbox")
         self.idle = asyncio.Event()
@@ -878,7 +878,7 @@ class _Agent:
         self.next()
 
     def is_full(self):
-        """Of results that nobody has taken: no more work is begun then."""
+        """The limit of results that were not taken: no work is started beyond it."""
         return len(self.results) >= self.o["max_kept"] or \
             self.n_result_bytes >= self.o["max_kept_bytes"]
 
@@ -943,7 +943,7 @@ class _Agent:
 
     async def say(self, key, params):
         """Until it is kept. What the server does not take, whatever it has
-        against it, is a failed task, or nobody would hear of its end; that is
+        against it, is a failed task; otherwise its end would be lost. That is
         said once."""
         n_unanswered, is_replaced = 0, False
         n = len(params.get("text", ""))
@@ -1103,7 +1103,7 @@ class Reply:
                            params.get("text", ""))
         elif method == "task.gap" or (
                 status in ("queued", "dispatched") and self._has_chunks):
-            # A new attempt may begin its answer anew.
+            # A new attempt may start its answer over.
             self._has_gap = True
 
     def _saw_event(self, event_id):
@@ -1213,7 +1213,7 @@ class _Delegations:
     def __init__(self, calls, options):
         self.calls = calls
         self.o = options
-        self.on_result = None  # of those that nobody here waits for
+        self.on_result = None  # for results without a waiting caller
         self.on_chunk = None  # likewise
         self.own = f"{uuid.uuid4()}-"  # ids that begin so are of this process
         self.last_id = 0
@@ -1233,7 +1233,8 @@ class _Delegations:
 
     def delegate(self, agent_name, skill, message, *, session_id=None,
                  task_id=None, parent_task_id=None, timeout_ms=None,
-                 on_chunk=None, on_disconnect=None, metadata=None):
+                 on_chunk=None, on_disconnect=None, metadata=None,
+                 max_cost_micros=None):
         self.last_id += 1
         d = Delegation(f"{self.own}{self.last_id}", on_chunk)
         if len(self.pending) >= self.o["max_kept"]:
@@ -1250,7 +1251,8 @@ class _Delegations:
                   "task_id": task_id, "parent_task_id": parent_task_id,
                   "timeoutMs": timeout_ms or None,
                   "stream": True if on_chunk else None,
-                  "onDisconnect": on_disconnect, "metadata": metadata}
+                  "onDisconnect": on_disconnect, "metadata": metadata,
+                  "max_cost_micros": max_cost_micros}
         self.do(self.send(d, {k: v for k, v in params.items()
                               if v is not None}))
         return d
@@ -1313,7 +1315,7 @@ class _Delegations:
         elif number not in self.told:
             _add(self.told, number)
             log.warning(
-                "delegation %s is %s, and nobody waits for it: the server "
+                "delegation %s is %s, but no caller waits for it: the server "
                 "keeps it for on_delegation_result", number,
                 params.get("status"))
 
@@ -1361,7 +1363,7 @@ class _Delegations:
         try:
             if tell:
                 tell(params)
-        except Exception:  # whatever it is, it is nobody else's
+        except Exception:  # any error of a handler stays here
             log.exception("on_chunk failed")
 
     async def tool(self, what, on_chunk=None, parent_task_id=None,
@@ -1505,7 +1507,7 @@ class Hub:
                 {"jsonrpc": "2.0", "id": number, **what}))
 
     def _on_execute(self, number, params):
-        # Who leaves begins nothing: it goes to whoever is next.
+        # A client that leaves starts no work: the next one gets the task.
         if not self._agent or self._agent.is_closing:
             return
         if self._agent.on_execute(params):
@@ -1571,22 +1573,24 @@ class Hub:
 
     def send(self, text, *, to=None, skill=None, conversation=None, task=None,
              priority=None, timeout_ms=None, metadata=None, key=None,
-             parent_task_id=None):
+             parent_task_id=None, max_cost_micros=None):
         """Send a message. Await it for the result, or iterate over it for the
         words as they come. Of an agent it is on behalf of what it works on:
-        in a handler, Task.send says of which task."""
+        in a handler, Task.send says of which task. max_cost_micros: what it
+        and all that is delegated because of it may cost."""
         params = {"text": text, "executor": to and {"name": to},
                   "skill": skill, "conversation_id": conversation,
                   "task_id": task, "priority": priority,
                   "timeout_ms": timeout_ms, "metadata": metadata,
                   "parent_task_id": parent_task_id,
+                  "max_cost_micros": max_cost_micros,
                   "idempotency_key": key or str(uuid.uuid4())}
         return self._send({k: v for k, v in params.items() if v is not None})
 
     def send_envelope(self, envelope):
         """Send a message from an agent to another: a dictionary of to, type
-        and, as may be, from, priority, timestamp, reference, payload, context
-        and message_id. What was decided of it is "routing" in accepted();
+        and, as may be, from, priority, timestamp, reference, payload, context,
+        max_cost_micros and message_id. What was decided of it is "routing" in accepted();
         await it for the result, however long it is held before."""
         return self._send({"envelope": {"message_id": str(uuid.uuid4()),
                                         **envelope}})
@@ -1631,18 +1635,20 @@ class Hub:
 
     def delegate(self, agent_name, skill, message, *, session_id=None,
                  task_id=None, parent_task_id=None, timeout_ms=None,
-                 on_chunk=None, on_disconnect=None, metadata=None):
+                 on_chunk=None, on_disconnect=None, metadata=None,
+                 max_cost_micros=None):
         """Give work to another agent. Await it for the result, a dictionary
         of text, metadata and task_id. However often the connection breaks, it
         is one task, and its result comes. task_id: a further turn of that
         one; timeout_ms: 180 000, 0 is none; on_chunk({"agent", "text", …});
-        on_disconnect: "keep" or "cancel".
+        on_disconnect: "keep" or "cancel"; max_cost_micros: its price at most.
         Task.delegate is the same, on behalf of that task."""
         return self._delegations.delegate(
             agent_name, skill, message, session_id=session_id,
             task_id=task_id, parent_task_id=parent_task_id,
             timeout_ms=timeout_ms, on_chunk=on_chunk,
-            on_disconnect=on_disconnect, metadata=metadata)
+            on_disconnect=on_disconnect, metadata=metadata,
+            max_cost_micros=max_cost_micros)
 
     async def delegate_to_agent(self, what, *, on_chunk=None):
         """The tool: {"agentId", "task", "mode", "timeoutMs", "stream", …}, or
@@ -1659,7 +1665,7 @@ class Hub:
 
     def on_delegation_result(self, handler):
         """handler(result), a coroutine function or a plain one, for what comes
-        of delegations that nobody here waits for: of one with mode "async", or
+        of delegations without a waiting caller: one with mode "async", or
         of this agent before it was started again. The server keeps them until
         the handler is done with them. To be set before register. May be used
         as a decorator."""
@@ -1667,7 +1673,7 @@ class Hub:
         return handler
 
     def on_delegation_chunk(self, handler):
-        """handler({"agent", "text", "task_id", …}) for words that nobody else
+        """handler({"agent", "text", "task_id", …}) for text that no other handler
         takes."""
         self._delegations.on_chunk = handler
         return handler

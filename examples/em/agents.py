@@ -5,7 +5,7 @@ this tells the story.
 
 A name and Enter makes that agent die; once more, and it is back. Each says
 what it was given. Z checks what it is asked: it approves, unless the payload
-says that somebody is not to be had, and tells the broker that its data is two
+says that an agent is unavailable, and tells the gate that its data is two
 hours old.
 """
 import asyncio

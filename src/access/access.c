@@ -1,20 +1,21 @@
-/* The mirror of users and tokens, and judging by it.
+/* The mirror of users and tokens, and authentication against it.
  *
- * A presented token is hashed and its hash looked up; no secret is kept and
- * none is compared byte by byte, so how long a refusal takes says nothing
- * about the tokens there are. What a token allows is put together when it is
- * judged (its own scopes, as far as the role goes today), so that a change of
- * the role needs to touch no token.
+ * A presented token is hashed and the hash is looked up. No secret is kept and
+ * none is compared byte by byte, so the time that a rejection takes reveals
+ * nothing about existing tokens. The scopes of a token are computed when it is
+ * presented (its own, cut to the role of today), so a change of role need not
+ * touch any token.
  *
- * Whoever is on the way in is already in the maps, invisible: the commit then
- * needs no memory, which it could not do without, and the name is taken.
- * Of removed users there is only their org: the store refuses their names. */
+ * A user or token whose commit is pending is already in the maps, invisible:
+ * this reserves the name and makes settling infallible. The mirror keeps only
+ * the org of removed users; the store rejects their names. */
 #include "access/access.h"
 
 #include <stdlib.h>
 
 #include "access/internal.h"
 #include "base/fault.h"
+#include "base/mem.h"
 
 /* Names. */
 
@@ -38,12 +39,12 @@ void name_copy(char out[PRINCIPAL_NAME_MAX + 1], struct str name)
 
 /* The mirror. */
 
-static struct str key_of(const struct user *u)
+static struct str access_user_key(const struct user *u)
 {
     return str_of(u->key);
 }
 
-static struct str hash_of(const struct token *t)
+static struct str access_token_hash(const struct token *t)
 {
     return (struct str){t->hash, sizeof(t->hash)};
 }
@@ -70,7 +71,7 @@ struct user *user_add(struct access *a, struct str shown, enum role role,
     u->role = role;
     list_init(&u->tokens);
     list_init(&u->agents);
-    if (map_put(&a->users, key_of(u), u) != OK) {
+    if (map_put(&a->users, access_user_key(u), u) != OK) {
         free(u);
         return NULL;
     }
@@ -95,7 +96,7 @@ void user_set_role(struct access *a, struct user *u, enum role role)
 
 void user_leave(struct access *a, struct user *u)
 {
-    map_take(&a->users, key_of(u));
+    map_take(&a->users, access_user_key(u));
     list_remove(&u->admin_node);
     user_set_owner(a, u, STR(""));
     a->n_users -= u->state == USER_THERE;
@@ -111,18 +112,16 @@ void user_release(struct user *u)
     free(u);
 }
 
-/* Where it is found by each of its names and by its end; all or nothing. */
-static bool enter(struct access *a, struct token *t)
+static bool access_enter_token(struct access *a, struct token *t)
 {
-    if (map_put(&a->by_hash, hash_of(t), t) != OK)
+    if (map_put(&a->by_hash, access_token_hash(t), t) != OK)
         return false;
     if (map_put(&a->by_id, str_of(t->id.text), t) == OK) {
-        if (!t->expires_ms ||
-            timers_set(&a->ends, &t->end, t->expires_ms) == OK)
-            return true;
-        map_take(&a->by_id, str_of(t->id.text));
+        if (t->expires_ms)
+            timers_set(&a->ends, &t->end, t->expires_ms);
+        return true;
     }
-    map_take(&a->by_hash, hash_of(t));
+    map_take(&a->by_hash, access_token_hash(t));
     return false;
 }
 
@@ -137,7 +136,7 @@ struct token *token_add(struct access *a, struct user *u, const struct id *id,
     memcpy(t->hash, hash, sizeof(t->hash));
     t->user = u;
     t->expires_ms = expires_ms;
-    if (!enter(a, t)) {
+    if (!access_enter_token(a, t)) {
         free(t);
         return NULL;
     }
@@ -154,7 +153,7 @@ void token_arrive(struct access *a, struct token *t)
 
 void token_drop(struct access *a, struct token *t)
 {
-    map_take(&a->by_hash, hash_of(t));
+    map_take(&a->by_hash, access_token_hash(t));
     map_take(&a->by_id, str_of(t->id.text));
     timers_cancel(&a->ends, &t->end);
     list_remove(&t->node);
@@ -172,7 +171,7 @@ bool user_can_call(const struct user *u)
     return !u->owner[0] || (u->owned_by && u->owned_by->state == USER_THERE);
 }
 
-static bool is_good_now(const struct token *t, int64_t now_ms)
+static bool access_token_is_live(const struct token *t, int64_t now_ms)
 {
     return t && t->is_there && user_can_call(t->user) &&
            (t->expires_ms == 0 || now_ms < t->expires_ms);
@@ -183,13 +182,13 @@ unsigned token_scopes(const struct token *t)
     return t->scopes & role_may(t->user->role);
 }
 
-static bool can_call_as_admin(const struct user *u, int64_t now_ms)
+static bool access_admin_can_call(const struct user *u, int64_t now_ms)
 {
     for (struct list_node *n = list_first(&u->tokens); n;
          n = list_next(&u->tokens, n)) {
         const struct token *t = LIST_OF(n, struct token, node);
 
-        if (is_good_now(t, now_ms) && !t->n_revoking &&
+        if (access_token_is_live(t, now_ms) && !t->n_revoking &&
             (token_scopes(t) & SCOPE_ADMIN))
             return true;
     }
@@ -204,15 +203,15 @@ bool admin_is_there_besides(const struct access *a, const struct user *u,
         const struct user *other = LIST_OF(n, struct user, admin_node);
 
         if (other != u && !other->is_leaving &&
-            can_call_as_admin(other, now_ms))
+            access_admin_can_call(other, now_ms))
             return true;
     }
     return false;
 }
 
 /* The token in "Bearer TOKEN". */
-static enum err read_header(struct str header, struct str *token,
-                            struct why *why)
+static enum err access_read_header(struct str header, struct str *token,
+                                   struct why *why)
 {
     struct str bearer = STR("Bearer ");
 
@@ -221,25 +220,25 @@ static enum err read_header(struct str header, struct str *token,
                        err_row(ERR_UNAUTHENTICATED)->wording);
     if (!str_eq_nocase(str_sub(header, 0, bearer.n), bearer))
         return why_err(why, ERR_UNAUTHENTICATED,
-                       "the Authorization header is not \"Bearer TOKEN\", "
-                       "the one kind that is taken here");
+                       "the Authorization header must be \"Bearer TOKEN\"");
     *token = str_sub(header, bearer.n, header.n);
     if (!token_is_well_formed(*token))
         return why_err(
             why, ERR_UNAUTHENTICATED,
-            "this is not a token: one is sbx_ and %d letters, "
-            "digits, - or _, after one space; perhaps it was cut off",
+            "this is not a token: a token is sbx_ and %d letters, digits, - "
+            "or _, after one space; perhaps it was cut off",
             ACCESS_TOKEN_CHARS - 4);
     return OK;
 }
 
-static enum err judge(struct access *a, struct str header, int64_t now_ms,
-                      struct caller *out, struct why *why)
+static enum err access_judge_token(struct access *a, struct str header,
+                                   int64_t now_ms, struct caller *out,
+                                   struct why *why)
 {
     char hash[TOKEN_HASH_BYTES];
     struct str text;
     const struct token *t;
-    enum err e = read_header(header, &text, why);
+    enum err e = access_read_header(header, &text, why);
 
     if (e)
         return e;
@@ -247,10 +246,9 @@ static enum err judge(struct access *a, struct str header, int64_t now_ms,
     if (e)
         return why_err(why, e, "%s", err_row(e)->wording);
     t = map_get(&a->by_hash, (struct str){hash, sizeof(hash)});
-    if (!is_good_now(t, now_ms))
+    if (!access_token_is_live(t, now_ms))
         return why_err(why, ERR_UNAUTHENTICATED,
-                       "this token is not good: it is unknown, has expired or "
-                       "was revoked; get another");
+                       "this token is unknown, has expired or was revoked");
     out->token_id = t->id;
     name_copy(out->principal, str_of(t->user->shown));
     name_copy(out->org, user_org(a, t->user));
@@ -267,7 +265,7 @@ enum err access_judge(struct access *a, struct str header, int64_t now_ms,
     enum err e;
 
     *out = (struct caller){.scopes = 0};
-    e = judge(a, header, now_ms, out, why);
+    e = access_judge_token(a, header, now_ms, out, why);
     a->refused_total += e != OK;
     return e;
 }
@@ -277,14 +275,14 @@ bool access_is_good(const struct access *a, const struct caller *c,
 {
     const struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
 
-    return is_good_now(t, now_ms) && t->user->role == c->role &&
+    return access_token_is_live(t, now_ms) && t->user->role == c->role &&
            token_scopes(t) == c->scopes &&
            strcmp(t->user->owner, c->owner) == 0 &&
            str_eq(user_org(a, t->user), str_of(c->org));
 }
 
-static void tell_user(const struct access *a, const struct user *u,
-                      struct access_user *out)
+static void access_describe_user(const struct access *a, const struct user *u,
+                                 struct access_user *out)
 {
     name_copy(out->name, str_of(u->shown));
     name_copy(out->org, user_org(a, u));
@@ -296,7 +294,8 @@ static void tell_user(const struct access *a, const struct user *u,
 bool access_token_is_good(const struct access *a, const struct caller *c,
                           int64_t now_ms)
 {
-    return is_good_now(map_get(&a->by_id, str_of(c->token_id.text)), now_ms);
+    return access_token_is_live(map_get(&a->by_id, str_of(c->token_id.text)),
+                                now_ms);
 }
 
 bool access_user_find(const struct access *a, struct str name,
@@ -307,8 +306,21 @@ bool access_user_find(const struct access *a, struct str name,
     *out = (struct access_user){.created_ms = 0};
     if (!u || u->state != USER_THERE)
         return false;
-    tell_user(a, u, out);
+    access_describe_user(a, u, out);
     return true;
+}
+
+void access_each_user(const struct access *a,
+                      void (*each)(void *ctx, struct str name, struct str org),
+                      void *ctx)
+{
+    for (struct list_node *node = list_first(&a->all_users); node;
+         node = list_next(&a->all_users, node)) {
+        const struct user *u = LIST_OF(node, struct user, node);
+
+        if (u->state == USER_THERE)
+            each(ctx, str_of(u->shown), user_org(a, u));
+    }
 }
 
 size_t access_admins(const struct access *a, struct access_user *out,
@@ -319,21 +331,22 @@ size_t access_admins(const struct access *a, struct access_user *out,
     for (struct list_node *node = list_first(&a->admins); node;
          node = list_next(&a->admins, node)) {
         if (n < max)
-            tell_user(a, LIST_OF(node, struct user, admin_node), &out[n]);
+            access_describe_user(a, LIST_OF(node, struct user, admin_node),
+                                 &out[n]);
         n++;
     }
     return n;
 }
 
-/* Who may make agents may have them speak as their creator. An agent's own
- * token cannot give itself that. */
+/* A caller who may make agents may let them speak as their creator. An agent's
+ * own token cannot give itself that scope. */
 unsigned caller_may_grant(const struct caller *by)
 {
     return by->scopes & SCOPE_AGENTS ? by->scopes | SCOPE_CREATOR : by->scopes;
 }
 
-/* A token that allows nothing (made for scopes that its user's role has lost)
- * must be turned away here: zero would come out as all. */
+/* A caller whose token allows nothing (it was made for scopes that the role has
+ * lost) must be rejected here: zero scopes would be read as all. */
 enum err access_grant(const struct caller *by, struct str user,
                       unsigned *scopes, int64_t *expires_ms, struct why *why)
 {
@@ -341,11 +354,12 @@ enum err access_grant(const struct caller *by, struct str user,
         return OK;
     if (!str_eq_nocase(user, caller_name(by)))
         return why_err(why, ERR_NOT_ALLOWED,
-                       "only an admin may make tokens for others");
+                       "only an admin may make tokens for other users");
     if (by->scopes == 0)
-        return why_err(why, ERR_NOT_ALLOWED,
-                       "your token allows nothing any more, and so would one "
-                       "made with it: ask an admin for another");
+        return why_err(
+            why, ERR_NOT_ALLOWED,
+            "your token no longer allows anything, and neither would "
+            "one made with it: ask an admin for another");
     if (*scopes & ~caller_may_grant(by))
         return why_err(why, ERR_NOT_ALLOWED,
                        "a token made with yours cannot allow more than yours "
@@ -371,9 +385,9 @@ struct access_stats access_stats(const struct access *a)
     };
 }
 
-/* The row goes when the tx is committed. Memory need not wait for that: this
- * long after its end a token is as good as unknown. One that is still on its
- * way in has somebody who will settle it, and goes the next time. */
+/* The row is deleted with the commit. The mirror need not wait for it: a token
+ * that expired this long ago is as good as unknown. One that has not arrived
+ * will still be settled; a later call drops it. */
 void access_prune(struct access *a, struct tx *tx, int64_t before_ms,
                   size_t limit)
 {
@@ -391,30 +405,28 @@ void access_prune(struct access *a, struct tx *tx, int64_t before_ms,
     }
 }
 
-/* Life and death. */
+/* Create and free. */
 
-static size_t limit_or(size_t given, size_t otherwise)
+static size_t access_limit_or(size_t given, size_t otherwise)
 {
     return given ? given : otherwise;
 }
 
 struct access *access_new(const struct access_opts *opts)
 {
-    struct access *a = FAULT("access.new") ? NULL : calloc(1, sizeof(*a));
+    struct access *a = mem_new(sizeof(*a));
 
-    if (!a)
-        return NULL;
     a->opts = *opts;
-    a->opts.max_users = limit_or(opts->max_users, ACCESS_USERS_MAX);
-    a->opts.max_tokens = limit_or(opts->max_tokens, ACCESS_TOKENS_MAX);
+    a->opts.max_users = access_limit_or(opts->max_users, ACCESS_USERS_MAX);
+    a->opts.max_tokens = access_limit_or(opts->max_tokens, ACCESS_TOKENS_MAX);
     a->opts.max_user_tokens =
-        limit_or(opts->max_user_tokens, ACCESS_USER_TOKENS_MAX);
-    a->opts.max_owned = limit_or(opts->max_owned, ACCESS_OWNED_MAX);
+        access_limit_or(opts->max_user_tokens, ACCESS_USER_TOKENS_MAX);
+    a->opts.max_owned = access_limit_or(opts->max_owned, ACCESS_OWNED_MAX);
     list_init(&a->all_users);
     list_init(&a->all_formers);
     list_init(&a->admins);
-    /* The limits are for what is made new; what is in the store is taken, so
-     * that a lower limit keeps nobody out. */
+    /* The limits apply to new users and tokens. Existing rows are always
+     * loaded, so that a lower limit locks no user out. */
     map_init(&a->users, SIZE_MAX, opts->seed);
     map_init(&a->formers, SIZE_MAX, opts->seed);
     map_init(&a->by_hash, SIZE_MAX, opts->seed);

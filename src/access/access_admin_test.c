@@ -40,7 +40,7 @@ TEST(an_admin_who_cannot_call_as_one_does_not_count)
     CHECK(stage_remove(&s, "admin") == ERR_NOT_ALLOWED); /* no token */
     CHECK(stage_token(&s, "anna", SCOPE_ALL & ~SCOPE_ADMIN, 0, &t, NULL) == OK);
     CHECK(stage_remove(&s, "admin") == ERR_NOT_ALLOWED); /* allows too little */
-    CHECK(strstr(s.why.text, "no other has a token"));
+    CHECK(strstr(s.why.text, "no other admin has"));
     CHECK(stage_token(&s, "anna", 0, s.now_ms + 10, &t, NULL) == OK);
     s.now_ms += 10;
     CHECK(stage_role(&s, "admin", ROLE_USER) == ERR_NOT_ALLOWED); /* expired */
@@ -48,7 +48,8 @@ TEST(an_admin_who_cannot_call_as_one_does_not_count)
     CHECK(stage_revoke(&s, &id) == OK);
     stage_restart(&s);
     CHECK(stage_remove(&s, "admin") == ERR_NOT_ALLOWED); /* revoked */
-    CHECK(stage_remove(&s, "anna") == OK); /* whoever does not count may go */
+    CHECK(stage_remove(&s, "anna") ==
+          OK); /* she does not count, so she may go */
     CHECK(stage_user(&s, "bob", ROLE_ADMIN) == OK);
     CHECK(stage_token(&s, "bob", SCOPE_ADMIN, s.now_ms + 1, &t, NULL) == OK);
     CHECK(stage_remove(&s, "admin") == OK); /* it is good for this moment */
@@ -173,7 +174,7 @@ TEST(an_admin_who_is_only_being_made_does_not_count)
     stage_close(&s);
 }
 
-/* Neither is there yet, or any more, for whoever would be the next to go. */
+/* Such a token does not protect the next admin who goes. */
 TEST(an_admin_s_token_on_its_way_in_or_out_does_not_count)
 {
     struct stage s;

@@ -70,8 +70,8 @@ TEST(names_are_letters_digits_and_a_few_signs)
     CHECK(stage_user(&s, "b", (enum role)9) == ERR_BAD_REQUEST);
     CHECK(stage_role(&s, "a", (enum role)9) == ERR_BAD_REQUEST);
     CHECK(stage_role(&s, "a", 0) == ERR_BAD_REQUEST); /* nothing to change */
-    CHECK(stage_role(&s, "nobody", ROLE_USER) == ERR_NOT_FOUND);
-    CHECK(stage_remove(&s, "nobody") == ERR_NOT_FOUND);
+    CHECK(stage_role(&s, "no-such", ROLE_USER) == ERR_NOT_FOUND);
+    CHECK(stage_remove(&s, "no-such") == ERR_NOT_FOUND);
     CHECK_INT(access_stats(s.a).users, 3);
     stage_close(&s);
 }
@@ -138,7 +138,7 @@ TEST(users_are_taken_up_to_the_limit)
     CHECK(strstr(s.why.text, "3 users"));
     CHECK(stage_remove(&s, "b") == OK);
     CHECK(stage_user(&s, "d", ROLE_USER) == OK);
-    s.opts.max_users = 1; /* a lower limit keeps nobody out */
+    s.opts.max_users = 1; /* a lower limit locks no user out */
     stage_restart(&s);
     CHECK_INT(access_stats(s.a).users, 3);
     CHECK(stage_user(&s, "e", ROLE_USER) == ERR_LIMIT);
@@ -341,7 +341,7 @@ TEST(a_token_and_its_removed_user_may_still_be_on_their_way_at_the_end)
     CHECK(access_token_create(s.a, &token, STR("anna"), 0, STR(""), 0, STR("x"),
                               s.now_ms, &t, &s.why) == OK);
     CHECK(stage_remove(&s, "anna") == OK);
-    token.is_open = false; /* whoever held it went down with the server */
+    token.is_open = false; /* its holder went down with the server */
     access_change_fini(&token);
     stage_close(&s); /* and nothing leaks */
 }
@@ -546,7 +546,7 @@ TEST(retention_takes_what_has_long_expired_or_been_revoked)
     stage_close(&s);
 }
 
-/* Rows as if somebody had made them: one by one would take too long. */
+/* Write the rows directly: one by one would take too long. */
 static void put_tokens(struct stage *s, int from, int n)
 {
     struct tx tx;

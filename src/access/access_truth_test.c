@@ -9,14 +9,14 @@ enum {
     AT_ONCE = 4,
 };
 
-enum { NAME_BYTES = 16, NOBODY = -1, AS_IT_IS = -2 };
+enum { NAME_BYTES = 16, NO_OWNER = -1, AS_IT_IS = -2 };
 
 struct truth_user {
     char name[NAME_BYTES]; /* as it will be shown */
     bool is_there, was_removed;
     enum role role;
     const char *org;
-    int owner; /* NOBODY: none */
+    int owner; /* NO_OWNER: none */
 };
 
 struct truth_token {
@@ -76,7 +76,7 @@ static struct access_wish wish_of(struct world *w, const struct attempt *t,
 
     if (t->org)
         wish.org = str_of(t->org);
-    if (t->owner == NOBODY)
+    if (t->owner == NO_OWNER)
         wish.owner = STR("");
     else if (t->owner != AS_IT_IS)
         wish.owner = some_case(w, t->owner, owner);
@@ -120,7 +120,7 @@ static void attempt_user(struct world *w, struct attempt *t)
         t->kind = ACCESS_USER_CHANGE;
         t->role = below(w, 2) ? ROLE_AGENT : 0;
         t->org = NULL;
-        t->owner = below(w, 4) ? (int)below(w, NAMES) : NOBODY;
+        t->owner = below(w, 4) ? (int)below(w, NAMES) : NO_OWNER;
         wish = wish_of(w, t, owner);
         t->prepared =
             access_user_change(s->a, &t->c, name, &wish, by, s->now_ms, NULL);
@@ -129,7 +129,7 @@ static void attempt_user(struct world *w, struct attempt *t)
         /* The first to come writes the name as it will be shown. */
         t->kind = ACCESS_USER_CREATE;
         t->owner = t->role == ROLE_AGENT && below(w, 3) ? (int)below(w, NAMES)
-                                                        : NOBODY;
+                                                        : NO_OWNER;
         wish = wish_of(w, t, owner);
         t->prepared =
             access_user_create(s->a, &t->c, str_of(w->users[t->user].name),
@@ -178,7 +178,7 @@ static size_t n_admins(const struct world *w)
     return n;
 }
 
-/* Whether somebody else could still call as an admin. */
+/* Whether another user could still call as an admin. */
 static bool is_last_admin(const struct world *w, const struct truth_user *u)
 {
     for (size_t i = 0; i < w->n_tokens; i++) {
@@ -196,12 +196,12 @@ static bool is_last_admin(const struct world *w, const struct truth_user *u)
 /* Where a user belongs, also once they were removed. */
 static const char *org_of(const struct world *w, const struct truth_user *u)
 {
-    return u->owner == NOBODY ? u->org : w->users[u->owner].org;
+    return u->owner == NO_OWNER ? u->org : w->users[u->owner].org;
 }
 
 static bool is_orphan(const struct world *w, const struct truth_user *u)
 {
-    return u->owner != NOBODY && !w->users[u->owner].is_there;
+    return u->owner != NO_OWNER && !w->users[u->owner].is_there;
 }
 
 static bool owns_any(const struct world *w, int user)
@@ -226,7 +226,7 @@ static void remove_user(struct world *w, int user)
     struct truth_user *u = &w->users[user];
 
     u->org = org_of(w, u);
-    u->owner = NOBODY;
+    u->owner = NO_OWNER;
     u->is_there = false;
     u->was_removed = true;
     drop_tokens(w, user);
@@ -241,8 +241,8 @@ static void change_user(struct truth_user *u, const struct attempt *t)
     if (t->owner != AS_IT_IS)
         u->owner = t->owner;
     else if (u->role != ROLE_AGENT)
-        u->owner = NOBODY;
-    if (u->owner != NOBODY)
+        u->owner = NO_OWNER;
+    if (u->owner != NO_OWNER)
         u->org = "";
     else if (t->org)
         u->org = t->org;
@@ -291,10 +291,10 @@ static enum err expected_owner(const struct world *w, const struct attempt *t)
     int owner = t->owner;
 
     if (owner == AS_IT_IS)
-        owner = u->is_there && role == ROLE_AGENT ? u->owner : NOBODY;
+        owner = u->is_there && role == ROLE_AGENT ? u->owner : NO_OWNER;
     if (role == ROLE_AGENT && u->is_there && owns_any(w, t->user))
         return ERR_NOT_ALLOWED;
-    if (owner == NOBODY)
+    if (owner == NO_OWNER)
         return OK;
     if (role != ROLE_AGENT || (t->org && t->org[0]))
         return ERR_BAD_REQUEST;
@@ -306,7 +306,7 @@ static enum err expected_owner(const struct world *w, const struct attempt *t)
                : ERR_BAD_REQUEST;
 }
 
-/* What the truth says of a change that nobody else is in the way of. */
+/* The expected result of a change when no other change is pending. */
 static enum err expected(const struct world *w, const struct attempt *t)
 {
     const struct truth_token *token = &w->tokens[t->token];
@@ -368,7 +368,7 @@ static void step(struct world *w)
 
 static const char *owner_name(const struct world *w, const struct truth_user *u)
 {
-    return u->owner == NOBODY ? "" : w->users[u->owner].name;
+    return u->owner == NO_OWNER ? "" : w->users[u->owner].name;
 }
 
 /* Compare every token there ever was. */
@@ -430,10 +430,10 @@ static void live(uint64_t seed)
     first->scopes = role_scopes(ROLE_ADMIN);
     for (int i = 1; i < NAMES; i++) {
         snprintf(w->users[i].name, NAME_BYTES, "Us%dEr.x@Y", i);
-        w->users[i].owner = NOBODY;
+        w->users[i].owner = NO_OWNER;
     }
     w->users[0] =
-        (struct truth_user){"admin", true, false, ROLE_ADMIN, "", NOBODY};
+        (struct truth_user){"admin", true, false, ROLE_ADMIN, "", NO_OWNER};
     for (int i = 0; i < STEPS; i++) {
         step(w);
         w->s.now_ms += (int64_t)below(w, 10) - 2; /* also backwards */

@@ -1,10 +1,11 @@
-/* By which names this server may be called, and from which pages.
+/* The names under which this server may be called, and the pages that may call
+ * it.
  *
- * A page of evil.example can point that name at 127.0.0.1 and then talk to us
- * as its own origin: only the Host header gives it away, since it is the name
- * and not the address. An address in Host is safe for the same reason: a page
- * that was loaded from an address is from that machine. Whatever is not
- * understood is foreign. Words never repeat what the request said. */
+ * A page of evil.example can point its name at 127.0.0.1 and then talk to us as
+ * its own origin. Only the Host header gives it away, because it carries the
+ * name and not the address. An address in Host is safe for the same reason: a
+ * page loaded from an address comes from that machine. Input that cannot be
+ * parsed is foreign. Error messages never repeat what the request contained. */
 #include <arpa/inet.h>
 
 #include "access/access.h"
@@ -15,7 +16,7 @@ struct host {
     bool is_v6;
 };
 
-static bool is_port(struct str s)
+static bool names_is_port(struct str s)
 {
     int64_t port;
 
@@ -24,7 +25,7 @@ static bool is_port(struct str s)
 }
 
 /* "NAME", "NAME:PORT", "[V6]" or "[V6]:PORT". */
-static bool host_read(struct str s, struct host *out)
+static bool names_read_host(struct str s, struct host *out)
 {
     size_t end;
 
@@ -39,7 +40,7 @@ static bool host_read(struct str s, struct host *out)
     }
     if (end < s.n) {
         out->port = str_sub(s, end + 1, s.n);
-        if (s.p[end] != ':' || !is_port(out->port))
+        if (s.p[end] != ':' || !names_is_port(out->port))
             return false;
     }
     if (!out->is_v6 && out->name.n > 1 && out->name.p[out->name.n - 1] == '.')
@@ -47,7 +48,7 @@ static bool host_read(struct str s, struct host *out)
     return out->name.n > 0;
 }
 
-static bool is_address(const struct host *h)
+static bool names_is_address(const struct host *h)
 {
     char text[INET6_ADDRSTRLEN];
     struct in6_addr ignored;
@@ -59,15 +60,16 @@ static bool is_address(const struct host *h)
     return inet_pton(h->is_v6 ? AF_INET6 : AF_INET, text, &ignored) == 1;
 }
 
-/* Whether the names are one; ports are for the caller. */
-static bool is_same_name(const struct host *a, const struct host *b)
+/* Compares names only; the caller compares ports. */
+static bool names_are_same(const struct host *a, const struct host *b)
 {
     return a->is_v6 == b->is_v6 && str_eq_nocase(a->name, b->name);
 }
 
-static bool is_ours(const struct access_names *n, const struct host *h)
+static bool names_host_is_ours(const struct access_names *n,
+                               const struct host *h)
 {
-    if (is_address(h))
+    if (names_is_address(h))
         return true;
     if (h->is_v6)
         return false;
@@ -76,7 +78,8 @@ static bool is_ours(const struct access_names *n, const struct host *h)
     for (size_t i = 0; i < n->n_hosts; i++) {
         struct host allowed;
 
-        if (host_read(n->hosts[i], &allowed) && is_same_name(&allowed, h) &&
+        if (names_read_host(n->hosts[i], &allowed) &&
+            names_are_same(&allowed, h) &&
             (allowed.port.n == 0 || str_eq(allowed.port, h->port)))
             return true;
     }
@@ -84,14 +87,15 @@ static bool is_ours(const struct access_names *n, const struct host *h)
 }
 
 /* An origin is SCHEME://HOST[:PORT] and nothing behind it. */
-static bool origin_read(struct str s, struct str *scheme, struct host *out)
+static bool names_read_origin(struct str s, struct str *scheme,
+                              struct host *out)
 {
     size_t colon = str_find(s, ':', 0);
 
     if (colon == 0 || !str_starts(str_sub(s, colon, s.n), STR("://")))
         return false;
     *scheme = str_sub(s, 0, colon);
-    return host_read(str_sub(s, colon + 3, s.n), out);
+    return names_read_host(str_sub(s, colon + 3, s.n), out);
 }
 
 bool access_origin_is_listed(const struct access_names *n, struct str origin)
@@ -99,29 +103,29 @@ bool access_origin_is_listed(const struct access_names *n, struct str origin)
     struct host from;
     struct str scheme;
 
-    if (!origin_read(origin, &scheme, &from))
+    if (!names_read_origin(origin, &scheme, &from))
         return false;
     for (size_t i = 0; i < n->n_origins; i++) {
         struct host allowed;
         struct str its_scheme;
 
-        if (origin_read(n->origins[i], &its_scheme, &allowed) &&
+        if (names_read_origin(n->origins[i], &its_scheme, &allowed) &&
             str_eq_nocase(its_scheme, scheme) &&
-            is_same_name(&allowed, &from) && str_eq(allowed.port, from.port))
+            names_are_same(&allowed, &from) && str_eq(allowed.port, from.port))
             return true;
     }
     return false;
 }
 
-static bool is_welcome(const struct access_names *n, const struct host *ours,
-                       struct str origin)
+static bool names_origin_is_allowed(const struct access_names *n,
+                                    const struct host *ours, struct str origin)
 {
     struct host from;
     struct str scheme;
 
-    if (!origin_read(origin, &scheme, &from))
+    if (!names_read_origin(origin, &scheme, &from))
         return false;
-    if (is_same_name(&from, ours) && str_eq(from.port, ours->port) &&
+    if (names_are_same(&from, ours) && str_eq(from.port, ours->port) &&
         (str_eq_nocase(scheme, STR("http")) ||
          str_eq_nocase(scheme, STR("https"))))
         return true;
@@ -135,12 +139,11 @@ enum err access_names_check(const struct access_names *n, struct str host,
 
     if (host.n == 0)
         return why_err(why, ERR_FOREIGN_HOST,
-                       "say which server you mean: the Host header is "
-                       "missing or empty");
-    if (!host_read(host, &ours) || !is_ours(n, &ours))
+                       "the Host header is missing or empty");
+    if (!names_read_host(host, &ours) || !names_host_is_ours(n, &ours))
         return why_err(why, ERR_FOREIGN_HOST, "%s",
                        err_row(ERR_FOREIGN_HOST)->wording);
-    if (origin.p && !is_welcome(n, &ours, origin))
+    if (origin.p && !names_origin_is_allowed(n, &ours, origin))
         return why_err(why, ERR_FOREIGN_ORIGIN, "%s",
                        err_row(ERR_FOREIGN_ORIGIN)->wording);
     return OK;

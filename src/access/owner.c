@@ -1,30 +1,27 @@
-/* Who belongs to whom: agents to their owners, users to their orgs, and of
- * those who were removed, the org they had.
+/* Links: agents to their owners, users to their orgs, and removed users to the
+ * org they had.
  *
- * An agent acts for its owner, so what it may see is the owner's, and it ends
- * with the owner. An owner who was removed is still named by the agent: whoever
- * looks sees why its tokens are gone.
+ * An agent acts for its owner, so it may see what the owner may see, and its
+ * tokens end with the owner. The agent still names a removed owner, which shows
+ * why its tokens are gone.
  *
- * What must not happen while changes are on their way:
+ * Pending changes must not lead to an agent that gets tokens from a removed
+ * owner. Removing an owner removes the tokens of all their agents. So while an
+ * agent of theirs, or one that is about to be theirs, is changed (n_claims),
+ * the owner cannot be changed, and while the owner is changed (is_changing),
+ * neither can the agents. A new token expects the owner that it was prepared
+ * with.
  *
- *   an agent that gets tokens    removing an owner takes the tokens of all
- * their from an owner who is gone    agents: so while a change of one that is
- *                                theirs, or about to be, is on its way
- *                                (n_claims), the owner stands still, and while
- *                                the owner is changed (is_changing), so do
- *                                they. A token expects the owner it was
- *                                prepared with
- *   a removal that fails for     what is kept of the removed is there from the
- *   want of memory               moment of asking; the name is in use until
- *                                then, so nobody asks for it
+ * The org of a removed user is remembered when the removal is prepared, so that
+ * settling cannot fail. Nothing reads it while the name is still in use.
  *
- * One level is enough: no agent owns another. Turned down: working out the
- * orgs of the removed when they are asked for, since the store answers later
- * and whoever asks cannot wait. */
+ * One level is enough: an agent cannot own agents. Rejected: looking up the
+ * orgs of removed users on demand, because the store answers later and the
+ * callers of access_org_of cannot wait. */
 #include <stdlib.h>
 
 #include "access/internal.h"
-#include "base/fault.h"
+#include "base/mem.h"
 
 void user_set_owner(struct access *a, struct user *u, struct str owner)
 {
@@ -41,9 +38,9 @@ void user_set_owner(struct access *a, struct user *u, struct str owner)
     u->owned_by->n_agents++;
 }
 
-/* Of the removed. */
+/* Removed users. */
 
-static const struct former *former_get(const struct access *a, struct str name)
+static const struct former *former_find(const struct access *a, struct str name)
 {
     char key[PRINCIPAL_NAME_MAX + 1];
 
@@ -63,10 +60,7 @@ enum err former_keep(struct access *a, struct str key, struct str org)
 
     if (!org.n)
         return OK;
-    f = FAULT("access.former") ? NULL
-                               : calloc(1, sizeof(*f) + key.n + org.n + 2);
-    if (!f)
-        return ERR_NOMEM;
+    f = mem_new(sizeof(*f) + key.n + org.n + 2);
     memcpy(f->text, key.p, key.n);
     f->org_at = key.n + 1;
     memcpy(f->text + f->org_at, org.p, org.n);
@@ -107,7 +101,7 @@ struct str user_org(const struct access *a, const struct user *u)
         return str_of(u->org);
     if (u->owned_by)
         return str_of(u->owned_by->org);
-    return former_org(former_get(a, str_of(u->owner)));
+    return former_org(former_find(a, str_of(u->owner)));
 }
 
 struct str access_org_of(struct access *a, struct str user)
@@ -116,35 +110,31 @@ struct str access_org_of(struct access *a, struct str user)
 
     if (u && u->state == USER_THERE)
         return user_org(a, u);
-    return former_org(former_get(a, user));
+    return former_org(former_find(a, user));
 }
 
 /* Owners. */
 
-static enum err find_owner(const struct access *a, struct str name,
-                           struct str wanted, struct user **out,
-                           struct why *why)
+static enum err owner_find_next(const struct access *a, struct str name,
+                                struct str wanted, struct user **out,
+                                struct why *why)
 {
     struct user *o = user_get(a, wanted);
 
     if (str_eq_nocase(name, wanted))
-        return why_err(why, ERR_BAD_REQUEST,
-                       "owner must be somebody else: nobody acts for "
-                       "themselves");
+        return why_err(why, ERR_BAD_REQUEST, "owner must be another user");
     if (!o || o->state != USER_THERE)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "owner must be a user who is there, and there is none "
-                       "of that name");
+        return why_err(why, ERR_BAD_REQUEST, "owner must be an existing user");
     if (o->role == ROLE_AGENT)
         return why_err(why, ERR_BAD_REQUEST,
-                       "owner must be of role user or admin: an agent owns no "
-                       "other");
+                       "owner must be of role user or admin: an agent cannot "
+                       "own agents");
     if (o->is_changing)
         return why_err(why, ERR_BUSY,
                        "the owner is being changed right now; try again");
     if (o->n_agents + o->n_claims >= a->opts.max_owned)
         return why_err(why, ERR_LIMIT,
-                       "this owner has %zu agents, and no more are taken; "
+                       "this owner has %zu agents, which is the limit; "
                        "remove some first",
                        o->n_agents + o->n_claims);
     *out = o;
@@ -161,18 +151,18 @@ enum err owner_check(const struct access *a, struct str name,
     *owner = NULL;
     if (wish->role == ROLE_AGENT && u && (u->n_agents || u->n_claims))
         return why_err(why, ERR_NOT_ALLOWED,
-                       "this user owns agents, and an agent owns none: give "
+                       "this user owns agents, and an agent cannot: give "
                        "them another owner first");
     if (!wish->owner.n)
         return OK;
     if (wish->role != ROLE_AGENT)
         return why_err(why, ERR_BAD_REQUEST,
-                       "owner is for users of role agent alone");
+                       "only a user of role agent can have an owner");
     if (wish->org.n)
         return why_err(why, ERR_BAD_REQUEST,
                        "an agent that has an owner belongs to the owner's org "
                        "and can have none of its own");
-    return stays ? OK : find_owner(a, name, wish->owner, owner, why);
+    return stays ? OK : owner_find_next(a, name, wish->owner, owner, why);
 }
 
 void owner_claim(const struct user *u, struct user *next)

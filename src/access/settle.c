@@ -1,27 +1,27 @@
-/* What became of a change, and memory following it. Nothing here can fail: what
- * a commit needs was there when it was prepared (change.c). */
+/* Settles a change: the mirror follows the outcome of the commit. Nothing here
+ * can fail: preparing the change (change.c) already did everything that can. */
 #include "access/internal.h"
 #include "base/fault.h"
 
-#define NO_USER_ANY_MORE \
+#define NO_USER_OR_OWNER \
     "there is no user of that name any more, or no longer with that owner"
+#define CHANGED_MEANWHILE \
+    "this user was changed at the same time; look, and try again"
+#define CHANGED_MEANWHILE \
+    "this user was changed at the same time; look, and try again"
 
-static enum err outcome(const struct access_change *c, struct why *why)
+static enum err settle_outcome(const struct access_change *c, struct why *why)
 {
     static const struct {
         enum err err;
         const char *words;
     } beaten[] = {
         [ACCESS_USER_CREATE] = {ERR_EXISTS,
-                                "the name is, or once was, somebody's, and is "
+                                "the name is or was in use, and names are "
                                 "not given again"},
-        [ACCESS_USER_CHANGE] = {ERR_BUSY,
-                                "somebody else changed this user at the same "
-                                "time; look, and try again"},
-        [ACCESS_USER_REMOVE] = {ERR_BUSY,
-                                "somebody else changed this user at the same "
-                                "time; look, and try again"},
-        [ACCESS_TOKEN_CREATE] = {ERR_NOT_FOUND, NO_USER_ANY_MORE},
+        [ACCESS_USER_CHANGE] = {ERR_BUSY, CHANGED_MEANWHILE},
+        [ACCESS_USER_REMOVE] = {ERR_BUSY, CHANGED_MEANWHILE},
+        [ACCESS_TOKEN_CREATE] = {ERR_NOT_FOUND, NO_USER_OR_OWNER},
         [ACCESS_TOKEN_REVOKE] = {ERR_NOT_FOUND,
                                  "there is no token of that id any more"},
     };
@@ -32,15 +32,15 @@ static enum err outcome(const struct access_change *c, struct why *why)
         return why_err(why, beaten[c->kind].err, "%s", beaten[c->kind].words);
     case TX_FATAL:
         return why_err(why, ERR_OUTCOME_UNKNOWN,
-                       "the store failed: whether this was kept is not known; "
-                       "look once the server is back");
+                       "the store failed, and it is unknown whether the change "
+                       "was saved; check once the server is back");
     case TX_REFUSED: break;
     }
     return why_err(why, c->tx.err, "%s", err_row(c->tx.err)->wording);
 }
 
-/* A committed token that is good no more. */
-static void revoke_now(struct access *a, struct token *t)
+/* The revocation is committed, or the token's user is gone. */
+static void settle_revoke(struct access *a, struct token *t)
 {
     struct id id = t->id;
 
@@ -49,9 +49,10 @@ static void revoke_now(struct access *a, struct token *t)
         a->opts.on_revoked(a->opts.ctx, &id);
 }
 
-/* Whom c claimed as the owner to be. */
-static struct user *next_owner(const struct access *a, const struct user *u,
-                               const struct access_change *c)
+/* The owner that c claimed for u. */
+static struct user *settle_next_owner(const struct access *a,
+                                      const struct user *u,
+                                      const struct access_change *c)
 {
     if (!c->owner[0] || strcmp(u->owner, c->owner) == 0)
         return NULL;
@@ -65,7 +66,7 @@ static void settle_user_create(struct access *a, const struct access_change *c,
     struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
 
     assert(u && u->state == USER_COMING);
-    owner_release(u, next_owner(a, u, c));
+    owner_release(u, settle_next_owner(a, u, c));
     if (is_committed) {
         user_arrive(a, u);
         user_set_owner(a, u, str_of(c->owner));
@@ -79,7 +80,7 @@ static void settle_user_create(struct access *a, const struct access_change *c,
     user_release(u);
 }
 
-static void tell_moved(const struct access *a, const struct user *u)
+static void settle_report_moved(const struct access *a, const struct user *u)
 {
     if (!a->opts.on_moved)
         return;
@@ -98,7 +99,7 @@ static void settle_user_change(struct access *a, const struct access_change *c,
 
     assert(u && u->is_changing);
     user_unclaim(u);
-    owner_release(u, next_owner(a, u, c));
+    owner_release(u, settle_next_owner(a, u, c));
     if (!is_committed)
         return;
     name_copy(before, user_org(a, u));
@@ -106,11 +107,12 @@ static void settle_user_change(struct access *a, const struct access_change *c,
     memcpy(u->org, c->org, sizeof(u->org));
     user_set_owner(a, u, str_of(c->owner));
     if (!str_eq(user_org(a, u), str_of(before)))
-        tell_moved(a, u);
+        settle_report_moved(a, u);
 }
 
-/* on_revoked may come back to us: each turn looks for the next token anew. */
-static void revoke_all(struct access *a, const struct user *u)
+/* on_revoked may call back into access, so each round starts from the first
+ * token. */
+static void settle_revoke_all(struct access *a, const struct user *u)
 {
     struct list_node *node = list_first(&u->tokens);
 
@@ -118,17 +120,17 @@ static void revoke_all(struct access *a, const struct user *u)
         struct token *t = LIST_OF(node, struct token, node);
 
         if (t->is_there) {
-            revoke_now(a, t);
+            settle_revoke(a, t);
             node = list_first(&u->tokens);
         } else {
-            node = list_next(&u->tokens, node); /* settled by itself */
+            node = list_next(&u->tokens, node); /* its own change settles it */
         }
     }
 }
 
-/* is_changing keeps the user in memory to the end, and the agents, which
- * stand still while their owner is changing. An agent goes on naming who owned
- * it. */
+/* is_changing keeps the user in memory until the end, and also the agents,
+ * which cannot change while their owner does. An agent goes on naming its
+ * owner. */
 static void settle_user_remove(struct access *a, const struct access_change *c,
                                bool is_committed)
 {
@@ -139,12 +141,12 @@ static void settle_user_remove(struct access *a, const struct access_change *c,
     owner_release(u, NULL);
     if (is_committed) {
         user_leave(a, u);
-        revoke_all(a, u);
+        settle_revoke_all(a, u);
         while ((node = list_first(&u->agents))) {
             struct user *agent = LIST_OF(node, struct user, owned_node);
 
             if (!PLANTED("access.keep_owned"))
-                revoke_all(a, agent);
+                settle_revoke_all(a, agent);
             user_set_owner(a, agent, str_of(c->user));
         }
     } else {
@@ -169,9 +171,9 @@ static enum err settle_token_create(struct access *a,
     }
     token_drop(a, t);
     user_release(u);
-    /* Committed, and its user or the owner removed by what was committed
-     * next. */
-    return is_committed ? why_err(why, ERR_NOT_FOUND, NO_USER_ANY_MORE) : OK;
+    /* The commit succeeded, but the next commit removed the user or the owner.
+     */
+    return is_committed ? why_err(why, ERR_NOT_FOUND, NO_USER_OR_OWNER) : OK;
 }
 
 static void settle_token_revoke(struct access *a, const struct access_change *c,
@@ -179,17 +181,17 @@ static void settle_token_revoke(struct access *a, const struct access_change *c,
 {
     struct token *t = map_get(&a->by_id, str_of(c->token_id.text));
 
-    if (!t) /* it went with its user, or another revoked it */
+    if (!t) /* removed with its user, or revoked by another change */
         return;
     t->n_revoking--;
     if (is_committed && !PLANTED("access.keep_revoked"))
-        revoke_now(a, t);
+        settle_revoke(a, t);
 }
 
 enum err access_settle(struct access *a, struct access_change *c,
                        struct why *why)
 {
-    enum err e = outcome(c, why), late = OK;
+    enum err e = settle_outcome(c, why), late = OK;
 
     assert(c->is_open);
     c->is_open = false;

@@ -1,13 +1,13 @@
-/* What a token looks like: "sbx_" and 32 random bytes in base64url without
- * padding, which are 43 characters. The prefix lets scanners of source code
- * find one that was committed by mistake.
+/* The text of a token: "sbx_" and 32 random bytes in base64url without padding,
+ * which are 43 characters. The prefix lets secret scanners find a token that
+ * was committed to a repository by mistake.
  *
- * The text is hashed as it stands, so `printf %s TOKEN | sha256sum` finds its
- * row. Plain SHA-256 is enough: a password needs a slow hash because people
- * choose it; 256 random bits cannot be guessed at any speed.
+ * The text itself is hashed, so `printf %s TOKEN | sha256sum` finds its row.
+ * Plain SHA-256 is enough: a password needs a slow hash because a person chose
+ * it, but 256 random bits cannot be guessed at any speed.
  *
- * The 43rd character carries four bits; were the two below them ignored, each
- * token could be written in four ways. */
+ * The 43rd character carries only four bits. If the two bits below them were
+ * ignored, each token could be written in four ways. */
 #include <assert.h>
 #include <openssl/crypto.h>
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-static bool read_port(struct str s, in_port_t *out)
+static bool addr_read_port(struct str s, in_port_t *out)
 {
     int64_t v;
 
@@ -14,7 +14,7 @@ static bool read_port(struct str s, in_port_t *out)
     return true;
 }
 
-static bool read_host(struct str host, int family, void *out)
+static bool addr_read_host(struct str host, int family, void *out)
 {
     char text[INET6_ADDRSTRLEN];
 
@@ -23,25 +23,6 @@ static bool read_host(struct str host, int family, void *out)
     memcpy(text, host.p, host.n);
     text[host.n] = '\0';
     return inet_pton(family, text, out) == 1;
-}
-
-static bool read_v6(struct str host, in_port_t port, struct addr *a)
-{
-    a->sa.v6.sin6_family = AF_INET6;
-    a->sa.v6.sin6_port = port;
-    a->len = sizeof(a->sa.v6);
-    return read_host(host, AF_INET6, &a->sa.v6.sin6_addr) &&
-           !IN6_IS_ADDR_V4MAPPED(&a->sa.v6.sin6_addr);
-}
-
-static bool read_v4(struct str host, in_port_t port, struct addr *a)
-{
-    a->is_localhost = str_eq_nocase(host, STR("localhost"));
-    a->sa.v4.sin_family = AF_INET;
-    a->sa.v4.sin_port = port;
-    a->len = sizeof(a->sa.v4);
-    return read_host(a->is_localhost ? STR("127.0.0.1") : host, AF_INET,
-                     &a->sa.v4.sin_addr);
 }
 
 enum err addr_parse(struct str s, struct addr *out)
@@ -54,13 +35,24 @@ enum err addr_parse(struct str s, struct addr *out)
     *out = (struct addr){.len = 0};
     while (colon > 0 && s.p[colon - 1] != ':')
         colon--;
-    if (colon == 0 || !read_port(str_sub(s, colon, s.n), &port))
+    if (colon == 0 || !addr_read_port(str_sub(s, colon, s.n), &port))
         return ERR_SYNTAX;
     host = str_sub(s, 0, colon - 1);
-    if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
-        ok = read_v6(str_sub(host, 1, host.n - 1), port, out);
-    else
-        ok = read_v4(host, port, out);
+    if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']') {
+        out->sa.v6.sin6_family = AF_INET6;
+        out->sa.v6.sin6_port = port;
+        out->len = sizeof(out->sa.v6);
+        ok = addr_read_host(str_sub(host, 1, host.n - 1), AF_INET6,
+                            &out->sa.v6.sin6_addr) &&
+             !IN6_IS_ADDR_V4MAPPED(&out->sa.v6.sin6_addr);
+    } else {
+        out->is_localhost = str_eq_nocase(host, STR("localhost"));
+        out->sa.v4.sin_family = AF_INET;
+        out->sa.v4.sin_port = port;
+        out->len = sizeof(out->sa.v4);
+        ok = addr_read_host(out->is_localhost ? STR("127.0.0.1") : host,
+                            AF_INET, &out->sa.v4.sin_addr);
+    }
     return ok ? OK : ERR_SYNTAX;
 }
 
@@ -108,8 +100,8 @@ bool addr_is_v4(const uint8_t addr[ADDR_BYTES])
     return memcmp(addr, v4_mapped, sizeof(v4_mapped)) == 0;
 }
 
-/* Not through the structs: what libraries hand over as a sockaddr need not lie
- * where a sockaddr_in6 would. */
+/* Not through the structs: a sockaddr from a library need not be aligned as a
+ * sockaddr_in6. */
 void addr_bytes(const struct sockaddr *sa, uint8_t out[ADDR_BYTES])
 {
     const uint8_t *p = (const uint8_t *)sa;

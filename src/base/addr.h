@@ -1,10 +1,10 @@
 #ifndef BASE_ADDR_H
 #define BASE_ADDR_H
 
-/* addr: "HOST:PORT" as people write it and as the kernel wants it.
+/* addr: "HOST:PORT" as text and as a socket address.
  *
- * HOST is a numeric address, a v6 one in brackets, or "localhost". Names are
- * not looked up. Threads: any; nothing here keeps state. */
+ * HOST is a numeric address (an IPv6 one in brackets) or "localhost". Names are
+ * not looked up. Threads: any; no state. */
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -18,36 +18,36 @@ struct addr {
         struct sockaddr_in6 v6;
     } sa;
     socklen_t len;
-    bool is_localhost; /* said by name, so both families are meant */
+    bool is_localhost; /* given by name, so both families are meant */
 };
 
-/* ERR_SYNTAX when s is no such address; *out is then of no use. A v4 address
- * dressed up as v6 is none: there is a plainer way to write it. */
+/* ERR_SYNTAX if s is not such an address; *out is then undefined. An
+ * IPv4-mapped IPv6 address is rejected: it has a plainer spelling. */
 MUST_USE enum err addr_parse(struct str s, struct addr *out);
 
 enum { ADDR_BYTES = 16 };
 
-/* The address without its port, v4 as ::ffff:a.b.c.d; zeros where it is
- * neither v4 nor v6. */
+/* The address without its port, IPv4 as ::ffff:a.b.c.d; zeros for other
+ * families. */
 void addr_bytes(const struct sockaddr *sa, uint8_t out[ADDR_BYTES]);
 
-/* The same of a v4 address by itself; and whether one is such. */
+/* Map a bare IPv4 address in the same way, and test for a mapped one. */
 void addr_map_v4(const uint8_t v4[4], uint8_t out[ADDR_BYTES]);
 bool addr_is_v4(const uint8_t addr[ADDR_BYTES]);
 
-/* Whether the first `prefix` bits are those of the range; both have as many.
- * Whether an address is in a range that somebody wrote is guard_ranges_have's
- * to say. */
+/* Whether the first `prefix` bits of addr and range are equal. For the ranges
+ * of a configuration use guard_ranges_have. */
 bool addr_is_within(const uint8_t *addr, const uint8_t *range, unsigned prefix);
 
-/* What counts as one peer: a v4 address, and of v6 the /64 that it is in, all
- * of which one machine may have. */
+/* The unit in which peers are counted: an IPv4 address, or the /64 of an IPv6
+ * address, since one machine may own all of a /64. */
 void addr_network(const uint8_t addr[ADDR_BYTES], uint8_t out[ADDR_BYTES]);
 
-/* Whether only this machine can reach it. */
+/* Whether only this machine can reach the address. */
 bool addr_is_loopback(const struct addr *a);
 
-/* Whether it stands for every address of this machine. */
+/* Whether it is the wildcard address, which stands for all addresses of this
+ * machine. */
 bool addr_is_any(const struct addr *a);
 
 enum { ADDR_TEXT_BYTES = 56 };

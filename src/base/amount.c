@@ -1,5 +1,4 @@
-/* Whole units and millionths are written one behind the other, so that nothing
- * is rounded on the way. */
+/* Units and millionths are written separately, so nothing is rounded. */
 #include "base/amount.h"
 
 #include <inttypes.h>
@@ -8,7 +7,7 @@
 
 enum { MICROS = 1000000, DIGITS = 6, LEAST = 2, WHOLE_MAX = 13 };
 
-/* The largest one below zero has no twin above it. */
+/* The most negative number has no positive counterpart. */
 struct price_text amount_write(int64_t micros)
 {
     struct price_text out;
@@ -23,15 +22,6 @@ struct price_text amount_write(int64_t micros)
     return out;
 }
 
-/* A byte of zero as well as a sign would end the reading before its time. */
-static bool is_digits(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] < '0' || s.p[i] > '9')
-            return false;
-    return s.n > 0;
-}
-
 enum err amount_digits(struct str text, int64_t most, int64_t *micros)
 {
     struct str rest = text, whole = str_cut(&rest, '.');
@@ -39,8 +29,8 @@ enum err amount_digits(struct str text, int64_t most, int64_t *micros)
     char digits[32];
     int64_t v;
 
-    if (!is_digits(whole) || whole.n > WHOLE_MAX || rest.n > DIGITS ||
-        (has_point && !is_digits(rest)))
+    if (!str_is_digits(whole) || whole.n > WHOLE_MAX || rest.n > DIGITS ||
+        (has_point && !str_is_digits(rest)))
         return ERR_SYNTAX;
     snprintf(digits, sizeof(digits), "%.*s%.*s%.*s", STR_ARG(whole),
              STR_ARG(rest), (int)(DIGITS - rest.n), "000000");

@@ -1,13 +1,14 @@
-/* A chain of blocks, each twice the last up to a ceiling; allocating is moving
- * a pointer. Zeroing happens per allocation, not per block, so that a block
- * kept by arena_reset need not be wiped. Under AddressSanitizer every
- * allocation gets a gap behind it that may not be touched. */
+/* A chain of blocks, each twice as large as the last up to a maximum; to
+ * allocate is to move a pointer. Each allocation is zeroed, not each block, so
+ * the block that arena_reset keeps need not be wiped. Under AddressSanitizer a
+ * poisoned gap follows every allocation. */
 #include "base/arena.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define WITH_GAPS 1
@@ -46,7 +47,7 @@ void arena_init_in(struct arena *a, size_t cap, void *bytes, size_t n)
     *a = (struct arena){.next = bytes, .end = (char *)bytes + n, .cap = cap};
 }
 
-static void free_block(struct arena_block *b)
+static void arena_free_block(struct arena_block *b)
 {
     ALLOW(b->bytes, b->size);
     free(b);
@@ -58,7 +59,7 @@ void arena_fini(struct arena *a)
         struct arena_block *b = a->head;
 
         a->head = b->next;
-        free_block(b);
+        arena_free_block(b);
     }
     arena_init(a, a->cap);
 }
@@ -73,7 +74,7 @@ void arena_reset(struct arena *a)
         struct arena_block *b = keep->next;
 
         keep->next = b->next;
-        free_block(b);
+        arena_free_block(b);
     }
     a->next = keep->bytes;
     a->end = keep->bytes + keep->size;
@@ -81,7 +82,7 @@ void arena_reset(struct arena *a)
     FORBID(keep->bytes, keep->size);
 }
 
-static bool add_block(struct arena *a, size_t need)
+static bool arena_add_block(struct arena *a, size_t need)
 {
     size_t size = a->head ? a->head->size * 2 : FIRST_BLOCK_BYTES;
     struct arena_block *b;
@@ -90,7 +91,12 @@ static bool add_block(struct arena *a, size_t need)
         size = LARGEST_BLOCK_BYTES;
     if (size < need)
         size = need;
-    b = FAULT("arena.block") ? NULL : malloc(sizeof(*b) + size);
+    /* A block larger than the usual ones holds a body or the like; its failure
+     * is an error. */
+    if (sizeof(*b) + size <= MEM_SMALL_BYTES)
+        b = mem_resize(NULL, 1, sizeof(*b) + size);
+    else
+        b = FAULT("arena.block") ? NULL : malloc(sizeof(*b) + size);
     if (!b)
         return false;
     b->next = a->head;
@@ -109,11 +115,11 @@ void *arena_alloc(struct arena *a, size_t size)
 
     if (size > SIZE_MAX - mask - GAP_BYTES)
         return NULL;
-    /* Nothing still is something: NULL would read as "no memory". */
+    /* An empty allocation takes space too, since NULL would mean failure. */
     whole = ((size ? size : 1) + GAP_BYTES + mask) & ~mask;
     if (whole > a->cap - a->used)
         return NULL;
-    if (whole > (size_t)(a->end - a->next) && !add_block(a, whole))
+    if (whole > (size_t)(a->end - a->next) && !arena_add_block(a, whole))
         return NULL;
     p = a->next;
     a->next += whole;

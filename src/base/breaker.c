@@ -1,5 +1,5 @@
-/* Only the probe's fate counts while it is out: those that were asked before it
- * broke come back late, and say how things were then. */
+/* While a probe is running only its result counts. Results of requests that
+ * were sent before the breaker opened arrive late and describe the past. */
 #include "base/breaker.h"
 
 bool breaker_may(struct breaker *b, int64_t now_ms)
@@ -27,14 +27,14 @@ bool breaker_ask(struct breaker *b)
     return true;
 }
 
-static bool counts(const struct breaker *b, bool is_probe)
+static bool breaker_counts_result(const struct breaker *b, bool is_probe)
 {
     return b->state == (is_probe ? BREAKER_PROBING : BREAKER_CLOSED);
 }
 
 bool breaker_good(struct breaker *b, bool is_probe)
 {
-    if (!counts(b, is_probe))
+    if (!breaker_counts_result(b, is_probe))
         return false;
     b->n_failures = 0;
     b->state = BREAKER_CLOSED;
@@ -48,13 +48,13 @@ bool breaker_bad(struct breaker *b, bool is_probe, int64_t now_ms,
         b->pause_ms > BREAKER_PAUSE_MAX_MS ? b->pause_ms : BREAKER_PAUSE_MAX_MS;
     int64_t pause_ms = retry_ms > 0 ? retry_ms : b->pause_ms;
 
-    if (!counts(b, is_probe))
+    if (!breaker_counts_result(b, is_probe))
         return false;
     if (b->n_failures < INT32_MAX)
         b->n_failures++;
     if (!is_probe && retry_ms <= 0 && b->n_failures < b->max_failures)
         return false;
-    /* What it asks for may be shorter than ours, but not again and again. */
+    /* The peer may ask for a shorter pause than ours, but not repeatedly. */
     if (b->n_failures >= b->max_failures && pause_ms < b->pause_ms)
         pause_ms = b->pause_ms;
     if (pause_ms > most_ms)

@@ -1,15 +1,15 @@
 #ifndef BASE_BREAKER_H
 #define BASE_BREAKER_H
 
-/* breaker: who fails again and again is left alone for a while.
+/* breaker: stop calling a peer that keeps failing, for a while.
  *
- *              as often as may be in a row, or it asked for a pause
+ *              max_failures in a row, or the peer asked for a pause
  *     CLOSED ------------------------------------------------------> OPEN
  *        ^                                                            |  ^
- *        | the probe was answered                    the pause is over|  |
+ *        | the probe succeeded                       the pause is over|  |
  *        '------------------------- PROBING <-------------------------'  |
  *                                      '---------------------------------'
- *                                                it was not
+ *                                              the probe failed
  *
  * Pure; the time is an argument. */
 
@@ -24,27 +24,27 @@ struct breaker {
     int max_failures;
     int64_t pause_ms;
     enum breaker_state state;
-    bool is_probed; /* PROBING: somebody is out */
+    bool is_probed; /* PROBING: the probe is running */
     int n_failures; /* in a row */
     int64_t until_ms;
 };
 
-/* Whether something may be asked now. */
+/* Whether a request may be sent now. */
 bool breaker_may(struct breaker *b, int64_t now_ms);
 
-/* Whether breaker_may would say no, for those who only look. */
+/* The opposite, without changing the state. */
 bool breaker_is_shut(const struct breaker *b, int64_t now_ms);
 
-/* It is; true: and that is the probe. */
+/* A request is sent. True: it is the probe. */
 bool breaker_ask(struct breaker *b);
 
-/* What became of it. retry_ms: the pause that was asked for; zero: none was.
- * True where the breaker opened or closed by this. */
+/* The request succeeded or failed. retry_ms is the pause that the peer asked
+ * for, or zero. True if this opened or closed the breaker. */
 bool breaker_good(struct breaker *b, bool is_probe);
 bool breaker_bad(struct breaker *b, bool is_probe, int64_t now_ms,
                  int64_t retry_ms);
 
-/* Nobody waits for the answer any more. */
+/* The request was given up; its result will not be reported. */
 void breaker_forget(struct breaker *b, bool is_probe);
 
 #endif

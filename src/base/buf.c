@@ -1,6 +1,6 @@
-/* Growth doubles, so n bytes cost n copies at most, and stops at the limit.
- * A realloc that fails and a limit that is reached look the same to writers:
- * `over`, and the bytes that were there stay. */
+/* Capacity doubles up to the limit, so n bytes cost at most n copies. If a
+ * large realloc fails, writers see what they see at the limit: `over` is set
+ * and the bytes so far stay. */
 #include "base/buf.h"
 
 #include <assert.h>
@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 
 enum { SMALLEST_BYTES = 64 };
 
@@ -29,7 +30,7 @@ void buf_clear(struct buf *b)
     b->over = false;
 }
 
-static bool grow(struct buf *b, size_t need)
+static bool buf_grow(struct buf *b, size_t need)
 {
     size_t cap = b->cap ? b->cap : SMALLEST_BYTES;
     char *p;
@@ -38,7 +39,10 @@ static bool grow(struct buf *b, size_t need)
         cap = cap > b->limit / 2 ? b->limit : cap * 2;
     if (cap > b->limit)
         cap = b->limit;
-    p = FAULT("buf.grow") ? NULL : realloc(b->p, cap);
+    if (cap <= MEM_SMALL_BYTES)
+        p = mem_resize(b->p, 1, cap);
+    else
+        p = FAULT("buf.grow") ? NULL : realloc(b->p, cap);
     if (!p)
         return false;
     b->p = p;
@@ -49,7 +53,7 @@ static bool grow(struct buf *b, size_t need)
 char *buf_reserve(struct buf *b, size_t n)
 {
     assert(n > 0);
-    if (n > b->limit - b->n || (n > b->cap - b->n && !grow(b, b->n + n))) {
+    if (n > b->limit - b->n || (n > b->cap - b->n && !buf_grow(b, b->n + n))) {
         b->over = true;
         return NULL;
     }
@@ -89,7 +93,7 @@ void buf_addf(struct buf *b, const char *fmt, ...)
     if ((size_t)n < sizeof(small)) {
         buf_add(b, small, (size_t)n);
     } else {
-        /* vsnprintf wants room for a NUL that does not count. */
+        /* vsnprintf also writes a NUL, which does not count. */
         char *to = buf_reserve(b, (size_t)n + 1);
 
         if (to) {

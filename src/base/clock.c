@@ -83,8 +83,7 @@ struct rand rand_system(void)
     return (struct rand){system_fill, NULL};
 }
 
-/* splitmix64: one multiplication more than needed for tests, and no state
- * that a bad seed could spoil. */
+/* splitmix64: tests need no more, and no seed can spoil its state. */
 static void seeded_fill(void *ctx, void *p, size_t n)
 {
     struct rand_seeded *r = ctx;
@@ -113,4 +112,15 @@ uint64_t rand_u64(struct rand r)
 
     r.fill(r.ctx, &v, sizeof(v));
     return v;
+}
+
+int64_t rand_backoff_ms(struct rand r, int n_failures, int64_t from_ms,
+                        int64_t to_ms)
+{
+    int64_t ms = from_ms;
+
+    for (int i = 1; i < n_failures && ms < to_ms; i++)
+        ms *= 2;
+    ms = ms < to_ms ? ms : to_ms;
+    return ms < 5 ? ms : ms + (int64_t)(rand_u64(r) % (uint64_t)(ms / 5));
 }

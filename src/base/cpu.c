@@ -1,44 +1,29 @@
-/* What the processor said when the program started is kept by the compiler's
- * own library, on ARM the C library, so asking costs a few loads and nothing of
- * it is kept here. */
+/* The compiler's runtime library (on ARM the C library) keeps the CPU features
+ * since program start, so a query costs a few loads and needs no cache here. */
 #include "base/cpu.h"
 
 #ifdef __aarch64__
 #include <sys/auxv.h>
 #endif
 
-#ifdef __x86_64__
-static bool has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-
-static bool has_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vnni");
-}
-
 enum cpu_level cpu_level(void)
 {
-    if (!has_avx2())
+#if defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
         return CPU_PLAIN;
-    return has_avx512() ? CPU_AVX512 : CPU_AVX2;
-}
+    return __builtin_cpu_supports("avx512f") &&
+                   __builtin_cpu_supports("avx512bw") &&
+                   __builtin_cpu_supports("avx512dq") &&
+                   __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512vnni")
+               ? CPU_AVX512
+               : CPU_AVX2;
 #elif defined(__aarch64__)
-enum cpu_level cpu_level(void)
-{
     return getauxval(AT_HWCAP) & HWCAP_ASIMDDP ? CPU_DOTPROD : CPU_NEON;
-}
 #else
-enum cpu_level cpu_level(void)
-{
     return CPU_PLAIN;
-}
 #endif
+}
 
 const char *cpu_level_name(enum cpu_level level)
 {

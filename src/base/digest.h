@@ -1,7 +1,7 @@
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
 
-/* digest: SHA-256 of bytes that stand for a meaning. Threads: any. */
+/* digest: SHA-256. Threads: any. */
 
 #include <stdint.h>
 
@@ -10,7 +10,6 @@
 
 enum { DIGEST_BYTES = 32 };
 
-/* ERR_NOMEM. */
-MUST_USE enum err digest(struct str bytes, uint8_t out[DIGEST_BYTES]);
+void digest(struct str bytes, uint8_t out[DIGEST_BYTES]);
 
 #endif

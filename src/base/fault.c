@@ -40,6 +40,11 @@ bool fault_hit(const char *where)
     return true;
 }
 
+bool fault_hit_named(const char *where)
+{
+    return armed_name && fault_hit(where);
+}
+
 bool fault_is_planted(const char *where)
 {
     if (countdown == 0 || !armed_name || strcmp(armed_name, where) != 0)

@@ -1,24 +1,24 @@
-/* Two tables, one for each family, of what IANA's special-purpose registries
- * list, in the order in which rows are tried: the first that fits decides.
+/* Two tables, one per family, with the ranges of IANA's special-purpose
+ * registries. The first matching row decides.
  *
- * A v4 address is looked up in its own. A v6 address that carries v4 ones must
- * pass for itself and for each of those: whoever translates or unpacks it will
- * connect to them. What is outside 2000::/3, the only part of v6 given out for
- * use, is refused whether or not a row names it, so a range that IANA adds
- * there later is refused already.
+ * An IPv4 address is looked up in its own table. An IPv6 address that embeds
+ * IPv4 addresses must be public itself, and so must each embedded one, because
+ * a translator or tunnel will connect to it. Everything outside 2000::/3, the
+ * only part of IPv6 assigned for use, is rejected even without a row, so ranges
+ * that IANA adds there later are rejected already.
  *
- * Stricter than "globally reachable" in the registries: anycast addresses of
- * the infrastructure (6to4 relays, AS112, AMT) lead to the nearest machine that
- * takes them, which may be one of the network around us. And an address given
- * out like any other that one cloud answers from inside each of its machines
- * (168.63.129.16: their names, health and secrets of their set-up) is refused
- * everywhere. Other clouds have theirs in ranges that are refused anyway:
- * link-local, shared (100.100.100.200), reserved (192.0.0.192), private
- * (fd00:ec2::254).
+ * The tables are stricter than "globally reachable" in the registries. Anycast
+ * addresses of the infrastructure (6to4 relays, AS112, AMT) lead to the nearest
+ * machine that accepts them, which may be on the local network. 168.63.129.16
+ * looks like any public address, but one cloud answers it inside each of its
+ * machines (with names, health and set-up secrets), so it is rejected
+ * everywhere. The corresponding addresses of other clouds lie in ranges that
+ * are rejected anyway: link-local, shared (100.100.100.200), reserved
+ * (192.0.0.192), private (fd00:ec2::254).
  *
- * What it cannot know: this machine's own public addresses, prefixes of a
- * provider that translates into v4 (NAT64 with its own prefix, 6rd), and which
- * public addresses a local network uses as if they were private. */
+ * The guard cannot know this machine's own public addresses, the prefixes of a
+ * provider that translates to IPv4 (NAT64 with its own prefix, 6rd), or public
+ * addresses that a local network uses as private ones. */
 #include "base/guard.h"
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@
 
 struct kind_row {
     uint8_t addr[16];
-    uint8_t prefix; /* bits of addr that must be the same */
+    uint8_t prefix; /* bits of addr that must match */
     const char *kind;
 };
 
@@ -61,9 +61,11 @@ static const struct kind_row v4_kinds[] = {
 static const struct kind_row v6_kinds[] = {
     {{0}, 128, "unspecified"},
     {{[15] = 1}, 128, "loopback"},
-    {{0, 0x64, 0xff, 0x9b}, 96, is_public}, /* NAT64: the v4 in it decides */
+    {{0, 0x64, 0xff, 0x9b},
+     96,
+     is_public}, /* NAT64: the embedded IPv4 decides */
     {{0, 0x64, 0xff, 0x9b, 0, 1}, 48, "private"}, /* a network's own NAT64 */
-    {{0x20, 0x01}, 32, is_public},                /* Teredo: the same */
+    {{0x20, 0x01}, 32, is_public},                /* Teredo: likewise */
     {{0x20, 0x01, 0, 2}, 48, "benchmark"},
     {{0x20, 0x01}, 23, is_reserved},
     {{0x20, 0x01, 0x0d, 0xb8}, 32, "documentation"},
@@ -77,12 +79,12 @@ static const struct kind_row v6_kinds[] = {
     {{0}, 0, is_reserved},
 };
 
-/* Where a form of v6 address carries one of v4. A mapped one is none of these:
- * it is looked up as the v4 address that it is. */
+/* The forms in which an IPv6 address embeds an IPv4 one. A mapped address is
+ * not listed: it is looked up as the IPv4 address that it is. */
 static const struct carrier {
     uint8_t addr[16];
     uint8_t prefix;
-    uint8_t at; /* of the v4 address */
+    uint8_t at; /* offset of the IPv4 address */
     bool is_inverted;
 } carriers[] = {
     {{[8] = 0xff, 0xff}, 96, 12, false},    /* translated (SIIT) */
@@ -90,11 +92,12 @@ static const struct carrier {
     {{0, 0x64, 0xff, 0x9b}, 96, 12, false}, /* NAT64 */
     {{0x20, 0x02}, 16, 2, false},           /* 6to4 */
     {{0x20, 0x01}, 32, 4, false},           /* Teredo: the server */
-    {{0x20, 0x01}, 32, 12, true},           /* and the client */
+    {{0x20, 0x01}, 32, 12, true},           /* Teredo: the client */
 };
 
-/* Each table ends with a row that fits everything. */
-static const char *look_up(const struct kind_row *row, const uint8_t *addr)
+/* The last row of each table matches everything. */
+static const char *guard_find_kind(const struct kind_row *row,
+                                   const uint8_t *addr)
 {
     while (!addr_is_within(addr, row->addr, row->prefix))
         row++;
@@ -108,8 +111,8 @@ static bool is_isatap(const uint8_t *addr)
            addr[11] == 0xfe;
 }
 
-/* The kind of the first v4 address in it that is not public. */
-static const char *kind_inside(const uint8_t *addr)
+/* The kind of the first embedded IPv4 address that is not public. */
+static const char *guard_embedded_kind(const uint8_t *addr)
 {
     const char *kind = is_public;
 
@@ -121,32 +124,33 @@ static const char *kind_inside(const uint8_t *addr)
             continue;
         for (size_t k = 0; k < sizeof(v4); k++)
             v4[k] = addr[c->at + k] ^ (c->is_inverted ? 0xff : 0);
-        kind = look_up(v4_kinds, v4);
+        kind = guard_find_kind(v4_kinds, v4);
     }
     if (kind == is_public && is_isatap(addr))
-        kind = look_up(v4_kinds, addr + 12);
+        kind = guard_find_kind(v4_kinds, addr + 12);
     return kind;
 }
 
-static const char *kind_of(const uint8_t *addr)
+static const char *guard_kind_of(const uint8_t *addr)
 {
-    const char *kind = look_up(v6_kinds, addr), *inside;
+    const char *kind = guard_find_kind(v6_kinds, addr), *inside;
 
     if (addr_is_v4(addr))
-        return look_up(v4_kinds, addr + 12);
+        return guard_find_kind(v4_kinds, addr + 12);
     /* "::1" is loopback, not a way to write 0.0.0.1. */
     if (kind != is_public && kind != is_reserved)
         return kind;
-    inside = kind_inside(addr);
+    inside = guard_embedded_kind(addr);
     return inside == is_public ? kind : inside;
 }
 
-/* False: neither v4 nor v6. */
-static bool take_apart(const struct sockaddr *to, struct guard_range *out)
+/* False if the address is neither IPv4 nor IPv6. */
+static bool guard_split_sockaddr(const struct sockaddr *to,
+                                 struct guard_range *out)
 {
     in_port_t port;
 
-    /* One read for both families. */
+    /* One read serves both families. */
     _Static_assert(offsetof(struct sockaddr_in, sin_port) ==
                        offsetof(struct sockaddr_in6, sin6_port),
                    "a port is where it is");
@@ -183,9 +187,9 @@ enum err guard_judge(const struct guard *g, const struct sockaddr *to,
     if (!kind)
         kind = &unused;
     *kind = "no internet address";
-    if (!take_apart(to, &at))
+    if (!guard_split_sockaddr(to, &at))
         return ERR_ADDRESS;
-    *kind = kind_of(at.addr);
+    *kind = guard_kind_of(at.addr);
     return *kind == is_public ||
                    guard_ranges_have(g->allow, g->n_allow, at.addr, at.port)
                ? OK
@@ -196,7 +200,7 @@ enum err guard_range_of(const struct sockaddr *to, struct guard_range *out)
 {
     struct guard_range at;
 
-    if (!take_apart(to, &at))
+    if (!guard_split_sockaddr(to, &at))
         return ERR_ADDRESS;
     *out = at;
     return OK;
@@ -212,19 +216,18 @@ bool guard_range_is_all(const struct guard_range *r)
 static const char how_written[] =
     "write 10.0.0.0/8, 127.0.0.1:8080 or [fd00::]/8";
 
-/* The parts of "ADDR/PREFIX:PORT", the last two with what stands before them.
- */
+/* The parts of "ADDR/PREFIX:PORT". */
 struct range_text {
-    char shown[GUARD_RANGE_BYTES]; /* the whole, for words; may be cut */
+    char shown[GUARD_RANGE_BYTES]; /* for messages; may be truncated */
     struct str addr, prefix, port;
     bool is_v6, has_prefix, has_port;
 };
 
-/* "[::1]", "10.0.0.0" or "fd00::": the address off the front of *rest. One of
- * v6 may be without brackets only where a prefix ends it: in "::1:80" nobody
- * can tell what is the port. */
-static enum err cut_addr(struct range_text *t, struct str *rest,
-                         struct why *why)
+/* Cut the address ("[::1]", "10.0.0.0" or "fd00::") from the front of *rest. An
+ * IPv6 address may lack brackets only if a prefix follows: in "::1:80" the port
+ * would be ambiguous. */
+static enum err range_cut_addr(struct range_text *t, struct str *rest,
+                               struct why *why)
 {
     size_t slash = str_find(*rest, '/', 0), colon = str_find(*rest, ':', 0);
     size_t end;
@@ -242,7 +245,7 @@ static enum err cut_addr(struct range_text *t, struct str *rest,
     t->is_v6 = colon < slash && str_find(*rest, ':', colon + 1) < rest->n;
     if (t->is_v6 && slash == rest->n)
         return why_err(why, ERR_SYNTAX,
-                       "%s: an IPv6 address stands in brackets, [::1] or "
+                       "%s: an IPv6 address must be in brackets, [::1] or "
                        "[::1]:8080",
                        t->shown);
     end = t->is_v6 || slash < colon ? slash : colon;
@@ -251,7 +254,8 @@ static enum err cut_addr(struct range_text *t, struct str *rest,
     return OK;
 }
 
-static enum err cut_rest(struct range_text *t, struct str rest, struct why *why)
+static enum err range_cut_rest(struct range_text *t, struct str rest,
+                               struct why *why)
 {
     if (rest.n && rest.p[0] == '/') {
         size_t colon = str_find(rest, ':', 0);
@@ -272,15 +276,15 @@ static enum err cut_rest(struct range_text *t, struct str rest, struct why *why)
     return OK;
 }
 
-/* A number without sign or needless zeros. */
-static bool read_number(struct str s, int64_t max, int64_t *out)
+/* A number without a sign or leading zeros. */
+static bool range_read_number(struct str s, int64_t max, int64_t *out)
 {
     return s.n >= 1 && s.n <= 5 && s.p[0] != '-' &&
            (s.p[0] != '0' || s.n == 1) && str_to_i64(s, out) == OK &&
            *out <= max;
 }
 
-static enum err no_address(const struct range_text *t, struct why *why)
+static enum err range_bad_addr(const struct range_text *t, struct why *why)
 {
     if (str_find(t->addr, '%', 0) < t->addr.n)
         return why_err(why, ERR_SYNTAX,
@@ -292,23 +296,23 @@ static enum err no_address(const struct range_text *t, struct why *why)
                        "%s: names are not looked up here; write 127.0.0.1 and "
                        "[::1]",
                        t->shown);
-    return why_err(why, ERR_SYNTAX, "%s is no address; %s", t->shown,
+    return why_err(why, ERR_SYNTAX, "%s is not an address; %s", t->shown,
                    how_written);
 }
 
-static enum err read_addr(const struct range_text *t, struct guard_range *out,
-                          struct why *why)
+static enum err range_read_addr(const struct range_text *t,
+                                struct guard_range *out, struct why *why)
 {
     char text[INET6_ADDRSTRLEN];
     uint8_t bytes[ADDR_BYTES];
 
     if (t->addr.n >= sizeof(text) ||
         (t->addr.n && memchr(t->addr.p, 0, t->addr.n)))
-        return no_address(t, why);
+        return range_bad_addr(t, why);
     memcpy(text, t->addr.n ? t->addr.p : "", t->addr.n);
     text[t->addr.n] = '\0';
     if (inet_pton(t->is_v6 ? AF_INET6 : AF_INET, text, bytes) != 1)
-        return no_address(t, why);
+        return range_bad_addr(t, why);
     if (t->is_v6)
         memcpy(out->addr, bytes, sizeof(bytes));
     else
@@ -321,13 +325,13 @@ static enum err read_addr(const struct range_text *t, struct guard_range *out,
     return OK;
 }
 
-static enum err read_prefix(const struct range_text *t, struct guard_range *out,
-                            struct why *why)
+static enum err range_read_prefix(const struct range_text *t,
+                                  struct guard_range *out, struct why *why)
 {
     unsigned most = t->is_v6 ? 128 : 32;
     int64_t prefix = most;
 
-    if (t->has_prefix && !read_number(t->prefix, most, &prefix))
+    if (t->has_prefix && !range_read_number(t->prefix, most, &prefix))
         return why_err(why, ERR_SYNTAX,
                        "%s: the prefix of an IPv%c address is a number from 0 "
                        "to %u",
@@ -336,10 +340,9 @@ static enum err read_prefix(const struct range_text *t, struct guard_range *out,
     return OK;
 }
 
-/* 10.0.0.1/8 may be meant as 10.0.0.0/8 or as 10.0.0.1: better asked now than
- * found out later. */
-static enum err check_bits(const struct range_text *t,
-                           const struct guard_range *r, struct why *why)
+/* 10.0.0.1/8 may mean 10.0.0.0/8 or 10.0.0.1: reject it rather than guess. */
+static enum err range_check_bits(const struct range_text *t,
+                                 const struct guard_range *r, struct why *why)
 {
     struct guard_range meant = *r;
     char range[GUARD_RANGE_BYTES], alone[GUARD_RANGE_BYTES];
@@ -371,19 +374,20 @@ enum err guard_range_read(struct str text, struct guard_range *out,
     memcpy(t.shown, text.p,
            text.n < sizeof(t.shown) ? text.n : sizeof(t.shown) - 1);
     str_tame(t.shown, text.n < sizeof(t.shown) ? text.n : sizeof(t.shown) - 1);
-    e = cut_addr(&t, &text, why);
+    e = range_cut_addr(&t, &text, why);
     if (!e)
-        e = cut_rest(&t, text, why);
+        e = range_cut_rest(&t, text, why);
     if (!e)
-        e = read_addr(&t, &r, why);
+        e = range_read_addr(&t, &r, why);
     if (!e)
-        e = read_prefix(&t, &r, why);
-    if (!e && t.has_port && (!read_number(t.port, 65535, &port) || port == 0))
+        e = range_read_prefix(&t, &r, why);
+    if (!e && t.has_port &&
+        (!range_read_number(t.port, 65535, &port) || port == 0))
         e = why_err(why, ERR_SYNTAX, "%s: a port is a number from 1 to 65535",
                     t.shown);
     r.port = (uint16_t)port;
     if (!e)
-        e = check_bits(&t, &r, why);
+        e = range_check_bits(&t, &r, why);
     if (!e)
         *out = r;
     return e;

@@ -1,6 +1,6 @@
-/* A second opinion on addresses: Python's ipaddress module, asked at run time
- * about the edges of all blocks and many addresses at random. Where the guard
- * is stricter on purpose is said in test/lib/addresses.py. */
+/* A second opinion on addresses: Python's ipaddress module, queried at run time
+ * about the edges of all blocks and many random addresses.
+ * test/lib/addresses.py lists where the guard is stricter on purpose. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <time.h>
@@ -12,12 +12,13 @@ static bool is_public(const char *text)
 {
     struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
     struct sockaddr_in v4 = {.sin_family = AF_INET};
-    const struct guard nobody = {0};
+    const struct guard no_ranges = {0};
     bool is_v6 = strchr(text, ':');
 
     CHECK(inet_pton(is_v6 ? AF_INET6 : AF_INET, text,
                     is_v6 ? (void *)&v6.sin6_addr : (void *)&v4.sin_addr) == 1);
-    return guard_judge(&nobody, is_v6 ? (void *)&v6 : (void *)&v4, NULL) == OK;
+    return guard_judge(&no_ranges, is_v6 ? (void *)&v6 : (void *)&v4, NULL) ==
+           OK;
 }
 
 TEST(python_agrees)

@@ -30,9 +30,9 @@ static union any at(const char *text, uint16_t port)
 static const char *kind_of(const char *text)
 {
     union any a = at(text, 80);
-    struct guard nobody = {0};
+    struct guard no_ranges = {0};
     const char *kind = NULL;
-    enum err e = guard_judge(&nobody, &a.any, &kind);
+    enum err e = guard_judge(&no_ranges, &a.any, &kind);
 
     CHECK(kind && e == (strcmp(kind, "public") == 0 ? OK : ERR_ADDRESS));
     return kind;
@@ -199,7 +199,7 @@ TEST(addresses_are_of_their_kind)
         check_kind(rows[i].text, rows[i].kind);
 }
 
-/* The same v4 address in every form of v6 that carries one. */
+/* The same IPv4 address in every form of IPv6 that embeds one. */
 TEST(a_v4_address_inside_a_v6_one_is_judged_too)
 {
     static const struct {
@@ -214,8 +214,8 @@ TEST(a_v4_address_inside_a_v6_one_is_judged_too)
         {"240.0.0.1", "reserved"},         {"8.8.8.8", "public"},
         {"193.0.6.139", "public"},
     };
-    /* #: the address in hex; ~: the same with every bit turned. outer: what
-     * the form is when the address in it is public. */
+    /* #: the address in hex; ~: the same with every bit inverted. outer: the
+     * kind of the form if the embedded address is public. */
     static const struct {
         const char *form, *outer;
     } forms[] = {
@@ -232,13 +232,14 @@ TEST(a_v4_address_inside_a_v6_one_is_judged_too)
         {"2a00:1450:1:2:200:5efe:#", "public"},
         {"2a00:1450:1:2:300:5efe:#", "public"},
         {"2002:808:808:1:0:5efe:#", "public"},
-        /* Not asked about what is inside: refused for what they are. */
+        /* The embedded address does not matter: these are rejected as they
+         * are. */
         {"64:ff9b:1::#", "!private"},
         {"64:ff9b:1:a:b:c:#", "!private"},
         {"fe80::5efe:#", "!link-local"},
         {"fd00::200:5efe:#", "!private"},
         {"2001:db8::5efe:#", "!documentation"},
-        /* Nearly a form: the numbers are no address. */
+        /* Nearly such a form: no address is embedded. */
         {"2a00:1450::5eff:#", "!public"},
         {"2a00:1450:1:2:400:5efe:#", "!public"},
         {"2003:#::1", "!public"},
@@ -506,21 +507,22 @@ TEST(what_is_no_range_is_refused_with_words)
         {"[::1]:0", port},
         {"[::1]:80:80", port},
         {"10.0.0.0/8:", port},
-        {"::1", "::1: an IPv6 address stands in brackets, [::1] or [::1]:8080"},
-        {"::1:8080", "stands in brackets"},
-        {"fd00::", "stands in brackets"},
+        {"::1",
+         "::1: an IPv6 address must be in brackets, [::1] or [::1]:8080"},
+        {"::1:8080", "must be in brackets"},
+        {"fd00::", "must be in brackets"},
         {"[::1", "[::1 has no \"]\""},
         {"[::1]x", "after the address comes /PREFIX or :PORT"},
         {"[::1]8080", "after the address comes /PREFIX or :PORT"},
-        {"[]", "[] is no address"},
-        {"[127.0.0.1]", "is no address"},
+        {"[]", "[] is not an address"},
+        {"[127.0.0.1]", "is not an address"},
         {"[fe80::1%eth0]", "there is no \"%\" in it"},
         {"fe80::1%1/64", "there is no \"%\" in it"},
         {"[::ffff:127.0.0.1]", "is an IPv4 address; write it as 127.0.0.1"},
         {"[::ffff:10.0.0.0]/104", "is an IPv4 address; write it as 10.0.0.0"},
         {"localhost", "write 127.0.0.1 and [::1]"},
         {"LOCALHOST:80", "names are not looked up here"},
-        {"example.org", "example.org is no address; write"},
+        {"example.org", "example.org is not an address; write"},
         {"*", how},
         {"10", how},
         {"10/8", how},
@@ -539,7 +541,7 @@ TEST(what_is_no_range_is_refused_with_words)
         {"/", how},
         {"http://10.0.0.1/", how},
         {"10.0.0.0-10.0.0.9", how},
-        {"10.0.0.\x1b[31m", "10.0.0.?[31m is no address"},
+        {"10.0.0.\x1b[31m", "10.0.0.?[31m is not an address"},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -9,14 +9,6 @@ void id_maker_init(struct id_maker *m, struct rand rand)
     *m = (struct id_maker){.rand = rand, .last_ms = -1};
 }
 
-/* Add one to the 80 bits of chance. They overflow after 2^79 ids within one
- * millisecond at the least, since the top bit starts clear. */
-static void count_up(uint8_t chance[10])
-{
-    for (int i = 9; i >= 0 && ++chance[i] == 0; i--)
-        ;
-}
-
 static struct id id_write(const char *prefix, int64_t at_ms,
                           const uint8_t chance[10])
 {
@@ -56,7 +48,10 @@ struct id id_make(struct id_maker *m, const char *prefix, int64_t now_ms)
         m->rand.fill(m->rand.ctx, m->last, sizeof(m->last));
         m->last[0] &= 0x7f;
     } else {
-        count_up(m->last);
+        /* Add one. The top bit starts clear, so the bits overflow after at
+         * least 2^79 ids within one millisecond. */
+        for (int i = 9; i >= 0 && ++m->last[i] == 0; i--)
+            ;
     }
     return id_write(prefix, m->last_ms, m->last);
 }

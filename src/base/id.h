@@ -3,9 +3,9 @@
 
 /* id: names for records, `task_01j…`: a prefix and a ULID in lower case.
  *
- * 48 bits of time and 80 of chance, in Crockford's base 32. Ids made by one
- * maker within one millisecond count up, so they sort in the order they were
- * made, also when the clock goes backwards. */
+ * 48 bits of time and 80 random bits in Crockford's base 32. Ids that one maker
+ * makes within one millisecond count up, so ids sort in the order in which they
+ * were made, even if the clock goes back. */
 
 #include "base/clock.h"
 #include "base/str.h"
@@ -29,17 +29,18 @@ struct id_maker {
 void id_maker_init(struct id_maker *m, struct rand rand);
 struct id id_make(struct id_maker *m, const char *prefix, int64_t now_ms);
 
-/* No id of that prefix that was made then or later sorts before it. */
+/* A lower bound: every id with that prefix made at at_ms or later sorts after
+ * it. */
 struct id id_first(const char *prefix, int64_t at_ms);
 
-/* Whether s is such an id with that prefix; nothing about whether it exists. */
+/* Whether s has the form of an id with that prefix. It need not exist. */
 bool id_is_valid(struct str s, const char *prefix);
 
-/* When it was made, Unix milliseconds, whatever its prefix; zero: it is none.
- * Of those that one maker makes the later is never earlier. */
+/* The creation time in Unix milliseconds, for any prefix; zero if it is not an
+ * id. Times of ids from one maker never decrease. */
 int64_t id_time_ms(const struct id *id);
 
-/* From where it was kept; what cannot be one is empty. */
+/* An id from its stored text; empty if the text is too long. */
 struct id id_from(struct str s);
 
 #endif

@@ -10,7 +10,7 @@ TEST(ids_look_as_promised)
 
     id_maker_init(&m, rand_seeded(&state));
     id = id_make(&m, "task", 1469918176385);
-    /* The time part of the ULID specification's own example. */
+    /* The time part of the ULID specification's example. */
     CHECK(strncmp(id.text, "task_01aryz6s41", 15) == 0);
     CHECK(strlen(id.text) == 5 + ID_ULID_CHARS);
     CHECK(id_is_valid(str_of(id.text), "task"));
@@ -48,7 +48,7 @@ TEST(the_first_id_of_a_moment_stands_before_all_of_it_and_behind_all_before)
         one = id_make(&m, "task", 1469918176385);
         CHECK(strcmp(first.text, one.text) <= 0);
     }
-    /* A moment that is further than ids go is behind all of them. */
+    /* A time beyond the range of ids sorts after all of them. */
     first = id_first("task", INT64_MAX);
     CHECK(id_is_valid(str_of(first.text), "task"));
     CHECK(strcmp(one.text, first.text) < 0);

@@ -1,6 +1,5 @@
-/* What is JSON and what is not, case by case, in the spirit of JSONTestSuite
- * but of our own making. Each text is given to every way of reading there is
- * (test/json_agree.h). */
+/* Valid and invalid JSON, case by case, in the spirit of JSONTestSuite but of
+ * our own making. Each text goes through every reader (test/json_agree.h). */
 #include "base/json.h"
 
 #include "test/json_agree.h"
@@ -216,7 +215,8 @@ static bool is_blank(struct str s)
     return strspn(s.p, " \t\r\n") == s.n;
 }
 
-/* Each case as it is, and within others, where its fate is the same. */
+/* Each case alone, and inside other documents, where the verdict is the
+ * same. */
 static void judge_all(const struct json_case *cases, size_t n)
 {
     static const struct str around[][2] = {
@@ -296,7 +296,7 @@ TEST(only_nine_letters_follow_a_backslash)
     }
 }
 
-/* The slow truth: take the number apart and see whether it belongs there. */
+/* The slow reference: take the number apart and check its range. */
 static bool is_utf8(const unsigned char *p, size_t n)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -342,7 +342,7 @@ TEST(utf8_is_told_from_what_is_not)
                 }
 }
 
-/* Brackets n deep, square and curly ones in turn or alike. */
+/* Brackets n deep, of one kind or alternating. */
 static void nested(struct buf *b, int n, int kinds)
 {
     buf_clear(b);

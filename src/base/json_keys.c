@@ -1,25 +1,27 @@
-/* Duplicate keys, without trusting anybody.
+/* Detecting duplicate keys in untrusted text.
  *
- * A key is remembered by its place in the text and a 32-bit hash, twelve bytes
- * in all, on one stack for all open objects; nothing is decoded or copied. A
- * small object compares each new key with those before it. A larger one is
- * sorted when it closes, by hash and then by the keys themselves, so that
- * equal keys become neighbours. Heapsort needs no second array and n log n
- * steps whatever the input: an attacker who makes all hashes equal buys
- * nothing but comparisons of keys that he had to send: the worst texts we
- * could think of (long keys, alike but in the middle, full of escapes) cost
- * some 30 ns a byte. A hash table would need a secret seed to promise as much,
- * and json keeps no state.
+ * A key is remembered by its position in the text and a 32-bit hash, twelve
+ * bytes in all, on one stack for all open objects; nothing is decoded or
+ * copied. A small object compares each new key with the earlier ones. A larger
+ * one is sorted when it closes, by hash and then by key, so that duplicates
+ * become neighbours. Heapsort needs no second array and n log n steps for any
+ * input, so an attacker who makes all hashes equal gains only comparisons of
+ * keys that he had to send: the worst texts we found (long keys that differ
+ * only in the middle, full of escapes) cost about 30 ns a byte. Rejected: a
+ * hash table, which would need a secret seed for the same guarantee, while json
+ * keeps no state.
  *
- * The stack grows with the keys that are open: a member takes six bytes of
- * text or more, so growth by doubling stays below four times the text. */
+ * A member takes at least six bytes of text, so the doubling stack stays below
+ * four times the text. */
 #include "base/json_internal.h"
 
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 
-static struct json_raw raw_of(const struct json_keys *k, struct json_key key)
+static struct json_raw json_key_raw(const struct json_keys *k,
+                                    struct json_key key)
 {
     return (struct json_raw){{k->text + key.at, key.n_twice / 2},
                              key.n_twice & 1};
@@ -29,9 +31,12 @@ bool json_keys_grow(struct json_keys *k)
 {
     bool is_small = k->v == k->small;
     size_t size = (size_t)k->cap * 2 * sizeof(*k->v);
-    struct json_key *v =
-        FAULT("json.keys") ? NULL : realloc(is_small ? NULL : k->v, size);
+    struct json_key *old = is_small ? NULL : k->v, *v;
 
+    if (size <= MEM_SMALL_BYTES)
+        v = mem_resize(old, 1, size);
+    else
+        v = FAULT("json.keys") ? NULL : realloc(old, size);
     if (!v)
         return false;
     if (is_small)
@@ -52,34 +57,34 @@ bool json_keys_has(const struct json_keys *k, uint32_t first,
 {
     for (uint32_t i = first; i < k->n; i++)
         if (k->v[i].hash == key->hash &&
-            json_raw_cmp(raw_of(k, k->v[i]), raw_of(k, *key)) == 0)
+            json_raw_cmp(json_key_raw(k, k->v[i]), json_key_raw(k, *key)) == 0)
             return true;
     return false;
 }
 
 /* Equal keys keep the order of the text. */
-static bool is_before(const struct json_keys *k, struct json_key a,
-                      struct json_key b)
+static bool json_key_is_before(const struct json_keys *k, struct json_key a,
+                               struct json_key b)
 {
     int c;
 
     if (a.hash != b.hash)
         return a.hash < b.hash;
-    c = json_raw_cmp(raw_of(k, a), raw_of(k, b));
+    c = json_raw_cmp(json_key_raw(k, a), json_key_raw(k, b));
     return c ? c < 0 : a.at < b.at;
 }
 
-/* Let the key at i sink until both below it come before it. */
-static void sink(const struct json_keys *k, struct json_key *v, size_t i,
-                 size_t n)
+/* Heapsort's sift-down. */
+static void json_keys_sift(const struct json_keys *k, struct json_key *v,
+                           size_t i, size_t n)
 {
     struct json_key key = v[i];
     size_t kid;
 
     while ((kid = 2 * i + 1) < n) {
-        if (kid + 1 < n && is_before(k, v[kid], v[kid + 1]))
+        if (kid + 1 < n && json_key_is_before(k, v[kid], v[kid + 1]))
             kid++;
-        if (!is_before(k, key, v[kid]))
+        if (!json_key_is_before(k, key, v[kid]))
             break;
         v[i] = v[kid];
         i = kid;
@@ -87,16 +92,17 @@ static void sink(const struct json_keys *k, struct json_key *v, size_t i,
     v[i] = key;
 }
 
-static void sort(const struct json_keys *k, struct json_key *v, size_t n)
+static void json_keys_sort(const struct json_keys *k, struct json_key *v,
+                           size_t n)
 {
     for (size_t i = n / 2; i-- > 0;)
-        sink(k, v, i, n);
+        json_keys_sift(k, v, i, n);
     for (size_t left = n; left-- > 1;) {
         struct json_key last = v[left];
 
         v[left] = v[0];
         v[0] = last;
-        sink(k, v, 0, left);
+        json_keys_sift(k, v, 0, left);
     }
 }
 
@@ -106,10 +112,10 @@ const char *json_keys_first_double(struct json_keys *k, uint32_t first)
     size_t n = k->n - first;
     uint32_t at = UINT32_MAX;
 
-    sort(k, v, n);
+    json_keys_sort(k, v, n);
     for (size_t i = 1; i < n; i++)
         if (v[i].hash == v[i - 1].hash && v[i].at < at &&
-            json_raw_cmp(raw_of(k, v[i - 1]), raw_of(k, v[i])) == 0)
+            json_raw_cmp(json_key_raw(k, v[i - 1]), json_key_raw(k, v[i])) == 0)
             at = v[i].at;
     return at == UINT32_MAX ? NULL : k->text + at;
 }

@@ -1,24 +1,23 @@
-/* Reals, from their digits and back, exactly.
+/* Reals, exactly, from their digits and back.
  *
- * Reading. Up to 2^53 the digits are a double as they stand, and powers of ten
- * up to 10^22 are doubles too; then one multiplication or division, rounded
- * once, is the nearest double (Clinger's fast path). The 17 digits that
- * programs like to print are too many for that, but m / 10^k is m / 5^k with
- * another exponent, and for k up to 27 that is one division of 128 bits by 64
- * with a remainder to round by. Everything else goes to strtod, which glibc
- * rounds correctly, but as "digits e exponent" without a decimal point: strtod
- * takes the point from the locale, and this way it does not matter which one
- * is set. 767 digits decide every case; of more it is enough to know that one
- * is not zero.
+ * Reading. Digits up to 2^53 are exact as a double, and so are powers of ten up
+ * to 10^22; one multiplication or division, rounded once, then gives the
+ * nearest double (Clinger's fast path). The 17 digits that many programs print
+ * are too long for that, but m / 10^k is m / 5^k with another exponent, and up
+ * to k = 27 this is one division of 128 bits by 64 whose remainder decides the
+ * rounding. Everything else goes to strtod, which glibc rounds correctly, but
+ * as "digits e exponent" without a decimal point, because strtod takes the
+ * point from the locale. 767 digits decide every case; beyond them it matters
+ * only whether one is not zero.
  *
- * Writing. Decimals of up to 15 digits are told apart by their doubles. So if
- * v is m / 10^k with m below 10^15, those digits are the only candidates that
- * short, and the division that shows it is the one the reader will do. If not,
- * it takes 16 digits or 17: v * 10^k is again exact in 128 bits. What is left,
- * the very large and very small, is printed with more and more digits until
- * it reads back the same. Tables of 128-bit powers of ten (Eisel and Lemire,
- * Ryu) would serve the whole range at that speed, for ten kilobytes; the
- * numbers in messages do not ask for it. */
+ * Writing. Decimals of up to 15 digits map to distinct doubles. So if v is m /
+ * 10^k with m below 10^15, those digits are the only candidate of that length,
+ * and the division that verifies it is the one the reader will do. Otherwise 16
+ * or 17 digits are needed: v * 10^k is again exact in 128 bits. The remaining
+ * numbers, very large or very small, are printed with more and more digits
+ * until they read back the same. Rejected: tables of 128-bit powers of ten
+ * (Eisel and Lemire, Ryu), which would make the whole range that fast for ten
+ * kilobytes; the numbers in messages do not need it. */
 #include "base/json_internal.h"
 
 #include <math.h>
@@ -27,7 +26,7 @@
 
 enum {
     DIGITS_EXACT = 19,  /* always fit 64 bits */
-    DIGITS_MAX = 770,   /* of these strtod sees */
+    DIGITS_MAX = 770,   /* strtod sees at most these */
     EXPONENT_MAX = 22,  /* 10^22 is a double */
     FIVES_MAX = 27,     /* 5^27 is below 2^63 */
     EXPONENT_FAR = 400, /* beyond any double */
@@ -74,11 +73,11 @@ struct decimal {
     bool minus;
     size_t n;         /* significant digits */
     uint64_t head;    /* the first DIGITS_EXACT of them */
-    int64_t exponent; /* of the last digit of all */
+    int64_t exponent; /* of the last digit */
 };
 
-/* The exponent as written. Past a billion the digits cannot make up for it:
- * a text is not that long. */
+/* The exponent as written. It stops growing where no text has enough digits to
+ * compensate for it. */
 static int64_t read_exponent(const char *p, const char *end)
 {
     int64_t v = 0;
@@ -90,9 +89,9 @@ static int64_t read_exponent(const char *p, const char *end)
     return minus ? -v : v;
 }
 
-/* Take s apart; the digits themselves also go to `to` if it is not NULL, the
- * last of them raised to 1 if others were left off that are not zero. */
-static struct decimal take_apart(struct str s, char *to)
+/* Take s apart. If `to` is not NULL it also gets the digits; the last one is
+ * raised to 1 if a digit that was left off is not zero. */
+static struct decimal decimal_parse(struct str s, char *to)
 {
     const char *p = s.p, *end = s.p + s.n;
     struct decimal d = {.minus = *p == '-'};
@@ -121,10 +120,10 @@ static struct decimal take_apart(struct str s, char *to)
     return d;
 }
 
-static double by_strtod(struct str s)
+static double decimal_by_strtod(struct str s)
 {
     char text[DIGITS_MAX + 16];
-    struct decimal d = take_apart(s, text);
+    struct decimal d = decimal_parse(s, text);
     size_t n = d.n < DIGITS_MAX ? d.n : DIGITS_MAX;
     int64_t exponent = d.exponent + (int64_t)(d.n - n);
     double v;
@@ -138,10 +137,10 @@ static double by_strtod(struct str s)
     return d.minus ? -v : v;
 }
 
-/* m / 10^k to the nearest double, m not zero and k up to FIVES_MAX. The
- * quotient has 63 bits or more; what lies below its first 53, and whether
- * there is a remainder, decides how to round. */
-static double divide(uint64_t m, int64_t k)
+/* The double nearest to m / 10^k, for m not zero and k up to FIVES_MAX. The
+ * quotient has at least 63 bits; the bits below the first 53 and the remainder
+ * decide the rounding. */
+static double decimal_divide(uint64_t m, int64_t k)
 {
     int up = __builtin_clzll(m), down;
     unsigned __int128 n = (unsigned __int128)(m << up) << 63;
@@ -161,8 +160,8 @@ static double divide(uint64_t m, int64_t k)
 
 double json_to_real(struct str s)
 {
-    struct decimal d = take_apart(s, NULL);
-    bool is_whole = d.n <= DIGITS_EXACT; /* head has all the digits */
+    struct decimal d = decimal_parse(s, NULL);
+    bool is_whole = d.n <= DIGITS_EXACT; /* head has all digits */
     bool is_double = is_whole && d.head <= UINT64_C(1) << 53;
     double v = (double)d.head;
 
@@ -173,9 +172,9 @@ double json_to_real(struct str s)
     else if (is_double && d.exponent < 0 && d.exponent >= -EXPONENT_MAX)
         v /= tens[-d.exponent];
     else if (is_whole && d.exponent <= 0 && d.exponent >= -FIVES_MAX)
-        v = divide(d.head, -d.exponent);
+        v = decimal_divide(d.head, -d.exponent);
     else
-        return by_strtod(s);
+        return decimal_by_strtod(s);
     return d.minus ? -v : v;
 }
 
@@ -206,7 +205,7 @@ static int write_whole(char *to, uint64_t v)
     return n;
 }
 
-static bool by_division(double v, struct shortest *s)
+static bool decimal_by_division(double v, struct shortest *s)
 {
     if (v < 1e-3 || v >= 1e15)
         return false;
@@ -227,9 +226,9 @@ static bool by_division(double v, struct shortest *s)
     return false;
 }
 
-/* The whole number nearest to v * 10^k, in integers: v is f * 2^e, and f * 5^k
- * stays below 2^116. False when it cannot be done so. */
-static bool scale(double v, int k, uint64_t *m)
+/* The integer nearest to v * 10^k: v is f * 2^e, and f * 5^k stays below 2^116.
+ * False if it is out of range. */
+static bool decimal_scale(double v, int k, uint64_t *m)
 {
     int e, down;
     uint64_t f = (uint64_t)ldexp(frexp(v, &e), 53);
@@ -243,9 +242,9 @@ static bool scale(double v, int k, uint64_t *m)
     return true;
 }
 
-/* How far v must be raised to have 17 digits before the point; FIVES_MAX + 1
- * when that is too far. */
-static int raise_to_17(double v)
+/* The power of ten that gives v 17 digits before the point; FIVES_MAX + 1 if it
+ * is too large. */
+static int decimal_raise_to_17(double v)
 {
     int k = v < 1 ? 16 : 17;
 
@@ -256,18 +255,18 @@ static int raise_to_17(double v)
     return k;
 }
 
-/* Fifteen digits, sixteen or seventeen. Trying one more in the last place: at
- * a power of two the doubles above are twice as far apart as those below, and
- * the nearest digits may be on the wrong side while the next read back. */
-static bool by_integers(double v, struct shortest *s)
+/* Try 15, 16 and 17 digits, each also with one more in the last place: at a
+ * power of two the doubles above are twice as far apart as those below, so the
+ * nearest digits may be on the wrong side while the next ones read back. */
+static bool decimal_by_integers(double v, struct shortest *s)
 {
-    int k17 = raise_to_17(v);
+    int k17 = decimal_raise_to_17(v);
     uint64_t m;
 
     for (int k = k17 - 2; k <= k17; k++) {
-        if (k17 > FIVES_MAX || !scale(v, k, &m))
+        if (k17 > FIVES_MAX || !decimal_scale(v, k, &m))
             return false;
-        if (divide(m, k) != v && divide(++m, k) != v)
+        if (decimal_divide(m, k) != v && decimal_divide(++m, k) != v)
             continue;
         s->n = write_whole(s->digits, m);
         s->exponent = s->n - 1 - k;
@@ -277,8 +276,7 @@ static bool by_integers(double v, struct shortest *s)
     return false;
 }
 
-/* The n digits nearest to v. Whatever the locale puts between the first and
- * the others is left out. */
+/* The n digits nearest to v. The locale's decimal point is skipped. */
 static void print_digits(double v, int n, struct shortest *s)
 {
     char text[40];
@@ -291,7 +289,7 @@ static void print_digits(double v, int n, struct shortest *s)
     s->exponent = (int)strtol(p + 1, NULL, 10);
 }
 
-static bool reads_back(const struct shortest *s, double v)
+static bool decimal_reads_back(const struct shortest *s, double v)
 {
     char text[40];
     int n = snprintf(text, sizeof(text), "%.*se%d", s->n, s->digits,
@@ -301,7 +299,7 @@ static bool reads_back(const struct shortest *s, double v)
 }
 
 /* One more in the last place, as in by_integers. */
-static bool count_up(struct shortest *s)
+static bool decimal_increment(struct shortest *s)
 {
     int i = s->n - 1;
 
@@ -313,23 +311,24 @@ static bool count_up(struct shortest *s)
     return true;
 }
 
-static void by_trying(double v, struct shortest *s)
+static void decimal_by_printing(double v, struct shortest *s)
 {
-    /* Below the normal doubles there are fewer digits to tell. */
+    /* Subnormal doubles have fewer significant digits. */
     int n = v < 2.3e-308 ? 1 : 15;
 
     for (;; n++) {
         print_digits(v, n, s);
-        if (n >= 17 || reads_back(s, v))
+        if (n >= 17 || decimal_reads_back(s, v))
             break;
-        if (count_up(s) && reads_back(s, v))
+        if (decimal_increment(s) && decimal_reads_back(s, v))
             break;
     }
     strip_zeros(s);
 }
 
-/* 0.00125, 125.0, 12.5 while that is short, else 1.25e+30 without the plus. */
-static size_t lay_out(char *to, const struct shortest *s)
+/* 0.00125, 125.0, 12.5 while that is short, otherwise 1.25e+30 without the
+ * plus. */
+static size_t decimal_write(char *to, const struct shortest *s)
 {
     char *p = to;
 
@@ -366,7 +365,7 @@ size_t json_real_write(char *to, double v)
     v = fabs(v);
     if (v == 0)
         s = (struct shortest){.digits = "0", .n = 1};
-    else if (!by_division(v, &s) && !by_integers(v, &s))
-        by_trying(v, &s);
-    return (size_t)(p - to) + lay_out(p, &s);
+    else if (!decimal_by_division(v, &s) && !decimal_by_integers(v, &s))
+        decimal_by_printing(v, &s);
+    return (size_t)(p - to) + decimal_write(p, &s);
 }

@@ -1,5 +1,5 @@
 /* Reals are read to the nearest double and written with the fewest digits,
- * held against strtod and printf, and whatever the locale. */
+ * compared with strtod and printf, in any locale. */
 #include "base/json.h"
 
 #include <locale.h>
@@ -53,8 +53,8 @@ static bool same_bits(double a, double b)
     return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-/* The slow truth: no decimal of fewer digits reads back as v. Both neighbours
- * of v among the shorter decimals are tried. */
+/* The slow reference: no decimal of fewer digits reads back as v. It tries both
+ * neighbours of v among the shorter decimals. */
 static bool has_fewer(double v, int n)
 {
     char text[64];
@@ -67,8 +67,8 @@ static bool has_fewer(double v, int n)
     for (int up = -1; up <= 1; up += 2) {
         double far = up < 0 ? nextafter(v, 0) : nextafter(v, INFINITY);
 
-        /* Halfway to the next double and beyond it rounds elsewhere; a point
-         * a little nearer finds the shorter decimal on that side. */
+        /* Halfway to the next double and beyond rounds elsewhere; a point
+         * slightly nearer finds the shorter decimal on that side. */
         snprintf(text, sizeof(text), "%.*Le", n - 2,
                  v + ((long double)far - v) * 0.49L);
         if (strtod(text, NULL) == v)
@@ -164,8 +164,8 @@ TEST(any_double_is_written_with_the_fewest_digits)
     buf_fini(&b);
 }
 
-/* Digits, a point somewhere, an exponent: often near what a double can hold,
- * often with more digits than it can. */
+/* Digits, a point somewhere, an exponent: often near the limits of a double,
+ * often with more digits than it can hold. */
 static size_t random_decimal(struct rand r, char *to, size_t size)
 {
     uint64_t x = rand_u64(r);
@@ -204,7 +204,7 @@ TEST(decimals_are_read_to_the_nearest_double)
     }
 }
 
-/* Exactly between two doubles, and then a hair above or below, where only the
+/* Exactly between two doubles, and then slightly above or below, where only the
  * last of very many digits decides. */
 TEST(a_tie_is_broken_by_the_last_digit)
 {
@@ -251,8 +251,8 @@ TEST(long_rows_of_zeros_count_for_nothing)
     buf_fini(&b);
 }
 
-/* A locale that differs from C.UTF-8 in its decimal point, as localedef would
- * compile it; few machines have one installed. */
+/* A locale that differs from C.UTF-8 only in its decimal point, as localedef
+ * would compile it; few machines have one installed. */
 static void use_decimal_comma(void)
 {
     static const char numeric[50] =

@@ -1,10 +1,10 @@
-/* A second opinion: jansson, the strictest parser that is packaged, on random
+/* A second opinion: jansson, the strictest packaged parser, on random
  * documents, whole and broken. Both must accept the same texts and find the
- * same in them, but for these differences, each of which has a test below:
+ * same values in them, except for these differences, each with a test below:
  *
- *   a key with \u0000 in it    we take it (a str has a length), jansson cannot
- *   nesting beyond 64          we refuse it, jansson goes on to 2048
- *   a NUL byte right behind    we refuse it, jansson does not see it
+ *   a key with \u0000 in it    accepted (a str has a length); jansson cannot
+ *   nesting beyond 64          rejected; jansson goes on to 2048
+ *   a NUL byte directly after  rejected; jansson does not see it
  *   a number or a word
  *
  * Everything else is the same with JSON_REJECT_DUPLICATES, JSON_ALLOW_NUL and
@@ -104,7 +104,7 @@ struct tally {
     int accepted, refused, nul_keys, nul_bytes, too_deep;
 };
 
-/* Whether both say the same, or differ as written above. */
+/* Whether both agree, or differ as listed above. */
 static bool compare(struct str text, struct tally *t)
 {
     struct json_error e = {0};
@@ -136,7 +136,7 @@ static bool compare(struct str text, struct tally *t)
     return ok;
 }
 
-/* Documents by chance. */
+/* Random documents. */
 
 static uint64_t below(struct rand r, uint64_t n)
 {
@@ -227,7 +227,7 @@ static void add_kids(struct buf *b, struct rand r, int depth, bool is_obj)
             buf_add_char(b, ',');
         add_space(b, r);
         if (is_obj) {
-            /* A number makes most keys differ, but not all. */
+            /* A number makes most keys different, but not all. */
             add_string(b, r, 3);
             if (below(r, 30)) {
                 b->n--;
@@ -258,7 +258,7 @@ static void add_value(struct buf *b, struct rand r, int depth)
     add_space(b, r);
 }
 
-/* Now and then something deep, around the limit. */
+/* Sometimes deeply nested, around the limit. */
 static void add_document(struct buf *b, struct rand r)
 {
     uint64_t deep = below(r, 50) ? 0 : 60 + below(r, 8);
@@ -317,7 +317,7 @@ static void compare_many(uint64_t seed)
         }
     }
     buf_fini(&b);
-    /* Chance must not have left a side of it out. */
+    /* The random documents must have covered every side. */
     CHECK(t.accepted > N_DOCUMENTS / 4 && t.refused > N_DOCUMENTS / 4);
     CHECK(t.nul_keys > 0 && t.too_deep > 0);
 }

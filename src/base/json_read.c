@@ -1,7 +1,7 @@
-/* The tree: made by the walk, read through a few questions that take NULL and
- * the wrong type for an answer. Members are a list in the order of the text,
- * looked through from the front: the objects of a protocol have a dozen
- * members, and an index would cost more than it saves. */
+/* Access to the tree. All functions accept NULL and the wrong type. Members
+ * form a list in the order of the text and are searched linearly: the objects
+ * of a protocol have a dozen members, and an index would cost more than it
+ * saves. */
 #include "base/json.h"
 
 #include "base/json_internal.h"

@@ -1,12 +1,13 @@
-/* A message that is only passed on need not become a tree: the walk is told to
- * build nothing and to point at the members of the outermost object as it
- * passes them. What was not asked for is checked and forgotten.
+/* A message that is only passed on needs no tree: the walk builds nothing and
+ * reports the members of the outermost object as it passes them. Everything is
+ * checked; only the wanted members are kept.
  *
- * Memory: nothing but what finding duplicate keys takes (json_keys.c), and
- * that is given back before the call returns. */
+ * It uses no memory except for finding duplicate keys (json_keys.c), and frees
+ * it before the call returns. */
 #include "base/json_internal.h"
 
-static enum err give_up(const struct json_walk *w, struct json_error *err)
+static enum err json_scan_error(const struct json_walk *w,
+                                struct json_error *err)
 {
     json_walk_error(w, err);
     return w->err;
@@ -17,17 +18,17 @@ enum err json_check(struct str text, struct json_error *err)
     struct json_walk w;
 
     json_walk_init(&w);
-    return json_walk(&w, text, 0, NULL) ? OK : give_up(&w, err);
+    return json_walk(&w, text, 0, NULL) ? OK : json_scan_error(&w, err);
 }
 
-/* Walk a text that must be an object. *open is where its bracket stands. */
-static enum err walk_object(struct json_walk *w, struct str text,
-                            const char **open, struct json_error *err)
+/* Walk a text that must be an object. *open is its opening bracket. */
+static enum err json_walk_object(struct json_walk *w, struct str text,
+                                 const char **open, struct json_error *err)
 {
     size_t at = 0;
 
     if (!json_walk(w, text, 0, NULL))
-        return give_up(w, err);
+        return json_scan_error(w, err);
     while (memchr(" \t\r\n", text.p[at], 4))
         at++;
     *open = text.p + at;
@@ -36,7 +37,7 @@ static enum err walk_object(struct json_walk *w, struct str text,
     w->bad = *open;
     w->what = "this is not an object";
     w->err = ERR_SYNTAX;
-    return give_up(w, err);
+    return json_scan_error(w, err);
 }
 
 struct wanted {
@@ -45,7 +46,8 @@ struct wanted {
     size_t n;
 };
 
-static void note_wanted(struct json_walk *w, struct json_raw key, struct str v)
+static void json_note_wanted(struct json_walk *w, struct json_raw key,
+                             struct str v)
 {
     struct wanted *want = w->ctx;
 
@@ -63,24 +65,25 @@ enum err json_scan(struct str text, const struct str *keys, size_t n,
     enum err e;
 
     json_walk_init(&w);
-    w.on_member = note_wanted;
+    w.on_member = json_note_wanted;
     w.ctx = &want;
     for (size_t i = 0; i < n; i++)
         values[i] = (struct str){NULL, 0};
-    e = walk_object(&w, text, &open, err);
+    e = json_walk_object(&w, text, &open, err);
     for (size_t i = 0; e && i < n; i++)
         values[i] = (struct str){NULL, 0};
     return e;
 }
 
-/* Where to cut: out with `old`, or in behind `last_end`. */
+/* Where to cut: replace `old`, or insert after `last_end`. */
 struct cut {
     struct str key;
-    struct str old;       /* p is NULL when the key is not there */
-    const char *last_end; /* behind the last member; NULL when none */
+    struct str old;       /* p is NULL if the key is missing */
+    const char *last_end; /* after the last member; NULL if there is none */
 };
 
-static void note_cut(struct json_walk *w, struct json_raw key, struct str v)
+static void json_note_cut(struct json_walk *w, struct json_raw key,
+                          struct str v)
 {
     struct cut *cut = w->ctx;
 
@@ -94,21 +97,9 @@ static void add_span(struct buf *out, const char *from, const char *to)
     buf_add(out, from, (size_t)(to - from));
 }
 
-static void append(struct buf *out, struct str text, const struct cut *cut,
-                   const char *open, struct str document)
-{
-    const char *at = cut->last_end ? cut->last_end : open + 1;
-    struct json_out o = json_out(out);
-
-    add_span(out, text.p, at);
-    o.comma = cut->last_end;
-    json_key(&o, cut->key);
-    buf_add_str(out, document);
-    add_span(out, at, text.p + text.n);
-}
-
-/* Keep what was added, or leave no trace of it. */
-static enum err settle(struct buf *out, size_t n_before, bool over_before)
+/* Keep the addition, or undo it completely. */
+static enum err json_keep_or_undo(struct buf *out, size_t n_before,
+                                  bool over_before)
 {
     bool over = out->over;
 
@@ -128,7 +119,7 @@ enum err json_swap(struct buf *out, struct str text, struct str old,
     add_span(out, text.p, old.p);
     buf_add_str(out, document);
     add_span(out, old.p + old.n, text.p + text.n);
-    return settle(out, n_before, over_before);
+    return json_keep_or_undo(out, n_before, over_before);
 }
 
 enum err json_splice(struct buf *out, struct str text, struct str key,
@@ -138,20 +129,26 @@ enum err json_splice(struct buf *out, struct str text, struct str key,
     size_t n_before = out->n;
     bool over_before = out->over;
     struct json_walk w;
-    const char *open = NULL;
+    struct json_out o = json_out(out);
+    const char *open = NULL, *at;
     enum err e;
 
     json_walk_init(&w);
-    w.on_member = note_cut;
+    w.on_member = json_note_cut;
     w.ctx = &cut;
-    e = walk_object(&w, text, &open, err);
+    e = json_walk_object(&w, text, &open, err);
     if (e)
         return e;
     if (cut.old.p)
         return json_swap(out, text, cut.old, document);
     out->over = false;
-    append(out, text, &cut, open, document);
-    return settle(out, n_before, over_before);
+    at = cut.last_end ? cut.last_end : open + 1;
+    add_span(out, text.p, at);
+    o.comma = cut.last_end;
+    json_key(&o, cut.key);
+    buf_add_str(out, document);
+    add_span(out, at, text.p + text.n);
+    return json_keep_or_undo(out, n_before, over_before);
 }
 
 bool json_unquote(struct arena *a, struct str raw, struct str *out)
@@ -176,10 +173,10 @@ bool json_unquote(struct arena *a, struct str raw, struct str *out)
     return true;
 }
 
-/* Elements, in a text that is known to be good: what a bracket or a quote
- * means need not be asked again. */
+/* Elements, in a text already known to be valid: brackets and quotes need no
+ * further checks. */
 
-static const char *skip_string(const char *p, const char *end)
+static const char *json_skip_string(const char *p, const char *end)
 {
     for (p++; p < end && *p != '"'; p++)
         if (*p == '\\' && end - p > 1)
@@ -187,14 +184,14 @@ static const char *skip_string(const char *p, const char *end)
     return p < end ? p + 1 : end;
 }
 
-/* Behind the value that begins at p. */
-static const char *skip_value(const char *p, const char *end)
+/* The end of the value that begins at p. */
+static const char *json_skip_value(const char *p, const char *end)
 {
     int depth = 0;
 
     while (p < end) {
         switch (*p) {
-        case '"': p = skip_string(p, end); continue;
+        case '"': p = json_skip_string(p, end); continue;
         case '[':
         case '{': depth++; break;
         case ']':
@@ -214,7 +211,7 @@ static const char *skip_value(const char *p, const char *end)
     return end;
 }
 
-static bool is_space(char c)
+static bool json_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -223,16 +220,16 @@ bool json_next(struct str *rest, struct str *value)
 {
     const char *p = rest->p, *end = rest->p + rest->n, *from;
 
-    while (p < end && is_space(*p))
+    while (p < end && json_is_space(*p))
         p++;
     if (p == end || (*p != '[' && *p != ','))
         return false;
-    for (p++; p < end && is_space(*p);)
+    for (p++; p < end && json_is_space(*p);)
         p++;
     from = p;
-    p = skip_value(p, end);
+    p = json_skip_value(p, end);
     *rest = (struct str){p, (size_t)(end - p)};
-    while (p > from && is_space(p[-1]))
+    while (p > from && json_is_space(p[-1]))
         p--;
     *value = (struct str){from, (size_t)(p - from)};
     return value->n > 0;

@@ -1,27 +1,23 @@
-/* Strings as they stand in a text: their escapes, and comparing them without
- * writing them down.
+/* Undecoded strings: their escapes, and comparing them without decoding them
+ * into memory.
  *
- * Everything here is given strings that the walk has found valid, so there is
- * nothing left to refuse. Strings without a backslash are what
- * they stand for and take the short way everywhere. */
+ * The walk has validated all strings here, so nothing can fail. Strings without
+ * a backslash need no decoding and take a short path everywhere. */
 #include "base/json_internal.h"
 
 #include "base/utf8.h"
 
-static unsigned hex4(const char *p)
+static unsigned escape_hex4(const char *p)
 {
     unsigned v = 0;
 
-    for (int i = 0; i < 4; i++) {
-        unsigned c = (unsigned char)p[i];
-
-        v = v << 4 | (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
-    }
+    for (int i = 0; i < 4; i++)
+        v = v << 4 | (unsigned)str_hex_value(p[i]);
     return v;
 }
 
-/* Decode the escape at *p, which moves behind it. */
-static size_t unescape(const char **p, char to[4])
+/* Decode the escape at *p and advance *p past it. */
+static size_t json_unescape(const char **p, char to[4])
 {
     const char *at = *p + 1;
     unsigned c;
@@ -36,10 +32,10 @@ static size_t unescape(const char **p, char to[4])
     case 'u': break;
     default: to[0] = *at; return 1;
     }
-    c = hex4(at + 1);
+    c = escape_hex4(at + 1);
     *p += 4;
     if (c >= 0xd800 && c <= 0xdbff) {
-        c = 0x10000 + ((c - 0xd800) << 10) + (hex4(*p + 2) - 0xdc00);
+        c = 0x10000 + ((c - 0xd800) << 10) + (escape_hex4(*p + 2) - 0xdc00);
         *p += 6;
     }
     return utf8_encode(to, c);
@@ -58,32 +54,32 @@ size_t json_decode(char *to, struct str raw)
         to += n;
         p += n;
         if (slash)
-            to += unescape(&p, to);
+            to += json_unescape(&p, to);
     }
     return (size_t)(to - begin);
 }
 
-/* The bytes a raw string stands for, one at a time. */
+/* The decoded bytes of a raw string, one at a time. */
 struct bytes {
     const char *p, *end;
     char ahead[4];
     size_t n_ahead, i_ahead;
 };
 
-static struct bytes bytes_of(struct str s)
+static struct bytes json_bytes_of(struct str s)
 {
     return (struct bytes){.p = s.p, .end = s.p + s.n};
 }
 
-/* The next byte, or -1 behind the last. */
-static int next_byte(struct bytes *b)
+/* The next byte, or -1 at the end. */
+static int json_next_byte(struct bytes *b)
 {
     if (b->i_ahead == b->n_ahead) {
         if (b->p == b->end)
             return -1;
         if (*b->p != '\\')
             return (unsigned char)*b->p++;
-        b->n_ahead = unescape(&b->p, b->ahead);
+        b->n_ahead = json_unescape(&b->p, b->ahead);
         b->i_ahead = 0;
     }
     return (unsigned char)b->ahead[b->i_ahead++];
@@ -96,11 +92,11 @@ int json_raw_cmp(struct json_raw a, struct json_raw b)
 
     if (!a.is_escaped && !b.is_escaped)
         return str_cmp(a.s, b.s);
-    x = bytes_of(a.s);
-    y = bytes_of(b.s);
+    x = json_bytes_of(a.s);
+    y = json_bytes_of(b.s);
     do {
-        c = next_byte(&x);
-        d = next_byte(&y);
+        c = json_next_byte(&x);
+        d = json_next_byte(&y);
     } while (c == d && c >= 0);
     return c - d;
 }
@@ -111,20 +107,20 @@ bool json_raw_is(struct json_raw raw, struct str decoded)
 
     if (!raw.is_escaped)
         return str_eq(raw.s, decoded);
-    b = bytes_of(raw.s);
+    b = json_bytes_of(raw.s);
     for (size_t i = 0; i < decoded.n; i++)
-        if (next_byte(&b) != (unsigned char)decoded.p[i])
+        if (json_next_byte(&b) != (unsigned char)decoded.p[i])
             return false;
-    return next_byte(&b) < 0;
+    return json_next_byte(&b) < 0;
 }
 
 uint32_t json_raw_hash(struct json_raw raw)
 {
     uint64_t first = 0, last = 0, n = 0;
-    struct bytes b = bytes_of(raw.s);
+    struct bytes b = json_bytes_of(raw.s);
     int c;
 
-    while ((c = next_byte(&b)) >= 0) {
+    while ((c = json_next_byte(&b)) >= 0) {
         if (n < 8)
             first |= (uint64_t)c << (8 * n);
         last = last >> 8 | (uint64_t)c << 56;

@@ -1,18 +1,18 @@
-/* The writer. It cannot write a document that the reader refuses, save by our
- * own mistakes: raw text, brackets that do not match, a key put twice. What is
- * not UTF-8 becomes U+FFFD, what is not finite becomes null.
+/* The writer. Only a bug of ours can produce a document that the reader
+ * rejects: bad raw text, unbalanced brackets, a duplicate key. Invalid UTF-8
+ * becomes U+FFFD, and numbers that are not finite become null.
  *
- * Strings are looked through and copied in one go, sixteen bytes at a time.
- * The copy may run past what counts, so it wants some slack in the buf; near
- * the limit of the buf, where slack is not to be had, bytes go one by one.
- * Room is asked for inline and from buf only when there is none left. */
+ * Strings are scanned and copied in one pass, sixteen bytes at a time. A copy
+ * may run past the end of the string, so it needs slack in the buf; near the
+ * limit of the buf, without slack, bytes are copied one by one. The room check
+ * is inline; buf is called only if there is none left. */
 #include "base/json_internal.h"
 
 #include <math.h>
 
 enum { SLACK = 16 };
 
-static inline char *room(struct buf *b, size_t n)
+static inline char *json_room(struct buf *b, size_t n)
 {
     return n <= b->cap - b->n ? b->p + b->n : buf_reserve(b, n);
 }
@@ -24,7 +24,7 @@ struct json_out json_out(struct buf *out)
 
 static inline void put_char(struct buf *b, char c)
 {
-    char *to = room(b, 1);
+    char *to = json_room(b, 1);
 
     if (to) {
         *to = c;
@@ -32,7 +32,7 @@ static inline void put_char(struct buf *b, char c)
     }
 }
 
-static inline void comma(struct json_out *o)
+static inline void json_put_comma(struct json_out *o)
 {
     if (o->comma)
         put_char(o->out, ',');
@@ -41,7 +41,7 @@ static inline void comma(struct json_out *o)
 
 void json_open(struct json_out *o, char bracket)
 {
-    comma(o);
+    json_put_comma(o);
     put_char(o->out, bracket);
     o->comma = false;
 }
@@ -53,7 +53,7 @@ void json_close(struct json_out *o, char bracket)
 }
 
 #ifdef __SSE2__
-/* n < 16 bytes, the rest zero; reads nothing behind them. */
+/* Load n < 16 bytes and zero the rest, without reading past them. */
 static inline __m128i load_short(const char *p, size_t n)
 {
     uint64_t low = 0, high = 0;
@@ -75,13 +75,17 @@ static inline __m128i load_short(const char *p, size_t n)
     return _mm_set_epi64x((long long)high, (long long)low);
 }
 
-/* Copy plain bytes until one is not; how many. Writes up to SLACK more. */
-static JSON_INLINE size_t copy_plain(char *to, const char *p, size_t n)
-{
-    unsigned odd;
-    size_t i;
+#endif
 
-    for (i = 0; n - i >= 16; i += 16) {
+/* Copy bytes up to the first that is not plain. Returns how many, and writes up
+ * to SLACK more. */
+static JSON_INLINE size_t json_copy_plain(char *to, const char *p, size_t n)
+{
+    size_t i = 0;
+#ifdef __SSE2__
+    unsigned odd;
+
+    for (; n - i >= 16; i += 16) {
         __m128i x = _mm_loadu_si128((const __m128i *)(p + i));
 
         odd = json_odd_bits(x);
@@ -96,29 +100,23 @@ static JSON_INLINE size_t copy_plain(char *to, const char *p, size_t n)
         _mm_storeu_si128((__m128i *)(to + i), x);
         i += (size_t)__builtin_ctz(odd | 1u << (n - i));
     }
-    return i;
-}
 #else
-static JSON_INLINE size_t copy_plain(char *to, const char *p, size_t n)
-{
-    size_t i = 0;
-
     for (; i < n && json_is_plain(p[i]); i++)
         to[i] = p[i];
+#endif
     return i;
 }
-#endif
 
-/* Add plain bytes until one is not; how many. */
+/* Add bytes up to the first that is not plain. Returns how many. */
 static inline size_t add_plain(struct buf *b, const char *p, size_t n)
 {
     size_t done = 0;
 
     if (n + SLACK <= b->limit - b->n) {
-        char *to = room(b, n + SLACK);
+        char *to = json_room(b, n + SLACK);
 
         if (to)
-            b->n += done = copy_plain(to, p, n);
+            b->n += done = json_copy_plain(to, p, n);
         return to ? done : n;
     }
     while (done < n && json_is_plain(p[done]))
@@ -137,7 +135,7 @@ static void add_hex(struct buf *b, unsigned char c)
 
 static size_t add_escaped(struct buf *b, unsigned char c)
 {
-    static const char named[] = "btnvfr"; /* 8 to 13, of which v is none */
+    static const char named[] = "btnvfr"; /* 8 to 13; v is not among them */
     bool is_named = c >= '\b' && c <= '\r' && c != '\v';
     char text[2] = {'\\', is_named ? named[c - '\b'] : (char)c};
 
@@ -148,14 +146,14 @@ static size_t add_escaped(struct buf *b, unsigned char c)
     return 1;
 }
 
-/* U+0080 to U+009F: legal in JSON as they are, but terminals obey them, and
- * what we write is read on terminals. */
+/* U+0080 to U+009F are legal JSON, but terminals obey them, and our output is
+ * read on terminals. */
 static bool is_c1_control(const char *p, const char *end)
 {
     return end - p >= 2 && p[0] == '\xc2' && (unsigned char)p[1] < 0xa0;
 }
 
-/* Add what is not ASCII; how many bytes of p that was. */
+/* Add characters that are not ASCII. Returns how many bytes of p were used. */
 static size_t add_wide(struct buf *b, const char *p, const char *end)
 {
     const char *from = p;
@@ -175,7 +173,7 @@ static size_t add_wide(struct buf *b, const char *p, const char *end)
     return 1;
 }
 
-/* The rest of a string, piece by piece, with the closing quote. */
+/* Write the rest of a string and its closing quote. */
 static __attribute__((noinline)) void put_pieces(struct buf *b, const char *p,
                                                  const char *end)
 {
@@ -188,9 +186,9 @@ static __attribute__((noinline)) void put_pieces(struct buf *b, const char *p,
     put_char(b, '"');
 }
 
-/* A string with what goes before and behind it: a comma when one is due, a
- * colon when `behind` is one and not 0. The length of the buf is stored once,
- * at the end: one store for each byte of punctuation made the next wait. */
+/* Write a string, a comma before it if one is due, and the byte `behind` after
+ * it if that is not 0. The length of the buf is stored once, at the end:
+ * storing it for each byte of punctuation made the next one wait. */
 static inline void put_string(struct json_out *o, struct str s, char behind)
 {
     struct buf *b = o->out;
@@ -201,7 +199,7 @@ static inline void put_string(struct json_out *o, struct str s, char behind)
         *to = ',';
         to += o->comma;
         *to++ = '"';
-        done = copy_plain(to, s.p, s.n);
+        done = json_copy_plain(to, s.p, s.n);
         to += done;
         if (done == s.n) {
             *to++ = '"';
@@ -213,7 +211,7 @@ static inline void put_string(struct json_out *o, struct str s, char behind)
             return;
     } else {
         done = 0;
-        comma(o);
+        json_put_comma(o);
         put_char(b, '"');
     }
     put_pieces(b, s.n ? s.p + done : s.p, s.n ? s.p + s.n : s.p);
@@ -242,7 +240,7 @@ static inline size_t n_digits(uint64_t v)
     return n + (v >= 10) + (v >= 100) + (v >= 1000);
 }
 
-/* Two digits at a time, from the back. */
+/* Two digits at a time, from the end. */
 static inline void write_digits(char *end, uint64_t v)
 {
     static const char pairs[] =
@@ -265,8 +263,8 @@ void json_put_int(struct json_out *o, int64_t v)
     size_t n = n_digits(size) + (v < 0);
     char *to;
 
-    comma(o);
-    to = room(o->out, n);
+    json_put_comma(o);
+    to = json_room(o->out, n);
     if (!to)
         return;
     *to = '-';
@@ -282,7 +280,7 @@ void json_put_real(struct json_out *o, double v)
         json_put_null(o);
         return;
     }
-    comma(o);
+    json_put_comma(o);
     buf_add(o->out, text, json_real_write(text, v));
 }
 
@@ -290,8 +288,8 @@ static inline void put_word(struct json_out *o, const char *word, size_t n)
 {
     char *to;
 
-    comma(o);
-    to = room(o->out, n);
+    json_put_comma(o);
+    to = json_room(o->out, n);
     if (to) {
         memcpy(to, word, n);
         o->out->n += n;
@@ -313,7 +311,7 @@ void json_put_null(struct json_out *o)
 
 void json_put_raw(struct json_out *o, struct str document)
 {
-    comma(o);
+    json_put_comma(o);
     buf_add_str(o->out, document);
 }
 
@@ -330,13 +328,8 @@ static void put_scalar(struct json_out *o, const struct json *v)
     }
 }
 
-static bool has_kids(const struct json *v)
-{
-    return v->type == JSON_ARR || v->type == JSON_OBJ;
-}
-
-/* Down, then along, then up again; `open` are the values whose brackets are
- * still to be closed. */
+/* Down, then along, then up again. `open` holds the values whose brackets are
+ * still open. */
 void json_put(struct json_out *o, const struct json *v)
 {
     const struct json *open[JSON_DEPTH_MAX];
@@ -345,7 +338,7 @@ void json_put(struct json_out *o, const struct json *v)
     while (v) {
         if (depth && open[depth - 1]->type == JSON_OBJ)
             json_key(o, v->key);
-        if (has_kids(v)) {
+        if (json_has_kids(v)) {
             if (depth == JSON_DEPTH_MAX) {
                 o->out->over = true;
                 return;

@@ -1,5 +1,5 @@
-/* The writer of json keeps its contract: what it is given comes out as a
- * document that the reader takes, and too much for the buf is seen. */
+/* The writer of json keeps its contract: the reader accepts its output, and
+ * text that does not fit the buf is noticed. */
 #include "base/json.h"
 
 #include <math.h>

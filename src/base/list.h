@@ -1,10 +1,10 @@
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 
-/* list: a ring of nodes that sit inside the things they link.
+/* list: a ring of nodes embedded in the linked objects.
  *
- * A node is in at most one list; one that was zeroed or removed is in none.
- * Nothing is allocated. Threads: one at a time. */
+ * A node is in at most one list; a zeroed or removed node is in none. Nothing
+ * is allocated. Threads: one at a time. */
 
 #include <assert.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@ struct list {
     struct list_node head;
 };
 
-/* The thing around a node: LIST_OF(n, struct worker, node). */
+/* The object that contains a node: LIST_OF(n, struct worker, node). */
 #define LIST_OF(ptr, type, member) \
     ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
@@ -37,7 +37,7 @@ static inline bool list_has(const struct list_node *n)
     return n->next != NULL;
 }
 
-/* `at` is in a list, or the head of one: then it goes behind the last. */
+/* `at` is a node in a list, or the head of one: then n becomes the last. */
 static inline void list_insert_before(struct list_node *at, struct list_node *n)
 {
     assert(!list_has(n));
@@ -52,7 +52,7 @@ static inline void list_append(struct list *l, struct list_node *n)
     list_insert_before(&l->head, n);
 }
 
-/* Removing what is in no list is harmless. */
+/* Removing a node that is in no list is harmless. */
 static inline void list_remove(struct list_node *n)
 {
     if (!list_has(n))
@@ -68,14 +68,14 @@ static inline struct list_node *list_first(const struct list *l)
     return list_is_empty(l) ? NULL : l->head.next;
 }
 
-/* NULL behind the last. */
+/* NULL after the last. */
 static inline struct list_node *list_next(const struct list *l,
                                           const struct list_node *n)
 {
     return n->next == &l->head ? NULL : n->next;
 }
 
-/* Counts them one by one. */
+/* Counts the nodes one by one. */
 static inline size_t list_length(const struct list *l)
 {
     size_t n = 0;
@@ -85,7 +85,7 @@ static inline size_t list_length(const struct list *l)
     return n;
 }
 
-/* Put everything of `from`, in its order, behind what `l` has. */
+/* Move all nodes of `from`, in order, to the end of `l`. */
 static inline void list_append_all(struct list *l, struct list *from)
 {
     if (list_is_empty(from))
@@ -105,5 +105,10 @@ static inline struct list_node *list_pop(struct list *l)
         list_remove(n);
     return n;
 }
+
+/* Every node of l in turn. The current one must stay in the list. */
+#define LIST_EACH(node, l)                             \
+    for (struct list_node *node = list_first(l); node; \
+         node = list_next(l, node))
 
 #endif

@@ -1,8 +1,8 @@
-/* Lines are put together whole and written with one call, so that lines of two
- * processes on one file never mix. Before writing, poll says whether the
- * reader has room: a pipe that says so takes 4 KB at once, which is why no line
- * is longer. Turned down: a thread for logging (nothing else needs one, and
- * the last lines before a crash are the ones that matter). */
+/* A line is built completely and written with one call, so lines of two
+ * processes on one file never mix. Before the write, poll says whether the
+ * reader has room: a pipe that is ready takes 4 KB at once, so no line is
+ * longer. Rejected: a logging thread (nothing else needs one, and the last
+ * lines before a crash are the ones that matter). */
 #include "base/log.h"
 
 #include <poll.h>
@@ -34,14 +34,14 @@ void log_init(struct log *l, int fd, enum log_level level,
     log_set(l, level, format);
 }
 
-static struct str value_of(const struct log_field *f)
+static struct str log_field_text(const struct log_field *f)
 {
     return str_sub(f->s, 0, VALUE_BYTES);
 }
 
-static void write_json(struct buf *line, const struct log *l,
-                       enum log_level level, const char *event,
-                       const struct log_field *f)
+static void log_write_json(struct buf *line, const struct log *l,
+                           enum log_level level, const char *event,
+                           const struct log_field *f)
 {
     struct json_out o = json_out(line);
 
@@ -54,16 +54,16 @@ static void write_json(struct buf *line, const struct log *l,
         if (f->is_int)
             json_put_int(&o, f->i);
         else
-            json_put_str(&o, value_of(f));
+            json_put_str(&o, log_field_text(f));
     }
     if (l->n_dropped)
         json_member_int(&o, "lines_dropped", (int64_t)l->n_dropped);
     json_close(&o, '}');
 }
 
-/* Bare when it is one plain word, else as a JSON string: what comes from
- * outside can neither break the line nor steer the terminal. */
-static void write_value(struct buf *line, struct str s)
+/* Unquoted if it is one plain word, otherwise a JSON string: a value from
+ * outside can neither break the line nor control the terminal. */
+static void log_write_value(struct buf *line, struct str s)
 {
     bool plain = s.n > 0;
     struct json_out o = json_out(line);
@@ -77,9 +77,9 @@ static void write_value(struct buf *line, struct str s)
         json_put_str(&o, s);
 }
 
-static void write_text(struct buf *line, const struct log *l,
-                       enum log_level level, const char *event,
-                       const struct log_field *f)
+static void log_write_text(struct buf *line, const struct log *l,
+                           enum log_level level, const char *event,
+                           const struct log_field *f)
 {
     int64_t now_ms = l->clock.wall_ms(l->clock.ctx);
     time_t now_s = (time_t)(now_ms / 1000);
@@ -95,7 +95,7 @@ static void write_text(struct buf *line, const struct log *l,
         if (f->is_int)
             buf_add_i64(line, f->i);
         else
-            write_value(line, value_of(f));
+            log_write_value(line, log_field_text(f));
     }
     if (l->n_dropped)
         buf_addf(line, " lines_dropped=%llu", (unsigned long long)l->n_dropped);
@@ -112,7 +112,8 @@ void log_write(struct log *l, enum log_level level, const char *event,
     if (level < l->level)
         return;
     buf_init(&line, LINE_BYTES);
-    (l->as_json ? write_json : write_text)(&line, l, level, event, fields);
+    (l->as_json ? log_write_json : log_write_text)(&line, l, level, event,
+                                                   fields);
     buf_add_char(&line, '\n');
     if (!line.over && poll(&room, 1, 0) == 1 &&
         write(l->fd, line.p, line.n) == (ssize_t)line.n)

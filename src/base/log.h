@@ -1,14 +1,14 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
-/* log: one line per event, for people on a terminal, JSON elsewhere.
+/* log: one line per event, as text on a terminal, as JSON elsewhere.
  *
  *     log_info(log, "net.listening", LOG_C("url", url), LOG_I("port", port));
  *
- * An event is named room.what and carries fields: ids always, payloads and
- * secrets never. A line is at most 4 KB; a reader that does not keep up costs
- * lines (counted, and said in the next one that passes), never time.
- * Threads: the loop's. */
+ * An event is named module.event and carries fields: ids always, payloads and
+ * secrets never. A line has at most 4 KB. A reader that does not keep up loses
+ * lines (they are counted, and the next line that gets through reports the
+ * number) but never delays the server. Threads: the loop's. */
 
 #include "base/clock.h"
 #include "base/str.h"
@@ -28,12 +28,12 @@ struct log {
     enum log_level level;
     bool as_json;
     bool colour;
-    bool never_colour; /* NO_COLOR; the owner sets it */
+    bool never_colour; /* NO_COLOR is set; set by the owner */
     struct clock clock;
-    uint64_t n_dropped; /* since the last line that got through */
+    uint64_t n_dropped; /* lines since the last one that got through */
 };
 
-/* LOG_AUTO: text when fd is a terminal, JSON otherwise. Borrows fd. */
+/* LOG_AUTO is text if fd is a terminal, JSON otherwise. Borrows fd. */
 void log_init(struct log *l, int fd, enum log_level level,
               enum log_format format, struct clock clock);
 

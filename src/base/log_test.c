@@ -6,7 +6,7 @@
 
 static struct clock_fake noon = {.wall_ms = 1700000000123};
 
-/* What came out of the pipe, or an empty str. */
+/* The text in the pipe, or an empty str. */
 static struct str drain(int fd, char *into, size_t size)
 {
     ssize_t n;

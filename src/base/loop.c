@@ -1,10 +1,10 @@
-/* The end of the turn is libuv's prepare phase, the last thing before it
- * waits: it comes after timers and after the callbacks of the wait before, so
- * whatever they left to do is done before anybody sleeps.
+/* The end of the turn is libuv's prepare phase, the last step before it waits:
+ * it comes after the timers and after the callbacks of the previous wait, so
+ * all the work they leave is done before the loop sleeps.
  *
- * Our own timers rather than one uv_timer_t each: an idle connection pays 32
- * bytes instead of 152, tests turn a fake clock, and there is one place to look
- * for everything that waits. One uv_timer_t wakes the loop for the first. */
+ * We use our own timers, not one uv_timer_t each: an idle connection pays 32
+ * bytes instead of 152, tests can use a fake clock, and all waits are in one
+ * place. One uv_timer_t wakes the loop for the first of them. */
 #include "base/loop.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@ enum {
     LONGEST_SLEEP_MS = 60 * 1000,
 };
 
-static void refresh(struct loop *l)
+static void loop_refresh_time(struct loop *l)
 {
     if (l->is_fresh)
         return;
@@ -28,7 +28,7 @@ static void refresh(struct loop *l)
 
 int64_t loop_wall_ms(struct loop *l)
 {
-    refresh(l);
+    loop_refresh_time(l);
     return l->wall_ms;
 }
 
@@ -39,42 +39,42 @@ int64_t loop_mono_us(struct loop *l)
 
 int64_t loop_mono_ms(struct loop *l)
 {
-    refresh(l);
+    loop_refresh_time(l);
     return l->mono_ms;
 }
 
-static void on_alarm(uv_timer_t *t)
+static void on_loop_alarm(uv_timer_t *t)
 {
-    (void)t; /* waking up was all; the end of the turn fires what is due */
+    (void)t; /* only wakes the loop; the end of the turn fires due timers */
 }
 
-static void on_again(uv_idle_t *i)
+static void on_loop_again(uv_idle_t *i)
 {
     (void)i;
 }
 
-/* Sleep no longer than until the first timer, and not at all while jobs or
- * due timers are left over. */
-static void set_alarm(struct loop *l)
+/* Sleep until the first timer at most, and not at all while jobs or due timers
+ * are left. */
+static void loop_set_alarm(struct loop *l)
 {
     int64_t next_ms = timers_next_ms(&l->timers);
     int64_t sleep_ms = next_ms - l->mono_ms;
 
     if (sleep_ms <= 0 || !list_is_empty(&l->at_end))
-        uv_idle_start(&l->again, on_again);
+        uv_idle_start(&l->again, on_loop_again);
     else
         uv_idle_stop(&l->again);
     if (next_ms == INT64_MAX || sleep_ms <= 0)
         uv_timer_stop(&l->alarm);
     else
-        uv_timer_start(&l->alarm, on_alarm,
+        uv_timer_start(&l->alarm, on_loop_alarm,
                        (uint64_t)(sleep_ms < LONGEST_SLEEP_MS
                                       ? sleep_ms
                                       : LONGEST_SLEEP_MS),
                        0);
 }
 
-static void run_jobs(struct loop *l)
+static void loop_run_jobs(struct loop *l)
 {
     struct list_node *n;
 
@@ -85,8 +85,8 @@ static void run_jobs(struct loop *l)
     }
 }
 
-/* Those who wait for the next turn: it has come. */
-static void take_next(struct loop *l)
+/* Move the jobs of the next turn to this one. */
+static void loop_take_next_jobs(struct loop *l)
 {
     struct list_node *n;
 
@@ -96,15 +96,15 @@ static void take_next(struct loop *l)
     }
 }
 
-static void on_end_of_turn(uv_prepare_t *p)
+static void on_loop_end_of_turn(uv_prepare_t *p)
 {
     struct loop *l = LIST_OF(p, struct loop, end_of_turn);
 
-    refresh(l);
+    loop_refresh_time(l);
     timers_fire(&l->timers, l->mono_ms, TIMERS_PER_TURN);
-    run_jobs(l);
-    take_next(l);
-    set_alarm(l);
+    loop_run_jobs(l);
+    loop_take_next_jobs(l);
+    loop_set_alarm(l);
     l->is_fresh = false;
     l->n_turns++;
 }
@@ -120,7 +120,7 @@ enum err loop_init(struct loop *l, struct clock clock)
     uv_prepare_init(&l->uv, &l->end_of_turn);
     uv_timer_init(&l->uv, &l->alarm);
     uv_idle_init(&l->uv, &l->again);
-    uv_prepare_start(&l->end_of_turn, on_end_of_turn);
+    uv_prepare_start(&l->end_of_turn, on_loop_end_of_turn);
     return OK;
 }
 
@@ -128,17 +128,17 @@ void loop_fini(struct loop *l)
 {
     int left_open;
 
-    take_next(l);
-    run_jobs(l);
+    loop_take_next_jobs(l);
+    loop_run_jobs(l);
     uv_close((uv_handle_t *)&l->end_of_turn, NULL);
     uv_close((uv_handle_t *)&l->alarm, NULL);
     uv_close((uv_handle_t *)&l->again, NULL);
-    /* Twice: a loop_stop from a callback of taking down ends the first run
-     * before it began. */
+    /* Run twice: a loop_stop during shutdown ends the first run before it
+     * begins. */
     uv_run(&l->uv, UV_RUN_DEFAULT);
     uv_run(&l->uv, UV_RUN_DEFAULT);
     timers_fini(&l->timers);
-    /* A handle still open here is a room that was not taken down. */
+    /* A handle still open here belongs to a module that was not shut down. */
     left_open = uv_loop_close(&l->uv);
     assert(left_open == 0);
     (void)left_open;
@@ -156,12 +156,12 @@ void loop_stop(struct loop *l)
 
 void loop_turn(struct loop *l)
 {
-    /* libuv prepares, then looks for events; a turn is the other way round
-     * and has one end. */
+    /* libuv prepares, then polls for events; a turn does it the other way round
+     * and ends once. */
     uv_prepare_stop(&l->end_of_turn);
     uv_run(&l->uv, UV_RUN_NOWAIT);
-    uv_prepare_start(&l->end_of_turn, on_end_of_turn);
-    on_end_of_turn(&l->end_of_turn);
+    uv_prepare_start(&l->end_of_turn, on_loop_end_of_turn);
+    on_loop_end_of_turn(&l->end_of_turn);
 }
 
 void loop_at_end(struct loop *l, struct loop_job *job)
@@ -186,14 +186,14 @@ void loop_not_at_end(struct loop_job *job)
     job->is_next = false;
 }
 
-enum err loop_timer_set(struct loop *l, struct timer *t, int64_t delay_ms)
+void loop_timer_set(struct loop *l, struct timer *t, int64_t delay_ms)
 {
     int64_t at_ms;
 
     assert(delay_ms >= 0);
     if (__builtin_add_overflow(loop_mono_ms(l), delay_ms, &at_ms))
         at_ms = INT64_MAX - 1;
-    return timers_set(&l->timers, t, at_ms);
+    timers_set(&l->timers, t, at_ms);
 }
 
 void loop_timer_cancel(struct loop *l, struct timer *t)

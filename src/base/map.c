@@ -1,11 +1,12 @@
-/* Open addressing with linear probing at most three quarters full, and
- * deletion that shifts the following entries back instead of leaving
- * tombstones: a table that lives for months does not decay. */
+/* Open addressing with linear probing, at most three quarters full. Deletion
+ * shifts the following entries back instead of leaving tombstones, so a table
+ * that lives for months does not degrade. */
 #include "base/map.h"
 
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 
 enum { FIRST_SLOTS = 16 };
 
@@ -70,9 +71,10 @@ void map_fini(struct map *m)
     m->n = m->cap = 0;
 }
 
-/* The slot that holds key, or the empty one where it would go. An empty slot
- * has no value; a table always has one. */
-static struct map_slot *find(const struct map *m, struct str key, uint64_t hash)
+/* The slot that holds key, or the empty slot where it would go. An empty slot
+ * has no value, and a table always has one. */
+static struct map_slot *map_find_slot(const struct map *m, struct str key,
+                                      uint64_t hash)
 {
     size_t i = hash & (m->cap - 1);
 
@@ -86,11 +88,11 @@ void *map_get(const struct map *m, struct str key)
 {
     if (m->n == 0)
         return NULL;
-    return find(m, key, hash_bytes(key, m->seed))->value;
+    return map_find_slot(m, key, hash_bytes(key, m->seed))->value;
 }
 
-/* Slots for n entries. */
-static enum err grow(struct map *m, size_t n)
+/* Make room for n entries. */
+static enum err map_grow(struct map *m, size_t n)
 {
     struct map bigger = *m;
 
@@ -100,13 +102,17 @@ static enum err grow(struct map *m, size_t n)
         bigger.cap *= 2;
     if (bigger.cap == m->cap)
         return OK;
-    bigger.slots =
-        FAULT("map.grow") ? NULL : calloc(bigger.cap, sizeof(*bigger.slots));
+    if (bigger.cap * sizeof(*m->slots) <= MEM_SMALL_BYTES)
+        bigger.slots = mem_array(bigger.cap, sizeof(*m->slots));
+    else
+        bigger.slots =
+            FAULT("map.grow") ? NULL : calloc(bigger.cap, sizeof(*m->slots));
     if (!bigger.slots)
         return ERR_NOMEM;
     for (size_t i = 0; i < m->cap; i++)
         if (m->slots[i].value)
-            *find(&bigger, m->slots[i].key, m->slots[i].hash) = m->slots[i];
+            *map_find_slot(&bigger, m->slots[i].key, m->slots[i].hash) =
+                m->slots[i];
     free(m->slots);
     *m = bigger;
     return OK;
@@ -115,18 +121,18 @@ static enum err grow(struct map *m, size_t n)
 enum err map_put(struct map *m, struct str key, void *value)
 {
     uint64_t hash = hash_bytes(key, m->seed);
-    struct map_slot *slot = m->cap ? find(m, key, hash) : NULL;
+    struct map_slot *slot = m->cap ? map_find_slot(m, key, hash) : NULL;
 
     if (!slot || !slot->value) {
         if (m->n >= m->limit)
             return ERR_LIMIT;
         if ((m->n + 1) * 4 > m->cap * 3) {
-            enum err e = grow(m, m->n + 1);
+            enum err e = map_grow(m, m->n + 1);
 
             if (e)
                 return e;
         }
-        slot = find(m, key, hash);
+        slot = map_find_slot(m, key, hash);
         m->n++;
     }
     *slot = (struct map_slot){key, value, hash};
@@ -137,11 +143,11 @@ enum err map_reserve(struct map *m, size_t n)
 {
     if (n > m->limit || m->n > m->limit - n)
         return ERR_LIMIT;
-    return grow(m, m->n + n);
+    return map_grow(m, m->n + n);
 }
 
-/* Close the gap at i: whatever follows without a hole and would rather sit at
- * or before the gap moves into it. */
+/* Close the gap at i: an entry that follows without a hole moves into the gap
+ * if its home is at or before it. */
 static void close_gap(struct map *m, size_t i)
 {
     size_t mask = m->cap - 1;
@@ -164,7 +170,7 @@ void *map_take(struct map *m, struct str key)
 
     if (m->n == 0)
         return NULL;
-    slot = find(m, key, hash_bytes(key, m->seed));
+    slot = map_find_slot(m, key, hash_bytes(key, m->seed));
     value = slot->value;
     if (value) {
         close_gap(m, (size_t)(slot - m->slots));
@@ -191,7 +197,7 @@ bool map_check(const struct map *m)
 
     while ((slot = map_next(m, &at))) {
         if (hash_bytes(slot->key, m->seed) != slot->hash ||
-            find(m, slot->key, slot->hash) != slot)
+            map_find_slot(m, slot->key, slot->hash) != slot)
             return false;
         n++;
     }

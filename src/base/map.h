@@ -4,9 +4,9 @@
 /* map: from a string to a pointer.
  *
  * Keys and values are borrowed: the key usually lies inside the value and must
- * outlive its entry. Hashing is keyed (SipHash-1-3) with a seed from the
- * caller, so that nobody outside can choose colliding keys. Growth is bounded
- * by the limit given at the start. Threads: one at a time. */
+ * outlive its entry. The hash is keyed (SipHash-1-3) with a seed from the
+ * caller, so an attacker cannot choose colliding keys. The limit given at the
+ * start bounds growth. Threads: one at a time. */
 
 #include "base/str.h"
 
@@ -29,24 +29,25 @@ void map_fini(struct map *m);
 
 void *map_get(const struct map *m, struct str key);
 
-/* Put or replace. ERR_LIMIT or ERR_NOMEM leave the map as it was. */
+/* Put or replace. ERR_LIMIT at the limit; ERR_NOMEM if a table of more than
+ * MEM_SMALL_BYTES cannot be allocated. The map is then unchanged. */
 MUST_USE enum err map_put(struct map *m, struct str key, void *value);
 
-/* Make room for n more entries than there are: so many can then be put
- * without an error. ERR_LIMIT or ERR_NOMEM leave the map as it was. */
+/* Make room for n more entries, so that n calls of map_put cannot fail. Fails
+ * as map_put does. */
 MUST_USE enum err map_reserve(struct map *m, size_t n);
 
-/* Remove and return the value; NULL when it was not there. */
+/* Remove the entry and return its value, or NULL if there is none. */
 void *map_take(struct map *m, struct str key);
 
-/* Walk all entries in no particular order; *at starts at zero. NULL at the
- * end. The map must not change meanwhile. */
+/* Walk all entries in no particular order; *at starts at zero. NULL at the end.
+ * The map must not change during the walk. */
 const struct map_slot *map_next(const struct map *m, size_t *at);
 
-/* The keyed hash by itself, for other tables. */
+/* The keyed hash, for other tables. */
 uint64_t hash_bytes(struct str s, const uint64_t seed[2]);
 
-/* Every entry can be found from its hash, and the count is right. For tests. */
+/* For tests: every entry is found by its hash, and the count is right. */
 bool map_check(const struct map *m);
 
 #endif

@@ -1,16 +1,15 @@
 #ifndef BASE_PAGES_H
 #define BASE_PAGES_H
 
-/* pages: large zeroed memory for what is read from one end to the other.
+/* pages: large zeroed memory that is read from one end to the other.
  *
- * Where the system has huge pages to give, it is asked for them: a walk over
- * tens of megabytes in small ones waits for their addresses half of the time.
- * What was never touched costs nothing. Threads: any; nothing here keeps
- * state. */
+ * It asks the system for huge pages: with small ones a walk over tens of
+ * megabytes spends half its time on address translation. Untouched pages cost
+ * nothing. Threads: any; no state. */
 
 #include <stddef.h>
 
-/* Aligned to 64 bytes at least; NULL: memory is gone. */
+/* Aligned to at least 64 bytes. NULL if the allocation fails. */
 void *pages_new(size_t bytes);
 void pages_free(void *p, size_t bytes); /* p may be NULL */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* path is absolute; cut where what is there ends. */
+/* path is absolute and is cut where its existing part ends. */
 static bool resolve(char path[PATH_MAX], char out[PATH_MAX])
 {
     char rest[PATH_MAX] = "", longer[PATH_MAX];

@@ -1,8 +1,8 @@
 #ifndef BASE_PATHS_H
 #define BASE_PATHS_H
 
-/* paths: where a path really leads, and whether one lies in another. Looks at
- * the disk. Threads: any. */
+/* paths: the real location of a path, and whether one path contains another.
+ * Reads the disk. Threads: any. */
 
 #include <limits.h>
 #include <stdbool.h>
@@ -10,17 +10,17 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The path from the root, without links. What is not there yet is taken as it
- * is written, behind the last folder that is there. False: it is too long, or
- * cannot be followed. */
+/* The absolute path without symbolic links. A part that does not exist yet is
+ * appended unchanged to the last existing folder. False if it is too long or
+ * cannot be resolved. */
 MUST_USE bool path_real(struct str path, char out[PATH_MAX]);
 
-/* Whether path is folder, or lies in it. Both as path_real gives them. */
+/* Whether path is folder or lies in it. Both are results of path_real. */
 bool path_is_within(const char *path, const char *folder);
 
-/* Whether a program may have path while data, as path_real gives it, stays
- * closed to it: neither may hold the other. ERR_NOT_ALLOWED, and why begins
- * with what ("the workspace"). An empty path is none. */
+/* Whether a program may be given `path` without access to `data` (a result of
+ * path_real): neither may contain the other. ERR_NOT_ALLOWED with a message
+ * that begins with `what` ("the workspace"). An empty path is allowed. */
 MUST_USE enum err path_beside_data(struct str path, const char *data,
                                    const char *what, struct why *why);
 

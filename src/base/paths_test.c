@@ -1,4 +1,4 @@
-/* Where paths lead, on a real disk. */
+/* Resolving paths, on a real disk. */
 #include "base/paths.h"
 
 #include <stdio.h>

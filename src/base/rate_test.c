@@ -1,7 +1,6 @@
 #include "base/rate.h"
 
 #include "base/clock.h"
-#include "base/fault.h"
 #include "test/t.h"
 
 static const uint64_t seed[2] = {3, 4};
@@ -15,7 +14,7 @@ static struct str key_of(size_t i)
     return str_of(text);
 }
 
-/* Take until one is refused: how many there were. */
+/* Take until one is rejected; returns how many were taken. */
 static int64_t drain(struct rates *r, struct str key,
                      const struct rate_limit *l, int64_t now_ms)
 {
@@ -55,13 +54,13 @@ TEST(a_wait_is_never_shorter_nor_longer_than_it_need_be)
         CHECK_INT(rates_take(r, STR("a"), &l, now_ms + wait_ms - 1), 1);
         now_ms += wait_ms;
         CHECK_INT(rates_take(r, STR("a"), &l, now_ms), 0);
-        /* What was over is not lost: 7 in every minute, to the last. */
+        /* Fractions are not lost: 7 in every minute, exactly. */
         CHECK_INT((i + 1) * 60000 / 7 + ((i + 1) * 60000 % 7 != 0), now_ms);
     }
     rates_free(r);
 }
 
-/* The same, one millisecond after the other. */
+/* The slow reference: one millisecond after the other. */
 struct truth {
     int64_t parts, at_ms;
 };
@@ -89,7 +88,7 @@ TEST(random_steps_agree_with_counting_the_milliseconds)
     enum { KEYS = 40, STEPS = 200000 };
     struct rand_seeded state = {11};
     struct rand chance = rand_seeded(&state);
-    struct rates *r = rates_new(KEYS * 16, seed); /* nobody makes room */
+    struct rates *r = rates_new(KEYS * 16, seed); /* no key is evicted */
     struct rate_limit l = {.per_minute = 600, .burst = 4};
     struct truth truths[KEYS];
     int64_t now_ms = 5000, n_refused = 0;
@@ -193,7 +192,7 @@ TEST(a_limit_that_changes_counts_at_once)
                       narrow = {.per_minute = 60, .burst = 3};
 
     CHECK_INT(drain(r, STR("a"), &wide, 0), 1000);
-    /* What lacks more than there is room for is empty, and no worse. */
+    /* A bucket that lacks more than its capacity counts as empty. */
     CHECK_INT(rates_take(r, STR("a"), &narrow, 0), 1000);
     CHECK_INT(drain(r, STR("a"), &narrow, 3000), 3);
     CHECK_INT(drain(r, STR("a"), &wide, 3000), 1000 - 3);
@@ -250,8 +249,8 @@ TEST(hostile_keys_are_keys_like_any_other)
     rates_free(r);
 }
 
-/* With the seed unknown, nobody can aim at a set: keys that would all meet in
- * one under one seed are spread by another. */
+/* An attacker without the seed cannot aim at a set: keys that share one set
+ * under one seed are spread by another. */
 TEST(keys_that_meet_under_one_seed_are_spread_by_another)
 {
     static const uint64_t other[2] = {5, 6};
@@ -264,7 +263,7 @@ TEST(keys_that_meet_under_one_seed_are_spread_by_another)
 
         CHECK_INT(rates_take(r, key_of(i), &l, 0), 0);
         if (rates_n_keys(r) > before)
-            continue; /* it did not have to push anybody out */
+            continue; /* it needed no eviction */
         n++;
         CHECK_INT(rates_take(s, key_of(i), &l, 0), 0);
     }
@@ -290,17 +289,22 @@ TEST(what_is_given_back_can_be_taken_again)
     rates_free(r);
 }
 
-TEST(a_table_survives_every_fault)
+TEST(several_are_taken_together_or_not_at_all)
 {
-    long nth = 0;
+    struct rate_limit l = {.per_minute = 60, .burst = 10};
+    static const uint64_t keys[2] = {1, 2};
+    struct rates *r = rates_new(16, keys);
 
-    do {
-        struct rates *r;
-
-        fault_arm(++nth);
-        r = rates_new(100, seed);
-        CHECK(!r == fault_fired());
-        rates_free(r);
-    } while (fault_fired());
-    CHECK_INT(nth, 3);
+    CHECK(r && rates_take_many(r, STR("a"), 7, &l, 0) == 0);
+    CHECK_INT(rates_take_many(r, STR("a"), 5, &l, 0), 2000);
+    CHECK_INT(rates_take_many(r, STR("a"), 3, &l, 0), 0);
+    CHECK_INT(rates_take(r, STR("a"), &l, 0), 1000);
+    rates_give_back_many(r, STR("a"), 4);
+    CHECK_INT(rates_take_many(r, STR("a"), 4, &l, 0), 0);
+    /* More than the burst: all of it. */
+    CHECK_INT(rates_take_many(r, STR("a"), 100, &l, 9999), 1);
+    CHECK_INT(rates_take_many(r, STR("a"), 100, &l, 10000), 0);
+    rates_give_back_many(r, STR("a"), 100);
+    CHECK_INT(rates_n_keys(r), 0);
+    rates_free(r);
 }

@@ -1,5 +1,5 @@
-/* Days are counted by the civil calendar's own arithmetic, in eras of 400
- * years, so that no locale, zone or library has a say. */
+/* Days are counted with the arithmetic of the civil calendar, in eras of 400
+ * years, independent of locale, time zone and library. */
 #include "base/rfc3339.h"
 
 #include <stdio.h>
@@ -10,8 +10,7 @@
 #define ERA_DAYS     146097
 #define EPOCH_OF_ERA 719468 /* days from 0000-03-01 to 1970-01-01 */
 
-/* The year begins in March here, so that the day that comes and goes is the
- * last of it. */
+/* The year begins in March here, so that the leap day is its last day. */
 static int64_t days_of(int64_t y, int64_t m, int64_t d)
 {
     int64_t era, year, day;
@@ -38,20 +37,15 @@ static void date_of(int64_t days, int *y, int *m, int *d)
     *y = (int)(year + era * 400 + (*m <= 2));
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* So many digits at the front of s, and then `behind` (zero: anything). */
-static bool take(struct str *s, size_t n, char behind, int *out)
+/* Read n digits at the front of s, followed by `behind` (zero: anything). */
+static bool rfc3339_take_number(struct str *s, size_t n, char behind, int *out)
 {
     int v = 0;
 
     if (s->n < n + (behind != 0))
         return false;
     for (size_t i = 0; i < n; i++) {
-        if (!is_digit(s->p[i]))
+        if (!str_is_digit(s->p[i]))
             return false;
         v = v * 10 + (s->p[i] - '0');
     }
@@ -70,8 +64,8 @@ static int days_in(int y, int m)
     return days[m - 1] + (m == 2 && is_leap);
 }
 
-/* ".123": in milliseconds; what is finer is cut off. */
-static bool take_fraction(struct str *s, int *ms)
+/* ".123" in milliseconds, truncated. */
+static bool rfc3339_take_fraction(struct str *s, int *ms)
 {
     int scale = 100;
 
@@ -79,9 +73,9 @@ static bool take_fraction(struct str *s, int *ms)
     if (!s->n || s->p[0] != '.')
         return true;
     *s = str_sub(*s, 1, s->n);
-    if (!s->n || !is_digit(s->p[0]))
+    if (!s->n || !str_is_digit(s->p[0]))
         return false;
-    while (s->n && is_digit(s->p[0])) {
+    while (s->n && str_is_digit(s->p[0])) {
         *ms += (s->p[0] - '0') * scale;
         scale /= 10;
         *s = str_sub(*s, 1, s->n);
@@ -89,7 +83,7 @@ static bool take_fraction(struct str *s, int *ms)
     return true;
 }
 
-static bool take_offset(struct str s, int *minutes)
+static bool rfc3339_take_offset(struct str s, int *minutes)
 {
     int h, m, sign;
 
@@ -100,7 +94,8 @@ static bool take_offset(struct str s, int *minutes)
         return false;
     sign = s.p[0] == '-' ? -1 : 1;
     s = str_sub(s, 1, s.n);
-    if (!take(&s, 2, ':', &h) || !take(&s, 2, 0, &m) || s.n || h > 23 || m > 59)
+    if (!rfc3339_take_number(&s, 2, ':', &h) ||
+        !rfc3339_take_number(&s, 2, 0, &m) || s.n || h > 23 || m > 59)
         return false;
     *minutes = sign * (h * 60 + m);
     return true;
@@ -111,18 +106,21 @@ bool rfc3339_read(struct str s, int64_t *out)
     int y, mo, d, h, mi, sec, ms, offset;
     int64_t at;
 
-    if (!take(&s, 4, '-', &y) || !take(&s, 2, '-', &mo) || !take(&s, 2, 0, &d))
+    if (!rfc3339_take_number(&s, 4, '-', &y) ||
+        !rfc3339_take_number(&s, 2, '-', &mo) ||
+        !rfc3339_take_number(&s, 2, 0, &d))
         return false;
     if (!s.n || (s.p[0] != 'T' && s.p[0] != 't' && s.p[0] != ' '))
         return false;
     s = str_sub(s, 1, s.n);
-    if (!take(&s, 2, ':', &h) || !take(&s, 2, ':', &mi) ||
-        !take(&s, 2, 0, &sec))
+    if (!rfc3339_take_number(&s, 2, ':', &h) ||
+        !rfc3339_take_number(&s, 2, ':', &mi) ||
+        !rfc3339_take_number(&s, 2, 0, &sec))
         return false;
     if (y < 1 || mo < 1 || mo > 12 || d < 1 || d > days_in(y, mo) || h > 23 ||
         mi > 59 || sec > 60)
         return false;
-    if (!take_fraction(&s, &ms) || !take_offset(s, &offset))
+    if (!rfc3339_take_fraction(&s, &ms) || !rfc3339_take_offset(s, &offset))
         return false;
     at = days_of(y, mo, d) * DAY_MS + h * INT64_C(3600000) +
          (mi - offset) * INT64_C(60000) + sec * INT64_C(1000) + ms;

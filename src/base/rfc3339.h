@@ -1,10 +1,10 @@
 #ifndef BASE_RFC3339_H
 #define BASE_RFC3339_H
 
-/* rfc3339: a moment as text, "2025-02-15T09:00:00Z". Reading takes any offset
- * and any fraction, and, since it is what Python's isoformat() gives, a time
- * without an offset, which counts as UTC. Leap seconds count as the second
- * after. Threads: any. */
+/* rfc3339: a time as text, "2025-02-15T09:00:00Z". The reader accepts any
+ * offset and any fraction, and also a time without an offset, which counts as
+ * UTC, because Python's isoformat() writes that. A leap second counts as the
+ * following second. Threads: any. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,11 +14,12 @@
 
 enum { RFC3339_BYTES = 32 };
 
-/* Unix milliseconds, years 1 to 9999. False: it is none; *out is untouched. */
+/* Unix milliseconds, years 1 to 9999. False if it is not a time; *out is then
+ * untouched. */
 MUST_USE bool rfc3339_read(struct str s, int64_t *out);
 
-/* To the second, in UTC; milliseconds only where there are some. Beyond the
- * years 1 to 9999 the nearest moment within. */
+/* In UTC, with milliseconds only if they are not zero. A time outside the years
+ * 1 to 9999 becomes the nearest one inside. */
 struct str rfc3339_write(int64_t ms, char out[RFC3339_BYTES]);
 
 #endif

@@ -1,5 +1,5 @@
-/* The text is "1:ID:HEX", 1 being the form: twelve bytes of nonce, by chance,
- * the bytes themselves, and sixteen that prove them. */
+/* The text is "1:ID:HEX" with format version 1. HEX is a random nonce of twelve
+ * bytes, the ciphertext, and the sixteen bytes of the tag. */
 #include "base/seal.h"
 
 #include <openssl/evp.h>
@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/fault.h"
+#include "base/mem.h"
 
 enum {
     NONCE_BYTES = 12,
@@ -17,18 +19,11 @@ enum {
 
 static const char digits[] = "0123456789abcdef";
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = str_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool hex_read(struct str text, unsigned char *out)
 {
     for (size_t i = 0; i + 1 < text.n; i += 2) {
-        int high = hex_value(text.p[i]), low = hex_value(text.p[i + 1]);
+        int high = str_hex_value(text.p[i]);
+        int low = str_hex_value(text.p[i + 1]);
 
         if (high < 0 || low < 0)
             return false;
@@ -45,22 +40,20 @@ static void hex_add(struct buf *out, const unsigned char *p, size_t n)
     }
 }
 
-/* Of the key and a word, so that it says nothing of another use of the key. */
-static enum err name_key(struct seal_key *k)
+/* The id hashes the key with a constant, so that it reveals nothing about other
+ * uses of the key. */
+static void seal_name_key(struct seal_key *k)
 {
     static const char word[] = "signalbox sealed credentials";
     unsigned char text[SEAL_KEY_BYTES + sizeof(word)];
-    unsigned char hash[EVP_MAX_MD_SIZE];
+    uint8_t hash[DIGEST_BYTES];
 
     memcpy(text, k->bytes, SEAL_KEY_BYTES);
     memcpy(text + SEAL_KEY_BYTES, word, sizeof(word));
-    if (FAULT("seal.name") ||
-        EVP_Digest(text, sizeof(text), hash, NULL, EVP_sha256(), NULL) != 1)
-        return ERR_INTERNAL;
+    digest((struct str){(const char *)text, sizeof(text)}, hash);
     for (size_t i = 0; i < SEAL_ID_CHARS; i++)
         k->id[i] = digits[i % 2 ? hash[i / 2] & 15 : hash[i / 2] >> 4];
     k->id[SEAL_ID_CHARS] = '\0';
-    return OK;
 }
 
 enum err seal_key_read(struct str text, struct seal_key *out)
@@ -68,13 +61,15 @@ enum err seal_key_read(struct str text, struct seal_key *out)
     text = str_trim_space(text);
     if (text.n != 2 * SEAL_KEY_BYTES || !hex_read(text, out->bytes))
         return ERR_SYNTAX;
-    return name_key(out);
+    seal_name_key(out);
+    return OK;
 }
 
-/* `text` becomes `out`, as long. Proves what it makes, or was given. */
-static bool run(const struct seal_key *k, struct str about, struct str text,
-                const unsigned char *nonce, unsigned char *out,
-                unsigned char *tag, bool is_closing)
+/* Encrypt or decrypt `text` into `out`, of the same length. Writes the tag, or
+ * verifies the given one. */
+static bool seal_run(const struct seal_key *k, struct str about,
+                     struct str text, const unsigned char *nonce,
+                     unsigned char *out, unsigned char *tag, bool is_closing)
 {
     EVP_CIPHER_CTX *c = FAULT("seal.run") ? NULL : EVP_CIPHER_CTX_new();
     unsigned char rest[TAG_BYTES];
@@ -104,11 +99,9 @@ enum err seal_close(const struct seal_key *k, struct str about,
 
     if (plain.n > SEAL_PLAIN_MAX)
         return ERR_LIMIT;
-    bytes = malloc(plain.n + 1);
-    if (!bytes)
-        return ERR_NOMEM;
+    bytes = mem_new(plain.n + 1);
     if (FAULT("seal.chance") || RAND_bytes(nonce, sizeof(nonce)) != 1 ||
-        !run(k, about, plain, nonce, bytes, tag, true))
+        !seal_run(k, about, plain, nonce, bytes, tag, true))
         e = ERR_INTERNAL;
     if (!e) {
         buf_addf(out, "1:%s:", k->id);
@@ -121,34 +114,14 @@ enum err seal_close(const struct seal_key *k, struct str about,
     return e;
 }
 
-static enum err open_bytes(const struct seal_key *k, struct str about,
-                           unsigned char *bytes, size_t n, struct buf *out)
-{
-    size_t inner = n - NONCE_BYTES - TAG_BYTES;
-    struct str text = {(const char *)bytes + NONCE_BYTES, inner};
-    unsigned char *plain = malloc(inner + 1);
-    enum err e = ERR_NOMEM;
-
-    if (plain)
-        e = run(k, about, text, bytes, plain, bytes + NONCE_BYTES + inner,
-                false)
-                ? OK
-                : ERR_SYNTAX;
-    if (!e)
-        buf_add(out, (const char *)plain, inner);
-    if (!e && out->over)
-        e = ERR_NOMEM;
-    free(plain);
-    return e;
-}
-
 enum err seal_open(const struct seal_key *k, struct str about,
                    struct str sealed, struct buf *out,
                    char id[SEAL_ID_CHARS + 1])
 {
     size_t n = sealed.n > HEAD_CHARS ? (sealed.n - HEAD_CHARS) / 2 : 0;
-    unsigned char *bytes;
-    enum err e;
+    unsigned char *bytes, *plain;
+    struct str inner;
+    enum err e = OK;
 
     id[0] = '\0';
     if (n < NONCE_BYTES + TAG_BYTES ||
@@ -159,12 +132,18 @@ enum err seal_open(const struct seal_key *k, struct str about,
     id[SEAL_ID_CHARS] = '\0';
     if (strcmp(id, k->id) != 0)
         return ERR_NOT_ALLOWED;
-    bytes = malloc(n);
-    if (!bytes)
-        return ERR_NOMEM;
-    e = hex_read(str_sub(sealed, HEAD_CHARS, sealed.n), bytes)
-            ? open_bytes(k, about, bytes, n, out)
-            : ERR_SYNTAX;
+    bytes = mem_new(n);
+    inner =
+        (struct str){(char *)bytes + NONCE_BYTES, n - NONCE_BYTES - TAG_BYTES};
+    plain = mem_new(inner.n + 1);
+    if (!hex_read(str_sub(sealed, HEAD_CHARS, sealed.n), bytes) ||
+        !seal_run(k, about, inner, bytes, plain, bytes + n - TAG_BYTES, false))
+        e = ERR_SYNTAX;
+    if (!e)
+        buf_add(out, (const char *)plain, inner.n);
+    if (!e && out->over)
+        e = ERR_NOMEM;
+    free(plain);
     free(bytes);
     return e;
 }

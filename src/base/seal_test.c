@@ -1,4 +1,4 @@
-/* What is sealed is opened with its key, for whom it is, unchanged, or not at
+/* A sealed text opens unchanged, with its key and for its owner, or not at
  * all. */
 #include "base/seal.h"
 

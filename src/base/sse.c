@@ -1,6 +1,6 @@
-/* Bytes become lines, lines become fields, an empty line makes an event of
- * them. Lines may end in CR, LF or both, and a chunk may end between the two.
- */
+/* Bytes become lines, lines become fields, and an empty line completes an
+ * event. A line may end in CR, LF or both, and a chunk may end between the
+ * two. */
 #include "base/sse.h"
 
 void sse_init(struct sse *s, size_t event_bytes, sse_fn *fn, void *ctx)
@@ -20,7 +20,7 @@ void sse_fini(struct sse *s)
     buf_fini(&s->id);
 }
 
-static void forget_event(struct sse *s)
+static void sse_forget_event(struct sse *s)
 {
     buf_clear(&s->data);
     buf_clear(&s->type);
@@ -29,12 +29,12 @@ static void forget_event(struct sse *s)
 
 void sse_restart(struct sse *s)
 {
-    forget_event(s);
+    sse_forget_event(s);
     buf_clear(&s->line);
     s->was_cr = s->is_begun = false;
 }
 
-static enum err dispatch(struct sse *s)
+static enum err sse_dispatch(struct sse *s)
 {
     struct str type = buf_str(&s->type), data = buf_str(&s->data);
     bool goes_on = true;
@@ -46,11 +46,11 @@ static enum err dispatch(struct sse *s)
 
         goes_on = s->fn(s->ctx, &e);
     }
-    forget_event(s);
+    sse_forget_event(s);
     return goes_on ? OK : ERR_GONE;
 }
 
-static enum err take_field(struct sse *s, struct str name, struct str value)
+static enum err sse_take_field(struct sse *s, struct str name, struct str value)
 {
     if (str_eq(name, STR("data"))) {
         buf_add_str(&s->data, value);
@@ -66,7 +66,7 @@ static enum err take_field(struct sse *s, struct str name, struct str value)
     return s->data.over || s->type.over || s->id.over ? ERR_LIMIT : OK;
 }
 
-static enum err take_line(struct sse *s)
+static enum err sse_take_line(struct sse *s)
 {
     struct str line = buf_str(&s->line), name;
     enum err e = OK;
@@ -75,20 +75,20 @@ static enum err take_line(struct sse *s)
         line = str_sub(line, 3, line.n);
     s->is_begun = true;
     if (!line.n) {
-        e = dispatch(s);
+        e = sse_dispatch(s);
     } else if (line.p[0] != ':') {
         name = str_cut(&line, ':');
         if (str_starts(line, STR(" ")))
             line = str_sub(line, 1, line.n);
-        e = take_field(s, name, line);
+        e = sse_take_field(s, name, line);
     }
     buf_clear(&s->line);
     return e;
 }
 
-/* Two quick searches, for the one byte and the other, a little further each
- * time: all the way to the end for the one that is not there would be as far
- * again for the next line, and the next. */
+/* Two fast searches, for LF and CR, in growing steps. Searching to the end for
+ * the one that does not occur would repeat that whole distance for every
+ * line. */
 size_t sse_line_end(struct str bytes, size_t from)
 {
     for (size_t step = 64; from < bytes.n; from += step, step *= 2) {
@@ -120,7 +120,7 @@ enum err sse_feed(struct sse *s, struct str bytes)
             break;
         s->was_cr = bytes.p[n] == '\r';
         bytes = str_sub(bytes, n + 1, bytes.n);
-        e = take_line(s);
+        e = sse_take_line(s);
     }
     return e;
 }

@@ -17,7 +17,7 @@ static bool hear(void *ctx, const struct sse_event *e)
     return h->stop_after == 0 || --h->stop_after > 0;
 }
 
-/* Whatever the pieces, the same events. */
+/* The same events, whatever the chunks. */
 static void check_events(struct str bytes, const char *expected)
 {
     for (size_t step = 1; step <= bytes.n; step++) {

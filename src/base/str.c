@@ -118,7 +118,7 @@ struct str str_parent(struct str path)
     return path.n ? path : root;
 }
 
-/* As str_steers, for control characters alone. */
+/* Like str_steers, for control characters only. */
 static size_t control_bytes(struct str s)
 {
     unsigned char c = s.n ? (unsigned char)s.p[0] : ' ';
@@ -129,7 +129,7 @@ static size_t control_bytes(struct str s)
     return c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;
 }
 
-/* What turns the direction of writing, as UTF-8. */
+/* The length of a bidirectional control character in UTF-8. */
 static size_t turning_bytes(struct str s)
 {
     unsigned char last = s.n > 2 ? (unsigned char)s.p[2] : 0;
@@ -193,10 +193,27 @@ bool str_has_any_control(struct str s)
     return false;
 }
 
+bool str_is_name(struct str s, const char *more, size_t max)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (!str_is_alnum(s.p[i]) &&
+            (i == 0 || !s.p[i] || !strchr(more, s.p[i])))
+            return false;
+    return s.n > 0 && s.n <= max;
+}
+
+unsigned str_index(const struct str *names, size_t n, struct str s)
+{
+    for (unsigned i = 1; i < n; i++)
+        if (str_eq(names[i], s))
+            return i;
+    return 0;
+}
+
 bool str_is_digits(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (s.p[i] < '0' || s.p[i] > '9')
+        if (!str_is_digit(s.p[i]))
             return false;
     return s.n > 0;
 }
@@ -208,9 +225,10 @@ enum err str_to_i64(struct str s, int64_t *out)
 
     if (s.n == negative)
         return ERR_SYNTAX;
-    /* Counting downwards reaches INT64_MIN, which has no positive twin. */
+    /* Counting downwards reaches INT64_MIN, which has no positive
+     * counterpart. */
     for (size_t i = negative; i < s.n; i++) {
-        if (s.p[i] < '0' || s.p[i] > '9')
+        if (!str_is_digit(s.p[i]))
             return ERR_SYNTAX;
         if (__builtin_mul_overflow(v, 10, &v) ||
             __builtin_sub_overflow(v, s.p[i] - '0', &v))
@@ -234,11 +252,11 @@ bool str_has_control_plain(struct str s)
 }
 
 #ifdef __SSE2__
-/* Sixteen bytes at p: a bit for each that is a control character. */
+/* Sixteen bytes at p: a bit for each control character. */
 static int control_bits(const char *p)
 {
     __m128i x = _mm_loadu_si128((const __m128i *)p);
-    __m128i last = _mm_set1_epi8(0x1f); /* below the space */
+    __m128i last = _mm_set1_epi8(0x1f); /* the last before the space */
     __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(x, last), x);
     __m128i tab = _mm_cmpeq_epi8(x, _mm_set1_epi8('\t'));
     __m128i del = _mm_cmpeq_epi8(x, _mm_set1_epi8(0x7f));
@@ -246,22 +264,22 @@ static int control_bits(const char *p)
     return _mm_movemask_epi8(_mm_or_si128(_mm_andnot_si128(tab, low), del));
 }
 
-/* The last sixteen overlap those before, so that nothing is read past them. */
+#endif
+
 bool str_has_control(struct str s)
 {
-    if (s.n < 16)
-        return str_has_control_plain(s);
-    for (size_t i = 0; i < s.n - 16; i += 16)
-        if (control_bits(s.p + i))
-            return true;
-    return control_bits(s.p + s.n - 16);
-}
-#else
-bool str_has_control(struct str s)
-{
+#ifdef __SSE2__
+    /* The last sixteen bytes overlap the ones before, so no read passes the
+     * end. */
+    if (s.n >= 16) {
+        for (size_t i = 0; i < s.n - 16; i += 16)
+            if (control_bits(s.p + i))
+                return true;
+        return control_bits(s.p + s.n - 16);
+    }
+#endif
     return str_has_control_plain(s);
 }
-#endif
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
@@ -270,8 +288,8 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
     return m < c ? m : c;
 }
 
-/* Optimal string alignment with three rows: the one being filled and the two
- * before it (two, because a swap looks two characters back). */
+/* Optimal string alignment with three rows: the current one and the two before
+ * it (two, because a swap looks two characters back). */
 unsigned str_distance(struct str a, struct str b)
 {
     enum { LONGEST = 64 };

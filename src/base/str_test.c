@@ -56,7 +56,7 @@ TEST(a_front_is_never_empty_where_something_is_left)
 {
     CHECK_INT(str_head(STR("\xf0\x9f\x98\x80"), 1).n, 1);
     CHECK_INT(str_head(STR("\xf0\x9f\x98\x80"), 3).n, 3);
-    /* No UTF-8 at all: cut where it was asked for. */
+    /* Not UTF-8: cut exactly at the limit. */
     CHECK_INT(str_head(STR("\x80\x80\x80\x80\x80\x80\x80"), 5).n, 5);
     CHECK_INT(str_head(STR("a\x80\x80\x80\x80\x80\x80"), 5).n, 5);
 }
@@ -192,7 +192,8 @@ TEST(every_character_that_steers_becomes_one_question_mark_and_no_other_does)
         text[n++] = 'b';
         CHECK_INT(str_steers(one), is_control || turns ? one.n : 0);
         CHECK(str_has_any_control((struct str){text, n}) == is_control);
-        for (size_t cut = 1; cut < one.n; cut++) /* half a character is none */
+        for (size_t cut = 1; cut < one.n;
+             cut++) /* half a character does not count */
             CHECK(str_steers(str_sub(one, 0, cut)) == 0);
         if (is_control || turns) {
             CHECK_INT(str_tame(text, n), 3);
@@ -281,7 +282,7 @@ TEST(distance_counts_edits_and_swaps)
     CHECK(str_distance((struct str){longest, 65}, STR("")) == STR_FAR);
 }
 
-/* Every byte at every place of every length, in memory that ends there. */
+/* Every byte at every position of every length, in memory that ends there. */
 TEST(control_characters_are_found_wherever_they_are)
 {
     int n_wrong = 0;
@@ -331,5 +332,5 @@ TEST(words_too_long_are_cut_not_lost)
     memset(word, 'w', sizeof(word));
     CHECK(why_err(&why, ERR_IO, "%.*s", 1024, word) == ERR_IO);
     CHECK(strlen(why.text) == sizeof(why.text) - 1);
-    CHECK(why_err(NULL, ERR_IO, "nobody asked") == ERR_IO);
+    CHECK(why_err(NULL, ERR_IO, "not wanted") == ERR_IO);
 }

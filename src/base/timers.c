@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/mem.h"
 
 void timers_init(struct timers *ts)
 {
@@ -17,66 +17,51 @@ void timers_fini(struct timers *ts)
     timers_init(ts);
 }
 
-static bool before(const struct timer *a, const struct timer *b)
+static bool timer_is_before(const struct timer *a, const struct timer *b)
 {
     return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
 }
 
-static void put(struct timers *ts, size_t i, struct timer *t)
+static void timers_put(struct timers *ts, size_t i, struct timer *t)
 {
     ts->heap[i] = t;
     t->slot = i + 1;
 }
 
-/* Let t find its place from the hole at i, upwards and then downwards; one of
- * the two always does nothing. */
-static void settle(struct timers *ts, size_t i, struct timer *t)
+/* Find the place of t from the hole at i, upwards and then downwards; one of
+ * the two does nothing. */
+static void timers_sift(struct timers *ts, size_t i, struct timer *t)
 {
-    while (i > 0 && before(t, ts->heap[(i - 1) / 2])) {
-        put(ts, i, ts->heap[(i - 1) / 2]);
+    while (i > 0 && timer_is_before(t, ts->heap[(i - 1) / 2])) {
+        timers_put(ts, i, ts->heap[(i - 1) / 2]);
         i = (i - 1) / 2;
     }
     for (;;) {
         size_t kid = 2 * i + 1;
 
-        if (kid + 1 < ts->n && before(ts->heap[kid + 1], ts->heap[kid]))
+        if (kid + 1 < ts->n &&
+            timer_is_before(ts->heap[kid + 1], ts->heap[kid]))
             kid++;
-        if (kid >= ts->n || !before(ts->heap[kid], t))
+        if (kid >= ts->n || !timer_is_before(ts->heap[kid], t))
             break;
-        put(ts, i, ts->heap[kid]);
+        timers_put(ts, i, ts->heap[kid]);
         i = kid;
     }
-    put(ts, i, t);
+    timers_put(ts, i, t);
 }
 
-static enum err make_room(struct timers *ts)
-{
-    size_t cap = ts->cap ? ts->cap * 2 : 16;
-    struct timer **heap;
-
-    if (ts->n < ts->cap)
-        return OK;
-    heap = FAULT("timers.grow") ? NULL : realloc(ts->heap, cap * sizeof(*heap));
-    if (!heap)
-        return ERR_NOMEM;
-    ts->heap = heap;
-    ts->cap = cap;
-    return OK;
-}
-
-enum err timers_set(struct timers *ts, struct timer *t, int64_t at_ms)
+void timers_set(struct timers *ts, struct timer *t, int64_t at_ms)
 {
     if (!timer_is_set(t)) {
-        enum err e = make_room(ts);
-
-        if (e)
-            return e;
+        if (ts->n == ts->cap) {
+            ts->cap = ts->cap ? ts->cap * 2 : 16;
+            ts->heap = mem_resize(ts->heap, ts->cap, sizeof(*ts->heap));
+        }
         t->slot = ++ts->n;
     }
     t->at_ms = at_ms;
     t->order = ts->next_order++;
-    settle(ts, t->slot - 1, t);
-    return OK;
+    timers_sift(ts, t->slot - 1, t);
 }
 
 void timers_cancel(struct timers *ts, struct timer *t)
@@ -90,7 +75,7 @@ void timers_cancel(struct timers *ts, struct timer *t)
     t->slot = 0;
     last = ts->heap[--ts->n];
     if (last != t)
-        settle(ts, hole, last);
+        timers_sift(ts, hole, last);
 }
 
 int64_t timers_next_ms(const struct timers *ts)
@@ -117,7 +102,7 @@ bool timers_check(const struct timers *ts)
     for (size_t i = 0; i < ts->n; i++) {
         if (ts->heap[i]->slot != i + 1)
             return false;
-        if (i > 0 && before(ts->heap[i], ts->heap[(i - 1) / 2]))
+        if (i > 0 && timer_is_before(ts->heap[i], ts->heap[(i - 1) / 2]))
             return false;
     }
     return ts->n <= ts->cap;

@@ -1,10 +1,9 @@
 #ifndef BASE_TIMERS_H
 #define BASE_TIMERS_H
 
-/* timers: what is to happen, ordered by when. A binary heap of timers that
- * sit inside the things that wait; the time comes in as an argument.
- * Setting, moving and cancelling cost the logarithm of their number.
- * Threads: one at a time. */
+/* timers: a binary heap of timers that are embedded in the waiting objects. The
+ * time is an argument. Setting, moving and cancelling a timer cost the
+ * logarithm of their number. Threads: one at a time. */
 
 #include "base/err.h"
 
@@ -15,7 +14,7 @@
 struct timer {
     int64_t at_ms;
     uint64_t order; /* equal times fire in the order they were set */
-    size_t slot;    /* place in the heap plus one; zero when not set */
+    size_t slot;    /* index in the heap plus one; zero if not set */
     void (*fire)(struct timer *t);
 };
 
@@ -28,11 +27,10 @@ struct timers {
 void timers_init(struct timers *ts);
 void timers_fini(struct timers *ts);
 
-/* (Re)set t, whose `fire` is filled in. Only growing the heap can fail, and
- * then with ERR_NOMEM and t not set. */
-MUST_USE enum err timers_set(struct timers *ts, struct timer *t, int64_t at_ms);
+/* Set or move t; the caller has set `fire`. */
+void timers_set(struct timers *ts, struct timer *t, int64_t at_ms);
 
-/* Harmless when it is not set. */
+/* Harmless if it is not set. */
 void timers_cancel(struct timers *ts, struct timer *t);
 
 static inline bool timer_is_set(const struct timer *t)
@@ -40,14 +38,14 @@ static inline bool timer_is_set(const struct timer *t)
     return t->slot != 0;
 }
 
-/* When the next one is due; INT64_MAX when none is set. */
+/* When the next timer is due; INT64_MAX if none is set. */
 int64_t timers_next_ms(const struct timers *ts);
 
-/* Fire what is due at now_ms, each taken out before its call, at most `limit`
- * of them. Returns how many fired. */
+/* Fire at most `limit` timers that are due at now_ms; each is removed before
+ * its call. Returns how many fired. */
 size_t timers_fire(struct timers *ts, int64_t now_ms, size_t limit);
 
-/* The heap is a heap. For tests. */
+/* For tests: the heap order holds. */
 bool timers_check(const struct timers *ts);
 
 #endif

@@ -1,23 +1,22 @@
 #ifndef BASE_UNICODE_H
 #define BASE_UNICODE_H
 
-/* What becomes of each character on its way into a word: all steps of BERT's
- * normaliser in one table, which tools/unicode.py makes. Its numbers are those
- * here. Threads: any; all of it is constant. */
+/* The effect of BERT's normaliser on each character, with all its steps in one
+ * table, which tools/unicode.py generates. The script uses the numbers below.
+ * Threads: any; constant. */
 
 #include <stdint.h>
 
 enum unicode_kind {
-    UNICODE_KEEP,   /* as it is */
-    UNICODE_DROP,   /* as if it were not there */
-    UNICODE_SPACE,  /* parts words */
-    UNICODE_PUNCT,  /* a word of its own */
-    UNICODE_ALONE,  /* the same: a character of Chinese writing */
-    UNICODE_GAP,    /* nothing is left, but marks on both sides of it keep their
-                     * order */
-    UNICODE_HANGUL, /* falls into two or three, by reckoning */
-    UNICODE_MARK,   /* as it is, but marks in a row are put in order */
-    UNICODE_SPELT,  /* from here on: spelt, beginning at the difference */
+    UNICODE_KEEP,  /* unchanged */
+    UNICODE_DROP,  /* removed */
+    UNICODE_SPACE, /* separates words */
+    UNICODE_PUNCT, /* a word of its own */
+    UNICODE_ALONE, /* the same: a Chinese character */
+    UNICODE_GAP,   /* removed, but marks on both sides of it keep their order */
+    UNICODE_HANGUL, /* decomposes into two or three, by arithmetic */
+    UNICODE_MARK,   /* unchanged, but marks in a row are sorted */
+    UNICODE_SPELT,  /* from here on: decomposed; the difference is the index */
 };
 
 enum {
@@ -26,10 +25,10 @@ enum {
     UNICODE_CHAR_BITS = 0x1fffff,
 };
 
-/* The last of those that a character is spelt with. */
+/* Marks the last character of a decomposition. */
 #define UNICODE_LAST 0x80000000U
 
-/* Per byte: the small letter or the digit, or one of these. */
+/* Per byte: the lower-case letter or the digit, or one of these. */
 enum {
     ASCII_DROP = 0,
     ASCII_SPACE = ' ',
@@ -41,14 +40,14 @@ extern const uint8_t unicode_ascii[256];
 extern const uint8_t unicode_blocks[];
 extern const uint16_t unicode_stage[];
 
-/* A kind (KEEP, PUNCT, ALONE or MARK) over a character each. */
+/* Each entry is a kind (KEEP, PUNCT, ALONE or MARK) above a character. */
 extern const uint32_t unicode_spelt[];
 
-/* The class of each kept mark over its character, in the order of those. */
+/* The class of each kept mark above its character, sorted by character. */
 extern const uint32_t unicode_marks[];
 extern const unsigned unicode_n_marks;
 
-/* A kind, or more. c is at most 0x10ffff. */
+/* A kind, or UNICODE_SPELT plus an index. c is at most 0x10ffff. */
 static inline uint32_t unicode_number(uint32_t c)
 {
     uint32_t block = unicode_blocks[c >> UNICODE_BLOCK_SHIFT];
@@ -57,8 +56,7 @@ static inline uint32_t unicode_number(uint32_t c)
     return unicode_stage[block << UNICODE_BLOCK_SHIFT | within];
 }
 
-/* The canonical combining class of a character that is a kept mark; of every
- * other it is 0. */
+/* The canonical combining class of a kept mark; 0 for any other character. */
 static inline uint32_t unicode_class(uint32_t c)
 {
     for (unsigned i = 0; i < unicode_n_marks; i++)

@@ -1,15 +1,15 @@
-/* One pass over the bytes for what may stand nowhere, then the parts from the
- * left: scheme, host, port, target. The host is the part that lies: whatever
- * some resolver might read as a number is taken only in the one form that
- * everybody reads the same way. That decides nothing about where a connection
- * may go (base/guard.h does, on the address), but what is shown, logged and
- * compared is then what is meant.
+/* One pass rejects bytes that are not allowed anywhere, then the parts are cut
+ * from the left: scheme, host, port, target. The host is the part that can
+ * deceive: anything that some resolver might read as a number is accepted only
+ * in the one form that all read the same way. This does not decide where a
+ * connection may go (base/guard.h does, from the address), but it makes sure
+ * that the URL that is shown, logged and compared is the one that is used.
  *
- * Stricter than RFC 3986: no user, no empty port, no "?" straight after the
- * host, percent signs only before two hex digits, hosts of letters, digits,
- * "-", "_" and "." alone. More lenient: brackets in a path or query, since
- * "?filter[name]=x" is everywhere. Turned down: WHATWG's reading, which mends
- * what it can and so reads other things than the next parser does. */
+ * Stricter than RFC 3986: no user, no empty port, no "?" directly after the
+ * host, percent signs only before two hex digits, and hosts of letters, digits,
+ * "-", "_" and "." only. More lenient: brackets in a path or query, since
+ * "?filter[name]=x" is common. Rejected: WHATWG's parser, which repairs URLs
+ * and so reads them differently from the next parser. */
 #include "base/url.h"
 
 #include <arpa/inet.h>
@@ -27,24 +27,13 @@ static const struct {
     {{"wss", 3}, 443, true, true},
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_hex(char c)
-{
-    c = str_lower(c);
-    return is_digit(c) || (c >= 'a' && c <= 'f');
-}
-
-static bool is_letter(char c)
+static bool url_is_letter(char c)
 {
     c = str_lower(c);
     return c >= 'a' && c <= 'z';
 }
 
-/* Whether byte i stands between "://" and what comes behind the host. */
+/* Whether byte i is between "://" and the end of the host and port. */
 static bool is_in_authority(struct str text, size_t i)
 {
     size_t from = str_find(text, ':', 0) + 3;
@@ -55,8 +44,8 @@ static bool is_in_authority(struct str text, size_t i)
     return i >= from && str_eq(str_sub(text, from - 2, from), STR("//"));
 }
 
-/* What may stand nowhere in a URL. */
-static enum err check_bytes(struct str text, struct why *why)
+/* Reject bytes that are not allowed anywhere in a URL. */
+static enum err url_check_bytes(struct str text, struct why *why)
 {
     for (size_t i = 0; i < text.n; i++) {
         char c = text.p[i];
@@ -77,8 +66,8 @@ static enum err check_bytes(struct str text, struct why *why)
             return why_err(why, ERR_SYNTAX,
                            "byte %zu of the URL is \"%c\"; write it as %%%02X",
                            i + 1, c, (uint8_t)c);
-        if (c == '%' && (i + 2 >= text.n || !is_hex(text.p[i + 1]) ||
-                         !is_hex(text.p[i + 2])))
+        if (c == '%' && (i + 2 >= text.n || str_hex_value(text.p[i + 1]) < 0 ||
+                         str_hex_value(text.p[i + 2]) < 0))
             return why_err(why, ERR_SYNTAX,
                            "the \"%%\" at byte %zu of the URL is not followed "
                            "by two hex digits; write it as %%25",
@@ -87,7 +76,7 @@ static enum err check_bytes(struct str text, struct why *why)
     return OK;
 }
 
-/* The scheme off the front of *rest, with its "://". */
+/* Cut the scheme and its "://" from the front of *rest. */
 static enum err cut_scheme(struct str *rest, struct url *u, struct why *why)
 {
     for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
@@ -114,7 +103,7 @@ bool url_is_http(struct str text)
            str_eq_nocase(str_sub(text, 0, 8), STR("https://"));
 }
 
-/* What stands before the first of "/", "?" and "#". */
+/* Cut everything before the first "/", "?" or "#". */
 static struct str cut_authority(struct str *rest)
 {
     struct str head = *rest;
@@ -138,8 +127,8 @@ static bool pton(int family, struct str host)
     return inet_pton(family, text, addr) == 1;
 }
 
-/* Whether the last label is digits, or hex behind "0x": what a resolver might
- * take for a number. */
+/* Whether the last label is digits, or hex after "0x": a resolver might read it
+ * as a number. */
 static bool ends_in_number(struct str host)
 {
     size_t from = host.n, n_digits = 0;
@@ -152,19 +141,19 @@ static bool ends_in_number(struct str host)
     has_0x = str_eq_nocase(str_sub(last, 0, 2), STR("0x"));
     if (has_0x)
         last = str_sub(last, 2, last.n);
-    while (n_digits < last.n &&
-           (has_0x ? is_hex(last.p[n_digits]) : is_digit(last.p[n_digits])))
+    while (n_digits < last.n && (has_0x ? str_hex_value(last.p[n_digits]) >= 0
+                                        : str_is_digit(last.p[n_digits])))
         n_digits++;
     return n_digits == last.n && (last.n || has_0x);
 }
 
-static enum err check_labels(struct str host, struct why *why)
+static enum err url_check_labels(struct str host, struct why *why)
 {
     size_t label_bytes = 0;
 
     for (size_t i = 0; i <= host.n; i++) {
         if (i < host.n && host.p[i] != '.') {
-            if (!is_letter(host.p[i]) && !is_digit(host.p[i]) &&
+            if (!url_is_letter(host.p[i]) && !str_is_digit(host.p[i]) &&
                 host.p[i] != '-' && host.p[i] != '_')
                 return why_err(why, ERR_SYNTAX,
                                "\"%c\" cannot be in the host of a URL",
@@ -182,8 +171,8 @@ static enum err check_labels(struct str host, struct why *why)
     return OK;
 }
 
-/* A name, or an address of v4. One dot at the end of a name is a name too. */
-static enum err check_name(struct str host, struct why *why)
+/* A name or an IPv4 address. A name may end in one dot. */
+static enum err url_check_name(struct str host, struct why *why)
 {
     struct str bare = host;
 
@@ -197,18 +186,19 @@ static enum err check_name(struct str host, struct why *why)
         return OK;
     bare.n -= host.p[host.n - 1] == '.';
     if (ends_in_number(bare))
-        return why_err(why, ERR_SYNTAX,
-                       "\"%.*s\" looks like an address and is none; write it "
-                       "as four numbers, 192.0.2.1",
-                       STR_ARG(str_sub(host, 0, 64)));
-    return check_labels(bare, why);
+        return why_err(
+            why, ERR_SYNTAX,
+            "\"%.*s\" looks like an address but is not one; write it "
+            "as four numbers, 192.0.2.1",
+            STR_ARG(str_sub(host, 0, 64)));
+    return url_check_labels(bare, why);
 }
 
-static enum err read_port(struct str s, struct url *u, struct why *why)
+static enum err url_read_port(struct str s, struct url *u, struct why *why)
 {
     int64_t port = 0;
 
-    if (!s.n || s.n > 5 || !is_digit(s.p[0]) || s.p[0] == '0' ||
+    if (!s.n || s.n > 5 || !str_is_digit(s.p[0]) || s.p[0] == '0' ||
         str_to_i64(s, &port) != OK || port > 65535)
         return why_err(why, ERR_SYNTAX,
                        "the port of the URL must be a number from 1 to 65535");
@@ -216,7 +206,7 @@ static enum err read_port(struct str s, struct url *u, struct why *why)
     return OK;
 }
 
-static enum err read_authority(struct str s, struct url *u, struct why *why)
+static enum err url_read_authority(struct str s, struct url *u, struct why *why)
 {
     bool is_v6 = s.n && s.p[0] == '[';
     size_t end = str_find(s, is_v6 ? ']' : ':', 0);
@@ -229,12 +219,12 @@ static enum err read_authority(struct str s, struct url *u, struct why *why)
     u->is_v6 = is_v6;
     u->host = str_sub(s, is_v6, end);
     if (!is_v6) {
-        e = check_name(u->host, why);
+        e = url_check_name(u->host, why);
     } else {
         e = end < s.n && pton(AF_INET6, u->host)
                 ? OK
                 : why_err(why, ERR_SYNTAX,
-                          "what stands in brackets is no IPv6 address; write "
+                          "the brackets contain no IPv6 address; write "
                           "it as [2001:db8::1]");
         end++;
     }
@@ -244,7 +234,7 @@ static enum err read_authority(struct str s, struct url *u, struct why *why)
         return why_err(why, ERR_SYNTAX,
                        "after the \"]\" of the host comes \":\" and a port, or "
                        "\"/\"");
-    return read_port(str_sub(s, end + 1, s.n), u, why);
+    return url_read_port(str_sub(s, end + 1, s.n), u, why);
 }
 
 enum err url_read(struct str text, struct url *out, struct why *why)
@@ -256,11 +246,11 @@ enum err url_read(struct str text, struct url *out, struct why *why)
     if (text.n > URL_BYTES_MAX)
         return why_err(why, ERR_SYNTAX, "the URL has %zu bytes, more than %d",
                        text.n, URL_BYTES_MAX);
-    e = check_bytes(text, why);
+    e = url_check_bytes(text, why);
     if (!e)
         e = cut_scheme(&rest, &u, why);
     if (!e)
-        e = read_authority(cut_authority(&rest), &u, why);
+        e = url_read_authority(cut_authority(&rest), &u, why);
     if (e)
         return e;
     rest.n = str_find(rest, '#', 0);
@@ -308,19 +298,19 @@ bool url_is_localhost(struct str host)
            (host.n == word.n || host.p[host.n - word.n - 1] == '.');
 }
 
-/* Resolving, after RFC 3986, 5.2. */
+/* Resolving, by RFC 3986, 5.2. */
 
 struct reference {
     struct str scheme, authority, path, query; /* the query with its "?" */
 };
 
-/* The length of "SCHEME" in "SCHEME:..."; zero when there is none. */
+/* The length of "SCHEME" in "SCHEME:..."; zero if there is none. */
 static size_t scheme_bytes(struct str s)
 {
     size_t n = 0;
 
-    while (n < s.n && (is_letter(s.p[n]) ||
-                       (n && (is_digit(s.p[n]) || strchr("+-.", s.p[n])))))
+    while (n < s.n && (url_is_letter(s.p[n]) ||
+                       (n && (str_is_digit(s.p[n]) || strchr("+-.", s.p[n])))))
         n++;
     return n < s.n && s.p[n] == ':' ? n : 0;
 }
@@ -336,9 +326,9 @@ static void cut_target(struct str s, struct reference *r)
     r->query = str_sub(s, mark, s.n);
 }
 
-/* Fill r with what the location leaves to the base. */
-static enum err combine(const struct url *base, struct str location,
-                        struct reference *r, struct why *why)
+/* Fill r from the location, with the missing parts from the base. */
+static enum err url_combine(const struct url *base, struct str location,
+                            struct reference *r, struct why *why)
 {
     size_t n = scheme_bytes(location);
 
@@ -349,7 +339,7 @@ static enum err combine(const struct url *base, struct str location,
         location = str_sub(location, n + 1, location.n);
         if (!str_starts(location, STR("//")))
             return why_err(why, ERR_SYNTAX,
-                           "the location is no http, https, ws or wss URL");
+                           "the location is not an http, https, ws or wss URL");
     }
     if (str_starts(location, STR("//"))) {
         location = str_sub(location, 2, location.n);
@@ -369,8 +359,8 @@ static enum err combine(const struct url *base, struct str location,
     return OK;
 }
 
-/* Append a path that begins with "/" without its "." and "..". from is where
- * the path in out begins: ".." goes no further back. */
+/* Append a path that begins with "/", resolving "." and "..". The path begins
+ * at `from` in out; ".." does not go back beyond it. */
 static void add_path(struct buf *out, size_t from, struct str path)
 {
     while (path.n && !out->over) {
@@ -393,8 +383,7 @@ static void add_path(struct buf *out, size_t from, struct str path)
     }
 }
 
-/* Put the parts together. A path that does not begin at the top begins where
- * the last part of the base's stands. */
+/* Join the parts. A relative path replaces the last part of the base's path. */
 static void add_url(const struct url *base, const struct reference *r,
                     struct buf *out)
 {
@@ -432,9 +421,9 @@ enum err url_resolve(const struct url *base, struct str location,
                        "the location has %zu bytes, more than %d", location.n,
                        URL_BYTES_MAX);
     buf_init(&whole, URL_BYTES_MAX);
-    e = check_bytes(location, why);
+    e = url_check_bytes(location, why);
     if (!e)
-        e = combine(base, location, &r, why);
+        e = url_combine(base, location, &r, why);
     if (!e) {
         add_url(base, &r, &whole);
         e = whole.over ? why_err(why, ERR_SYNTAX,

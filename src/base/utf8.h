@@ -1,9 +1,8 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
-/* utf8: whether bytes are UTF-8: no overlong forms, no surrogates, nothing past
- * U+10FFFF; and characters from and to it. Threads: any; nothing here keeps
- * state of its own. */
+/* utf8: validates UTF-8 (no overlong forms, no surrogates, nothing beyond
+ * U+10FFFF), and decodes and encodes characters. Threads: any; no state. */
 
 #include "base/str.h"
 
@@ -12,9 +11,9 @@ static inline bool utf8_is_tail(unsigned char c)
     return (c & 0xc0) == 0x80;
 }
 
-/* The length of the character at text, zero when there is no whole one.
- * Table 3-7 of the Unicode standard: the second byte is where overlong forms,
- * surrogates and numbers past U+10FFFF are caught. */
+/* The length of the character at text, or zero if it is invalid or truncated.
+ * Table 3-7 of the Unicode standard: the second byte reveals overlong forms,
+ * surrogates and numbers beyond U+10FFFF. */
 static inline size_t utf8_one(const char *text, const char *end)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -39,8 +38,7 @@ static inline size_t utf8_one(const char *text, const char *end)
                : 0;
 }
 
-/* The number of the one character that these n bytes are, which utf8_one has
- * found. */
+/* The code point of the n bytes for which utf8_one returned n. */
 static inline uint32_t utf8_decode(const char *text, size_t n)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -55,7 +53,7 @@ static inline uint32_t utf8_decode(const char *text, size_t n)
     return p[0];
 }
 
-/* The bytes of a character; how many. Room for UTF8_MAX is always enough. */
+/* Write the bytes of a character, at most UTF8_MAX. Returns how many. */
 enum { UTF8_MAX = 4 };
 static inline size_t utf8_encode(char *to, uint32_t c)
 {
@@ -81,12 +79,12 @@ static inline size_t utf8_encode(char *to, uint32_t c)
     return 4;
 }
 
-/* Check bytes that come in pieces, cut anywhere. *state is zero at the
- * beginning and whenever a character has just ended. False, for good, as soon
- * as a byte cannot follow those before it. */
+/* Check bytes that arrive in chunks, cut anywhere. *state is zero at the
+ * beginning and whenever a character has just ended. False as soon as a byte is
+ * invalid; the state is then useless. */
 MUST_USE bool utf8_check(uint32_t *state, struct str s);
 
-/* The same byte by byte: what tests hold the other against. */
+/* The same byte by byte; tests compare the two. */
 MUST_USE bool utf8_check_plain(uint32_t *state, struct str s);
 
 /* Whether all of s is UTF-8. */

@@ -2,8 +2,8 @@
 
 #include "test/t.h"
 
-/* The slow truth: characters as numbers. What is left of `bytes` when the last
- * character is cut off counts as good when some ending would make it so. */
+/* The slow reference: characters as numbers. A truncated last character counts
+ * as good if some ending would complete it. */
 static bool truth(const uint8_t *b, size_t n, bool *is_cut)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -117,7 +117,7 @@ TEST(cuts_make_no_difference)
     }
 }
 
-/* Wherever it stands among ASCII, at every alignment and before every end. */
+/* At every position among ASCII, at every alignment and before every end. */
 TEST(a_bad_byte_is_found_wherever_it_is)
 {
     for (size_t n = 1; n <= 100; n++)

@@ -1,16 +1,16 @@
-/* A sum of fractions depends on the order in which it is made. Here it is made
- * in sixteen lanes, number i into lane i % 16, and the lanes are then added in
- * halves: eight to eight, four to four. Sixteen is what AVX-512 does in one
- * step, AVX2 in two and the plain one in a loop, so all three round alike.
- * Numbers beyond the last whole sixteen go into their own lanes; lanes that get
- * none may as well get a zero, because none of them is ever minus zero.
+/* A sum of floats depends on the order of the additions. Here it is made in
+ * sixteen lanes, number i in lane i % 16, and the lanes are then added in
+ * halves: eight to eight, four to four. AVX-512 adds sixteen in one step, AVX2
+ * in two and the plain version in a loop, so all three round alike. Numbers
+ * beyond the last whole sixteen go into their own lanes; adding zero to the
+ * other lanes is harmless, because no lane is ever minus zero.
  *
  * For the same reason nothing is fused: a product is rounded before it is
- * added. The build says -ffp-contract=off, or the compiler would fuse where the
- * level has an instruction for it.
+ * added. The build says -ffp-contract=off, or the compiler would use fused
+ * instructions where the level has them.
  *
- * Likeness and lengths are reckoned in double: no squares of floats overflow
- * there, and the smallest do not vanish. */
+ * Cosines and lengths are computed in double: the squares of floats do not
+ * overflow there, and the smallest do not vanish. */
 #include "base/vec.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ static float dot_plain(const float *a, const float *b, size_t n)
     return sum_of_lanes(lanes);
 }
 
-/* Without a sign, because there too much is a wrong sum and no undefined
+/* Unsigned, because overflow then gives a wrong sum but no undefined
  * behaviour. */
 static uint32_t dot_i8_from(const int8_t *a, const int8_t *b, size_t n,
                             uint32_t sum)
@@ -104,7 +104,7 @@ AVX2 static float dot_avx2(const float *a, const float *b, size_t n)
     return sum_of_lanes(lanes);
 }
 
-/* Two products of bytes fit well into the 32 bits that madd adds them in. */
+/* madd adds two products of bytes, which fit 32 bits easily. */
 AVX2 static inline __m256i madd_avx2(const int8_t *a, const int8_t *b)
 {
     __m128i x = _mm_loadu_si128((const __m128i *)a);
@@ -208,47 +208,37 @@ AVX512 static float dot_avx512(const float *a, const float *b, size_t n)
     return sum_of_lanes(lanes);
 }
 
-AVX512 static inline __m512i wide_avx512(const int8_t *p)
+/* The instruction that adds four products of bytes takes one side unsigned.
+ * Adding 128 to every number of a row makes it unsigned, and the excess is the
+ * same for all rows: the result for a row of zeros. Sums wrap around alike
+ * either way. */
+AVX512 static inline __m512i four_avx512(__m512i sum, __m512i row, __m512i v)
 {
-    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)p));
+    return _mm512_dpbusd_epi32(
+        sum, _mm512_xor_si512(row, _mm512_set1_epi8(-128)), v);
+}
+
+/* Up to 64 bytes from p on, followed by zeros. */
+AVX512 static inline __m512i end_avx512(const int8_t *p, size_t n)
+{
+    return _mm512_maskz_loadu_epi8((UINT64_C(1) << n) - 1, p);
 }
 
 AVX512 static int32_t dot_i8_avx512(const int8_t *a, const int8_t *b, size_t n)
 {
-    __m512i sum = _mm512_setzero_si512(), second = sum;
+    __m512i zero = _mm512_setzero_si512(), sum = zero, too_much = zero, y;
 
     for (; n >= 64; n -= 64, a += 64, b += 64) {
-        sum = _mm512_dpwssd_epi32(sum, wide_avx512(a), wide_avx512(b));
-        second = _mm512_dpwssd_epi32(second, wide_avx512(a + 32),
-                                     wide_avx512(b + 32));
+        y = _mm512_loadu_si512(b);
+        sum = four_avx512(sum, _mm512_loadu_si512(a), y);
+        too_much = four_avx512(too_much, zero, y);
     }
-    if (n >= 32) {
-        sum = _mm512_dpwssd_epi32(sum, wide_avx512(a), wide_avx512(b));
-        n -= 32, a += 32, b += 32;
+    if (n > 0) {
+        y = end_avx512(b, n);
+        sum = four_avx512(sum, end_avx512(a, n), y);
+        too_much = four_avx512(too_much, zero, y);
     }
-    sum = _mm512_add_epi32(sum, second);
-    return (int32_t)dot_i8_from(a, b, n,
-                                (uint32_t)_mm512_reduce_add_epi32(sum));
-}
-
-/* The instruction that adds four products of bytes at a time takes one side
- * without a sign. A row with 128 more in every number is that, and what it
- * gives too much is the same for all rows: what a row of zeros gives. Sums wrap
- * around alike on both ways. */
-AVX512 static inline __m512i raised_avx512(__m512i row)
-{
-    return _mm512_xor_si512(row, _mm512_set1_epi8(-128));
-}
-
-AVX512 static inline __m512i four_avx512(__m512i sum, __m512i row, __m512i v)
-{
-    return _mm512_dpbusd_epi32(sum, raised_avx512(row), v);
-}
-
-/* The bytes from p on, up to 64 of them; behind them zeros. */
-AVX512 static inline __m512i end_avx512(const int8_t *p, size_t n)
-{
-    return _mm512_maskz_loadu_epi8((UINT64_C(1) << n) - 1, p);
+    return _mm512_reduce_add_epi32(_mm512_sub_epi32(sum, too_much));
 }
 
 AVX512 static int32_t zeros_avx512(const int8_t *v, size_t n)
@@ -262,7 +252,7 @@ AVX512 static int32_t zeros_avx512(const int8_t *v, size_t n)
     return _mm512_reduce_add_epi32(sum);
 }
 
-/* The lanes of four sums side by side, each added up. */
+/* Add the lanes of four sums; the results are side by side. */
 AVX512 static inline __m128i add_up_avx512(const __m512i *sum)
 {
     __m512i ab = _mm512_add_epi32(_mm512_unpacklo_epi32(sum[0], sum[1]),
@@ -338,8 +328,8 @@ AVX512 static void add_i8_avx512(float *sum, const int8_t *row, float scale,
 }
 #endif
 
-/* On ARM the products of bytes, which a search consists of. Two products of 16
- * bits do not always fit 16 bits together, so each is added to 32. */
+/* On ARM only the byte products, which make up a search. Two 16-bit products do
+ * not always fit 16 bits together, so each is added to 32. */
 #ifdef __aarch64__
 static inline int32x4_t add16_neon(int32x4_t sum, const int8_t *a,
                                    const int8_t *b)
@@ -396,8 +386,8 @@ const struct vec_ops *vec_ops(void)
     return &levels[cpu_level()];
 }
 
-/* Of the products of a and b, in double: an infinity or NaN in them comes out
- * as one. In four lanes, because one would wait for itself. */
+/* The dot product in double; an infinity or NaN in it propagates. Four lanes,
+ * so that an addition need not wait for the one before. */
 static double dot_double(const float *a, const float *b, size_t n)
 {
     double lanes[4] = {0};
@@ -411,7 +401,7 @@ static double dot_double(const float *a, const float *b, size_t n)
     return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
-static bool is_finite(const float *v, size_t n)
+static bool vec_is_finite(const float *v, size_t n)
 {
     return isfinite(dot_double(v, v, n));
 }
@@ -423,7 +413,7 @@ float vec_cosine(const float *a, size_t n_a, const float *b, size_t n_b)
 
     if (!(aa > 0 && bb > 0 && isfinite(aa) && isfinite(bb)))
         return 0;
-    if (!is_finite(a + n, n_a - n) || !is_finite(b + n, n_b - n))
+    if (!vec_is_finite(a + n, n_a - n) || !vec_is_finite(b + n, n_b - n))
         return 0;
     likeness = dot_double(a, b, n) / (sqrt(aa) * sqrt(bb));
     return (float)fmax(-1, fmin(1, likeness));

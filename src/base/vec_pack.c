@@ -1,12 +1,13 @@
-/* A number of sixteen bits is cut where its nearer byte begins: high is q / 256
- * to the nearest, so low has a sign too, and both fit a product of signed
- * bytes. 127 * 256 + 127 is the most of which both halves fit.
+/* A 16-bit number q is split at the nearer byte: high is q / 256 rounded to
+ * nearest, so low is signed too, and both fit a product of signed bytes. 127 *
+ * 256 + 127 is the largest number whose halves both fit.
  *
- * The scale is not that of rounding but one by the length of what came of it:
- * a direction is all that is kept, and so every packed vector is as nearly one
- * long as a float can say. */
+ * The scale is not the rounding step but the inverse of the resulting length:
+ * only the direction is kept, so every packed vector has unit length as exactly
+ * as a float can say. */
 #include "base/vec.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 
 enum { MOST = 127 * 256 + 127 };
 
-/* Whole numbers: 65536 of them at MOST each still fit. */
+/* Integers: the sum of 65536 products of MOST still fits. */
 static int64_t product(const struct vec_packed *a, const struct vec_packed *b,
                        size_t n)
 {
@@ -28,19 +29,17 @@ static int64_t product(const struct vec_packed *a, const struct vec_packed *b,
 
 void vec_packed_products(const int8_t *high, const int8_t *low, size_t stride,
                          size_t n_rows, const struct vec_packed *v, size_t n,
-                         int64_t *out)
+                         const int32_t *guesses, int64_t *out)
 {
     const struct vec_ops *o = vec_ops();
-    int32_t both[VEC_ROWS_MAX], one[VEC_ROWS_MAX], other[VEC_ROWS_MAX];
+    int32_t one[VEC_ROWS_MAX], other[VEC_ROWS_MAX], lows[VEC_ROWS_MAX];
 
-    o->dots_i8(high, stride, n_rows, v->high, n, both);
     o->dots_i8(high, stride, n_rows, v->low, n, one);
     o->dots_i8(low, stride, n_rows, v->high, n, other);
+    o->dots_i8(low, stride, n_rows, v->low, n, lows);
     for (size_t i = 0; i < n_rows; i++)
-        out[i] = 65536 * (int64_t)both[i] + 256 * ((int64_t)one[i] + other[i]);
-    o->dots_i8(low, stride, n_rows, v->low, n, both);
-    for (size_t i = 0; i < n_rows; i++)
-        out[i] += both[i];
+        out[i] = 65536 * (int64_t)guesses[i] +
+                 256 * ((int64_t)one[i] + other[i]) + lows[i];
 }
 
 static float slack_of(float scale, const int8_t *low, size_t n)
@@ -61,11 +60,20 @@ static void point_into(struct vec_packed *p, const uint8_t *bytes, size_t n)
     p->n = n;
 }
 
+/* Round to nearest, ties to even, as lrint does: the remainder of the sum has
+ * no fraction. A library call for each number would take longer than everything
+ * else. Valid below 2^51, and where doubles are added as doubles. */
+static double to_whole(double x)
+{
+    _Static_assert(FLT_EVAL_METHOD == 0, "a sum is rounded to its type");
+    return x + 0x1.8p52 - 0x1.8p52;
+}
+
 static void put_planes(const float *v, size_t n, double largest, int8_t *high,
                        int8_t *low)
 {
     for (size_t i = 0; i < n; i++) {
-        int32_t q = (int32_t)lrint((double)v[i] / largest * MOST);
+        int32_t q = (int32_t)to_whole((double)v[i] / largest * MOST);
         int32_t h = (q + 128) >> 8;
 
         high[i] = (int8_t)h;
@@ -82,7 +90,8 @@ bool vec_pack(const float *v, size_t n, uint8_t *out)
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(v[i]))
             return false;
-        largest = fmax(largest, fabs((double)v[i]));
+        if (fabs((double)v[i]) > largest)
+            largest = fabs((double)v[i]);
     }
     if (!(largest > 0))
         return false;
@@ -165,7 +174,7 @@ bool vec_packed_is_quick(const struct vec_packed *p, size_t quick)
 
 double vec_gain(bool is_quick_a, bool is_quick_b)
 {
-    /* As if both were of a kind: tests must notice. */
+    /* As if both were of one kind; tests must notice. */
     if (PLANTED("vec.no_gain"))
         return 1;
     return is_quick_a == is_quick_b ? 1 : 1 / sqrt(VEC_QUICK_PART);

@@ -44,7 +44,8 @@ TEST(many_rows_at_once_give_the_same_on_every_level)
         for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
             for (size_t n_rows = 0; n_rows <= ROWS; n_rows++) {
                 size_t n = lengths[i], bytes = n_rows ? n_rows * n : 0;
-                /* Ends where they end: a sanitizer sees a step too far. */
+                /* In memory that ends there, so that a sanitizer sees a step
+                 * too far. */
                 int8_t *tight = malloc(bytes + 1), *one = malloc(n + 1);
                 int32_t out[ROWS + 1] = {0};
 
@@ -64,7 +65,7 @@ TEST(many_rows_at_once_give_the_same_on_every_level)
             }
 }
 
-/* The fine value is the cosine, and one's own is one. */
+/* The exact value is the cosine, and a vector's own is one. */
 TEST(a_packed_vector_is_what_it_was)
 {
     static uint8_t pa[MOST_BYTES], pb[MOST_BYTES];
@@ -87,13 +88,36 @@ TEST(a_packed_vector_is_what_it_was)
         }
 }
 
-/* Rows with planes of their own, as shelves have them. */
+/* A number halfway between two integers becomes the even one. */
+TEST(numbers_are_packed_as_the_nearest_whole_ones)
+{
+    enum { DIMS = 1024, LARGEST = 127 * 256 + 127 };
+    static uint8_t packed[8 + 2 * DIMS];
+    float v[DIMS];
+
+    for (int round = 0; round < 100; round++) {
+        struct vec_packed p;
+
+        fill(v, DIMS);
+        for (size_t i = 0; round % 2 && i < DIMS; i++)
+            v[i] = (float)((int32_t)(next() % (4 * LARGEST)) - 2 * LARGEST) / 2;
+        v[0] = round % 2 ? -LARGEST : 20;
+        CHECK(vec_pack(v, DIMS, packed));
+        p = opened(packed, DIMS);
+        for (size_t i = 0; i < DIMS; i++)
+            CHECK_INT(256 * p.high[i] + p.low[i],
+                      lrint((double)v[i] / fabs((double)v[0]) * LARGEST));
+    }
+}
+
+/* Rows with planes of their own, as the shelves of the index have them. */
 TEST(products_of_many_rows_are_those_of_each)
 {
     enum { ROWS = VEC_ROWS_MAX, DIMS = 200, STRIDE = 256 };
     static int8_t high[ROWS * STRIDE], low[ROWS * STRIDE];
     static uint8_t row[8 + 2 * DIMS], packed[8 + 2 * DIMS];
     float v[DIMS];
+    int32_t guesses[ROWS];
     int64_t out[ROWS];
     struct vec_packed x, y;
 
@@ -107,7 +131,8 @@ TEST(products_of_many_rows_are_those_of_each)
         memcpy(low + i * STRIDE, row + 8 + DIMS, DIMS);
     }
     for (size_t n = 0; n <= DIMS; n += 25) {
-        vec_packed_products(high, low, STRIDE, ROWS, &y, n, out);
+        vec_ops()->dots_i8(high, STRIDE, ROWS, y.high, n, guesses);
+        vec_packed_products(high, low, STRIDE, ROWS, &y, n, guesses, out);
         for (size_t i = 0; i < ROWS; i++) {
             x = (struct vec_packed){1, 0, high + i * STRIDE, low + i * STRIDE,
                                     DIMS};
@@ -140,7 +165,7 @@ TEST(the_guess_is_within_its_bound)
 
             fill(a, n);
             fill(b, n);
-            if (round % 2) /* one that stands out: the others are all low */
+            if (round % 2) /* one outlier: the others are all low */
                 a[next() % n] *= 200;
             vec_pack(a, n, pa);
             vec_pack(b, n, pb);
@@ -152,7 +177,8 @@ TEST(the_guess_is_within_its_bound)
         }
 }
 
-/* All low bytes in the direction of the other: nothing smaller would do. */
+/* All low bytes in the direction of the other vector: no smaller bound would
+ * do. */
 TEST(the_bound_can_be_reached)
 {
     enum { N = 256 };
@@ -225,7 +251,7 @@ TEST(what_was_not_packed_is_not_opened)
             memcpy(p + at, &bad[i], 4);
             CHECK(!vec_packed_open(&x, p, sizeof(p), 5));
         }
-    /* A smaller slack would be a lie, and another number another length. */
+    /* A smaller slack would be wrong, and another number another length. */
     for (size_t at = 4; at < sizeof(p); at++) {
         memcpy(p, good, sizeof(p));
         p[at] ^= 1;
@@ -248,7 +274,7 @@ TEST(of_two_packed_lengths_the_shorter_counts)
     CHECK(fabs(vec_packed_guess(&y, &x) - 1) < 0.01);
 }
 
-/* [ A * t | B * x ] of parts that were made up. */
+/* [ A * t | B * x ] of invented parts. */
 static void join(float *v, const float *t, const float *x, size_t quick,
                  size_t n)
 {
@@ -276,7 +302,7 @@ TEST(quick_and_full_vectors_are_compared_by_their_first_parts)
         f[i] = opened(bytes[2 + i], ALL);
         CHECK(vec_packed_is_quick(&q[i], QUICK));
         CHECK(!vec_packed_is_quick(&f[i], QUICK));
-        /* Of a model with one part nothing is quick. */
+        /* With one part nothing is quick. */
         CHECK(!vec_packed_is_quick(&q[i], 0));
         CHECK(!vec_packed_is_quick(&q[i], ALL));
     }
@@ -288,7 +314,7 @@ TEST(quick_and_full_vectors_are_compared_by_their_first_parts)
     CHECK(fabs(vec_likeness(&f[0], &f[1], QUICK) - both) < 1e-3);
     CHECK(vec_likeness(&f[0], &q[1], QUICK) ==
           vec_likeness(&q[1], &f[0], QUICK));
-    /* Without the rule they would not be comparable. */
+    /* Without the rule they are not comparable. */
     CHECK(fabs(vec_packed_dot(&q[0], &f[0]) - 1) > 0.1);
     CHECK(vec_likeness(&q[0], &f[1], 0) == vec_packed_dot(&q[0], &f[1]));
 }
@@ -302,7 +328,7 @@ TEST(one_number_behind_the_first_part_makes_a_vector_full)
 
     CHECK(!vec_pack(v, ALL, bytes));
     p = opened(bytes, ALL);
-    CHECK(vec_packed_is_quick(&p, QUICK)); /* zero: alike nothing anyway */
+    CHECK(vec_packed_is_quick(&p, QUICK)); /* zero: similar to nothing anyway */
     CHECK(vec_likeness(&p, &p, QUICK) == 0);
     v[0] = 1;
     CHECK(vec_pack(v, ALL, bytes));
@@ -336,7 +362,7 @@ TEST(parts_are_joined_one_long_each)
     CHECK(vec_join(again, ALL, QUICK)); /* once is enough */
     for (size_t i = 0; i < ALL; i++)
         CHECK(fabsf(v[i] - again[i]) < 1e-6F);
-    /* Where one part is zero, the other is all of it. */
+    /* If one part is zero, the other becomes the whole. */
     memset(v + QUICK, 0, (ALL - QUICK) * sizeof(*v));
     CHECK(vec_join(v, ALL, QUICK));
     CHECK(fabsf(vec_ops()->dot(v, v, ALL) - 1) < 1e-6F);
@@ -345,7 +371,7 @@ TEST(parts_are_joined_one_long_each)
     CHECK(vec_join(v, ALL, QUICK) && v[QUICK] == 1);
     v[QUICK] = 0;
     CHECK(!vec_join(v, ALL, QUICK));
-    /* Of a model of one part it is the usual. */
+    /* With one part it is vec_normalise. */
     v[1] = 2;
     v[ALL - 1] = 2;
     CHECK(vec_join(v, ALL, 0) && v[1] == v[ALL - 1]);

@@ -13,8 +13,8 @@ static uint32_t next(void)
     return (state = state * 1664525 + 1013904223) >> 8;
 }
 
-/* Of very different sizes, so that every order of adding rounds in its own
- * way. */
+/* Numbers of very different sizes, so that every order of addition rounds
+ * differently. */
 static float any_float(void)
 {
     float f = (float)((int32_t)(next() % 20001) - 10000) / 777.0F;
@@ -34,8 +34,8 @@ static void fill_i8(int8_t *p, size_t n)
         p[i] = (int8_t)next();
 }
 
-/* In memory that ends where they end, `place` bytes from where it is aligned:
- * a sanitizer sees every step too far. */
+/* Memory that ends where the numbers end, `place` bytes off its alignment, so
+ * that a sanitizer sees every step too far. */
 static void *copy(const void *p, size_t n, size_t place)
 {
     char *room = malloc(place + n ? place + n : 1);
@@ -130,8 +130,8 @@ TEST(the_plain_one_is_what_arithmetic_says)
     CHECK(sum[0] == -63 && sum[1] == 2 && sum[2] == 66.5F);
 }
 
-/* The largest sum of the largest vector that a model may have, and of the
- * longest that still fits. */
+/* The largest sum of the largest vector of a model, and of the longest that
+ * still fits. */
 TEST(the_largest_products_of_bytes_fit)
 {
     size_t n = 131071;
@@ -148,7 +148,7 @@ TEST(the_largest_products_of_bytes_fit)
     free(low);
 }
 
-/* An infinity or NaN is one on every level, wherever it stands. */
+/* Every level propagates an infinity or NaN from any position. */
 TEST(what_is_no_number_is_seen_by_every_level)
 {
     float a[37], b[37];

@@ -1,7 +1,7 @@
-/* Both are written down as their words with a blank behind each, and then bytes
- * are looked for in bytes. A character becomes four bytes at most for each that
- * it had, which the room is measured by; what still does not fit is left out
- * whole. */
+/* Text and query are both written as their words, each followed by a space, and
+ * then searched as bytes. A character grows to at most four bytes for each of
+ * its own, which sizes the buffers; a word that still does not fit is left
+ * out. */
 #include "base/wordfind.h"
 
 static size_t spell(struct str text, char *to, size_t room)

@@ -27,7 +27,7 @@ TEST(a_part_of_a_word_is_enough)
 {
     CHECK(finds("gratio", "a migration"));
     CHECK(!finds("a migrations", "a migration"));
-    /* But no two words grown together. */
+    /* But not across two words. */
     CHECK(!finds("amigration", "a migration"));
 }
 

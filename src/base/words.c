@@ -1,30 +1,30 @@
-/* The reference walks over the whole text once per step: clean, part Chinese,
- * decompose, drop marks, lower case, split. Every step looks at one character
- * at a time, but for one: canonical decomposition also puts marks that follow
- * each other in order. So the steps are one table (base/unicode.h), the text
- * is walked over once, and a mark finds its place among those that the word
- * ends with. Marks that are dropped do not hinder that; a dropped character of
- * class 0 does, hence UNICODE_GAP. No mark parts words, so a row of them lies
- * within one, and what lies in a word that is too long does not matter.
+/* The reference passes over the whole text once per step: clean, separate
+ * Chinese, decompose, drop marks, lower case, split. Every step looks at one
+ * character at a time, except that canonical decomposition also sorts marks
+ * that follow each other. So the steps are one table (base/unicode.h), the text
+ * is read once, and a mark is inserted among the marks at the end of the word.
+ * Dropped marks do not interfere with that; a dropped character of class 0
+ * does, hence UNICODE_GAP. Marks never separate words, so a run of them lies
+ * within one word, and the content of a word that is too long does not matter.
  *
- * What parts words, or is one of its own, is looked at but not taken while a
- * word is being read: nothing needs to be remembered between two words. */
+ * A character that separates words, or is a word itself, is not consumed while
+ * a word is being read, so no state is needed between two words. */
 #include "base/words.h"
 
 #include "base/unicode.h"
 #include "base/utf8.h"
 
-/* The word that is being written. */
+/* The word being written. */
 struct pen {
     char *bytes;
     size_t n, n_chars;
-    size_t row; /* from here on it is marks that may change places */
+    size_t row; /* start of the marks at the end, which may be reordered */
     bool is_long;
 };
 
 enum step { TAKEN, BEFORE, END };
 
-static void write_char(struct pen *pen, uint32_t c)
+static void word_write_char(struct pen *pen, uint32_t c)
 {
     if (pen->n_chars == WORD_MAX_CHARS) {
         pen->is_long = true;
@@ -35,17 +35,8 @@ static void write_char(struct pen *pen, uint32_t c)
     pen->row = pen->n;
 }
 
-/* Where the character before `at` begins. */
-static size_t char_before(const char *bytes, size_t at)
-{
-    do
-        at--;
-    while (utf8_is_tail((unsigned char)bytes[at]));
-    return at;
-}
-
-/* Before those of a higher class, behind those of its own. */
-static void write_mark(struct pen *pen, uint32_t c)
+/* Insert the mark before those of a higher class, after those of its own. */
+static void word_write_mark(struct pen *pen, uint32_t c)
 {
     uint32_t class = unicode_class(c);
     size_t row = pen->row, at = pen->n, n;
@@ -56,8 +47,11 @@ static void write_mark(struct pen *pen, uint32_t c)
         return;
     }
     while (at > row) {
-        size_t before = char_before(pen->bytes, at);
+        size_t before = at;
 
+        do
+            before--;
+        while (utf8_is_tail((unsigned char)pen->bytes[before]));
         if (unicode_class(utf8_decode(pen->bytes + before, at - before)) <=
             class)
             break;
@@ -70,28 +64,28 @@ static void write_mark(struct pen *pen, uint32_t c)
     pen->n_chars++;
 }
 
-/* Section 3.12 of the Unicode standard: a syllable is a number of three
- * digits, the last of which may be missing. */
-static void write_hangul(struct pen *pen, uint32_t c)
+/* Section 3.12 of the Unicode standard: a syllable is a number of three digits,
+ * the last of which may be missing. */
+static void word_write_hangul(struct pen *pen, uint32_t c)
 {
     uint32_t s = c - 0xac00;
 
-    write_char(pen, 0x1100 + s / (21 * 28));
-    write_char(pen, 0x1161 + s / 28 % 21);
+    word_write_char(pen, 0x1100 + s / (21 * 28));
+    word_write_char(pen, 0x1161 + s / 28 % 21);
     if (s % 28)
-        write_char(pen, 0x11a7 + s % 28);
+        word_write_char(pen, 0x11a7 + s % 28);
 }
 
-/* What is a word of its own ends the word before it, and itself. */
-static enum step write_alone(struct pen *pen, uint32_t c)
+/* A character that is its own word ends the word before it, and then itself. */
+static enum step word_write_alone(struct pen *pen, uint32_t c)
 {
     if (pen->n_chars)
         return BEFORE;
-    write_char(pen, c);
+    word_write_char(pen, c);
     return END;
 }
 
-static enum step write_spelt(struct pen *pen, const uint32_t *spelt)
+static enum step word_write_spelt(struct pen *pen, const uint32_t *spelt)
 {
     uint32_t kind, c;
 
@@ -99,34 +93,36 @@ static enum step write_spelt(struct pen *pen, const uint32_t *spelt)
         kind = *spelt >> UNICODE_KIND_SHIFT & 0x7f;
         c = *spelt & UNICODE_CHAR_BITS;
         if (kind == UNICODE_PUNCT || kind == UNICODE_ALONE)
-            return write_alone(pen, c); /* never among others */
+            return word_write_alone(pen, c); /* always the only one */
         if (kind == UNICODE_MARK)
-            write_mark(pen, c);
+            word_write_mark(pen, c);
         else
-            write_char(pen, c);
+            word_write_char(pen, c);
     } while (!(*spelt++ & UNICODE_LAST));
     return TAKEN;
 }
 
-static enum step write_any(struct pen *pen, uint32_t c)
+static enum step word_write_any(struct pen *pen, uint32_t c)
 {
     uint32_t number = unicode_number(c);
 
     switch (number) {
-    case UNICODE_KEEP: write_char(pen, c); return TAKEN;
+    case UNICODE_KEEP: word_write_char(pen, c); return TAKEN;
     case UNICODE_DROP: return TAKEN;
     case UNICODE_SPACE: return pen->n_chars ? END : TAKEN;
     case UNICODE_PUNCT:
-    case UNICODE_ALONE: return write_alone(pen, c);
+    case UNICODE_ALONE: return word_write_alone(pen, c);
     case UNICODE_GAP: pen->row = pen->n; return TAKEN;
-    case UNICODE_HANGUL: write_hangul(pen, c); return TAKEN;
-    case UNICODE_MARK: write_mark(pen, c); return TAKEN;
-    default: return write_spelt(pen, unicode_spelt + (number - UNICODE_SPELT));
+    case UNICODE_HANGUL: word_write_hangul(pen, c); return TAKEN;
+    case UNICODE_MARK: word_write_mark(pen, c); return TAKEN;
+    default:
+        return word_write_spelt(pen, unicode_spelt + (number - UNICODE_SPELT));
     }
 }
 
-/* Most of most texts: letters and digits of ASCII. */
-static const char *write_ascii(struct pen *pen, const char *p, const char *end)
+/* The fast path: ASCII letters and digits. */
+static const char *word_write_ascii(struct pen *pen, const char *p,
+                                    const char *end)
 {
     size_t room = WORD_MAX_CHARS - pen->n_chars;
     const char *from = p, *stop = (size_t)(end - p) > room ? p + room : end;
@@ -159,17 +155,17 @@ bool words_next(struct words *w)
 {
     struct pen pen = {.bytes = w->bytes};
     const char *p = w->rest.p, *end = p + w->rest.n;
-    const char *first = p, *last = p; /* of the word, as it was written */
+    const char *first = p, *last = p; /* the word in the original text */
     enum step step = TAKEN;
 
-    while (step == TAKEN && (p = write_ascii(&pen, p, end)) < end) {
+    while (step == TAKEN && (p = word_write_ascii(&pen, p, end)) < end) {
         size_t n = utf8_one(p, end), n_before = pen.n;
 
         if (n)
-            step = write_any(&pen, utf8_decode(p, n));
+            step = word_write_any(&pen, utf8_decode(p, n));
         last = p;
         if (step != BEFORE)
-            p += n ? n : 1; /* what is not UTF-8 is dropped */
+            p += n ? n : 1; /* invalid UTF-8 is dropped */
         if (!pen.n)
             first = p;
         else if (step == TAKEN || pen.n > n_before)

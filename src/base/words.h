@@ -1,36 +1,37 @@
 #ifndef BASE_WORDS_H
 #define BASE_WORDS_H
 
-/* words: what BERT's normaliser and pre-tokeniser make of a text.
+/* words: BERT's normaliser and pre-tokeniser.
  *
- * Exactly as the reference does: control characters go, spaces of every kind
- * part words, characters of Chinese and Japanese writing and punctuation are
- * words of their own, accents go (NFD without marks), letters become small.
- * Bytes that are not UTF-8 count as U+FFFD, which the reference drops.
+ * Exactly like the reference: control characters are removed, white space of
+ * every kind separates words, Chinese and Japanese characters and punctuation
+ * are words of their own, accents are removed (NFD without marks), letters
+ * become lower case. Invalid bytes count as U+FFFD, which the reference drops.
  *
- * Models read them, and so does the search by words. Pure; allocates nothing.
+ * Used by the models and by the search for words. Pure; allocates nothing.
  * Threads: any. */
 
 #include "base/str.h"
 
 enum {
-    WORD_MAX_CHARS = 100, /* a longer one is one unknown piece */
+    WORD_MAX_CHARS = 100, /* a longer word is one unknown piece */
     WORD_MAX_BYTES = WORD_MAX_CHARS * 4,
 };
 
 struct words {
-    struct str rest;  /* of the text */
-    struct str word;  /* normalised; points into bytes, until the next */
-    struct str place; /* where it stands in the text, as it was written */
-    bool is_long;     /* more than WORD_MAX_CHARS; word holds the first ones */
+    struct str rest;  /* the unread text */
+    struct str word;  /* normalised; valid until the next */
+    struct str place; /* its place in the original text */
+    bool is_long;     /* longer than WORD_MAX_CHARS; word holds the start */
     char bytes[WORD_MAX_BYTES];
 };
 
-/* The text is borrowed until the last word was read. */
+/* Borrows the text until the last word was read. */
 void words_begin(struct words *w, struct str text);
 bool words_next(struct words *w);
 
-/* Whether a normalised word is one sign and no letter, digit or emoji. */
+/* Whether a normalised word is a single punctuation sign, not a letter, digit
+ * or emoji. */
 bool word_is_punctuation(struct str word);
 
 #endif

@@ -98,8 +98,7 @@ TEST(chinese_stands_alone_and_hangul_falls_apart)
     CHECK_WORDS("\ud55c \uac00", "\u1112\u1161\u11ab|\u1100\u1161");
 }
 
-/* Marks that stay are ordered by their class as canonical decomposition has
- * it, within a row of them. */
+/* Kept marks in a row are sorted by class, as in canonical decomposition. */
 TEST(marks_that_stay_are_put_in_order)
 {
     CHECK_WORDS("x\u302e\u1b44y", "x\u1b44\u302ey");
@@ -135,7 +134,7 @@ TEST(a_long_word_says_so_and_is_read_to_its_end)
     CHECK(words_next(&w) && w.is_long && w.rest.n == 0);
 }
 
-/* The longest characters, the longest marks, and what falls into three. */
+/* The longest characters, the longest marks, and those that become three. */
 TEST(a_long_word_of_anything_fits)
 {
     static const char *const units[] = {
@@ -158,7 +157,7 @@ TEST(a_long_word_of_anything_fits)
     }
 }
 
-/* Random texts of what is awkward, against the steps one after the other. */
+/* Random difficult texts, compared with the steps one after the other. */
 TEST(one_walk_gives_what_the_steps_give)
 {
     static const uint32_t awkward[] = {
@@ -188,7 +187,7 @@ TEST(one_walk_gives_what_the_steps_give)
     }
 }
 
-/* Every character that there is, between two letters. */
+/* Every existing character, between two letters. */
 TEST(every_character_goes_the_way_of_the_steps)
 {
     char text[8];

@@ -1,11 +1,10 @@
-/* Every step loads all of its bytes before it stores any, and goes forward:
- * that is why `to` may lie a little before `from`. For the same reason the end
- * is not done by one step that overlaps the last, which would XOR some bytes
+/* Every step loads all its bytes before it stores any, and goes forward, so
+ * `to` may lie slightly before `from`. For the same reason the last bytes are
+ * not done in a step that overlaps the one before, which would XOR some bytes
  * twice.
  *
- * Every machine of this kind has vectors of 16 bytes, most have 32; which it
- * is, is asked at run time, from what the processor said when the program
- * started. Short texts never get that far: words of eight bytes do them. */
+ * All x86-64 processors have 16-byte vectors and most have 32-byte ones;
+ * xor_four asks at run time. Short texts use eight-byte words and never ask. */
 #include "base/xor.h"
 
 #include <stdbool.h>
@@ -13,12 +12,15 @@
 
 #ifdef __x86_64__
 #include <immintrin.h>
+#define WIDE __attribute__((target("avx2")))
+#else
+#define WIDE
 #endif
 
 enum { SHORT_BYTES = 32 };
 
-/* The key as it lies in memory from that place on, twice. */
-static inline uint64_t turned(const uint8_t key[4], size_t at)
+/* The key rotated to position `at`, twice. */
+static inline uint64_t xor_turned_key(const uint8_t key[4], size_t at)
 {
     uint8_t k[8];
     uint64_t w;
@@ -29,7 +31,7 @@ static inline uint64_t turned(const uint8_t key[4], size_t at)
     return w;
 }
 
-static inline void words(char *to, const char *from, size_t n, uint64_t key)
+static inline void xor_words(char *to, const char *from, size_t n, uint64_t key)
 {
     uint64_t w;
     uint32_t half;
@@ -42,7 +44,7 @@ static inline void words(char *to, const char *from, size_t n, uint64_t key)
     }
     if (n - i >= sizeof(half)) {
         memcpy(&half, from + i, sizeof(half));
-        half ^= (uint32_t)key; /* both halves are the same */
+        half ^= (uint32_t)key; /* both halves are equal */
         memcpy(to + i, &half, sizeof(half));
         i += sizeof(half);
     }
@@ -59,13 +61,13 @@ void xor_four_plain(char *to, const char *from, size_t n, const uint8_t key[4],
         to[i] = (char)((uint8_t)from[i] ^ key[(at + i) & 3]);
 }
 
-#ifdef __x86_64__
 void xor_four_narrow(char *to, const char *from, size_t n, const uint8_t key[4],
                      size_t at)
 {
-    uint64_t k = turned(key, at);
-    __m128i v = _mm_set1_epi64x((long long)k);
+    uint64_t k = xor_turned_key(key, at);
     size_t i = 0;
+#ifdef __x86_64__
+    __m128i v = _mm_set1_epi64x((long long)k);
 
     for (; n - i >= 32; i += 32) {
         __m128i a = _mm_loadu_si128((const __m128i *)(from + i));
@@ -74,17 +76,17 @@ void xor_four_narrow(char *to, const char *from, size_t n, const uint8_t key[4],
         _mm_storeu_si128((__m128i *)(to + i), _mm_xor_si128(a, v));
         _mm_storeu_si128((__m128i *)(to + i + 16), _mm_xor_si128(b, v));
     }
-    words(to + i, from + i, n - i, k);
+#endif
+    xor_words(to + i, from + i, n - i, k);
 }
 
-__attribute__((target("avx2"))) void xor_four_wide(char *to, const char *from,
-                                                   size_t n,
-                                                   const uint8_t key[4],
-                                                   size_t at)
+WIDE void xor_four_wide(char *to, const char *from, size_t n,
+                        const uint8_t key[4], size_t at)
 {
-    uint64_t k = turned(key, at);
-    __m256i v = _mm256_set1_epi64x((long long)k);
+    uint64_t k = xor_turned_key(key, at);
     size_t i = 0;
+#ifdef __x86_64__
+    __m256i v = _mm256_set1_epi64x((long long)k);
 
     for (; n - i >= 64; i += 64) {
         __m256i a = _mm256_loadu_si256((const __m256i *)(from + i));
@@ -99,37 +101,24 @@ __attribute__((target("avx2"))) void xor_four_wide(char *to, const char *from,
         _mm256_storeu_si256((__m256i *)(to + i), _mm256_xor_si256(a, v));
         i += 32;
     }
-    words(to + i, from + i, n - i, k);
-}
-
-int xor_is_wide(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
-#else
-void xor_four_narrow(char *to, const char *from, size_t n, const uint8_t key[4],
-                     size_t at)
-{
-    words(to, from, n, turned(key, at));
-}
-
-void xor_four_wide(char *to, const char *from, size_t n, const uint8_t key[4],
-                   size_t at)
-{
-    xor_four_narrow(to, from, n, key, at);
-}
-
-int xor_is_wide(void)
-{
-    return false;
-}
 #endif
+    xor_words(to + i, from + i, n - i, k);
+}
+
+int xor_is_wide(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_supports("avx2");
+#else
+    return false;
+#endif
+}
 
 void xor_four(char *to, const char *from, size_t n, const uint8_t key[4],
               size_t at)
 {
     if (n < SHORT_BYTES)
-        words(to, from, n, turned(key, at));
+        xor_words(to, from, n, xor_turned_key(key, at));
     else if (xor_is_wide())
         xor_four_wide(to, from, n, key, at);
     else

@@ -1,20 +1,20 @@
 #ifndef BASE_XOR_H
 #define BASE_XOR_H
 
-/* xor: bytes XORed with four that repeat, as WebSocket masks its frames.
- * Threads: any; nothing here keeps state. */
+/* xor: XOR with a repeating four-byte key, as WebSocket masks its frames.
+ * Threads: any; no state. */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* XOR n bytes of `from` into `to`, the first with key[at & 3]. `to` may be
- * `from`, or lie anywhere before it; it may not lie behind it and overlap. With
- * the widest vectors that this processor has. */
+/* XOR n bytes of `from` into `to`, the first with key[at & 3], with the widest
+ * vectors of this processor. `to` may equal `from` or lie anywhere before it;
+ * it must not overlap behind it. */
 void xor_four(char *to, const char *from, size_t n, const uint8_t key[4],
               size_t at);
 
-/* The same byte by byte, and with each kind of vector for itself: for tests.
- * xor_four_wide is to be called only where xor_is_wide(). */
+/* For tests: byte by byte, and each vector width alone. Call xor_four_wide only
+ * if xor_is_wide(). */
 void xor_four_plain(char *to, const char *from, size_t n, const uint8_t key[4],
                     size_t at);
 void xor_four_narrow(char *to, const char *from, size_t n, const uint8_t key[4],

@@ -17,8 +17,8 @@ static void fill(char *p, size_t n)
         p[i] = (char)((x = x * 1664525 + 1013904223) >> 24);
 }
 
-/* Every length at every place, from memory that ends where the bytes end, and
- * nothing beside them is touched. */
+/* Every length at every offset, from memory that ends where the bytes end; no
+ * other byte changes. */
 static void check_against_plain(xor_fn * xor)
 {
     char from[PLACES + LONGEST], wanted[LONGEST + 1], got[PLACES + LONGEST + 1];
@@ -40,8 +40,8 @@ static void check_against_plain(xor_fn * xor)
         }
 }
 
-/* In place, and with the result a little before it, as where the heads of
- * frames are taken out. */
+/* In place, and with the result slightly before it, as when frame headers are
+ * removed. */
 static void check_in_place(xor_fn * xor)
 {
     char bytes[PLACES + LONGEST], wanted[LONGEST];

@@ -1,44 +1,43 @@
-/* The table of roads, the table of errands, and what becomes of an attempt.
+/* The table of transports, the table of jobs, and the outcome of an attempt.
  *
- * An errand is known by its task's id; an id that is not in the table is one
- * that is over, so a cancel that comes too late finds nothing and harms
- * nobody. A delivery that is over keeps its memory until the end of the turn: a
- * road that is in the middle of telling something looks at it once more after
- * the callback in which it was cancelled.
+ * A job is found by its task's id. An id that is not in the table is of a
+ * finished task, so a late cancel finds nothing and does no harm. A finished
+ * delivery keeps its memory until the end of the loop turn, because a transport
+ * still reads it after the callback that cancelled it.
  *
- * After an attempt that came to nothing there is a pause, by chance between
- * nothing and a bound that doubles each time ("full jitter"): a thousand tasks
- * that failed together do not come back together. A pause that the agent asks
- * for is kept in any case, and none is longer than the time that the task has:
- * at its deadline it ends by that. */
+ * After a failed attempt there is a random pause between zero and a bound that
+ * doubles each time ("full jitter"), so that a thousand tasks that failed
+ * together do not return together. A pause that the agent asked for is the
+ * minimum, and no pause is longer than the time that the task has left. */
 #include "deliver/deliver.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "deliver/desk.h"
+#include "deliver/queue/agent_queue.h"
 #include "model/advice.h"
 
 enum {
-    ASKED_MAX_MS = BREAKER_PAUSE_MAX_MS, /* of a pause asked for by an agent */
-    GATHERED_PART = 4, /* one agent may have so much of what is gathered */
+    ASKED_MAX_MS =
+        BREAKER_PAUSE_MAX_MS, /* longest pause an agent may ask for */
+    GATHERED_PART = 4, /* an agent may have this part of all gathered bytes */
 };
 
-/* One row per road, in the order of enum road. */
-static const struct road_row *const roads[N_ROADS] = {
-    [ROAD_ECHO] = &road_echo,    [ROAD_HUB] = &road_line,
-    [ROAD_PROCESS] = &road_pool, [ROAD_HTTP] = &road_http,
-    [ROAD_MODEL] = &road_model,
+/* One row per transport, in the order of enum transport. */
+static const struct transport_row *const transports[N_TRANSPORTS] = {
+    [TRANSPORT_ECHO] = &transport_echo,    [TRANSPORT_HUB] = &transport_line,
+    [TRANSPORT_PROCESS] = &transport_pool, [TRANSPORT_HTTP] = &transport_http,
+    [TRANSPORT_MODEL] = &transport_model,
 };
 
-const struct road_row *road_of(const struct agent_url *url)
+const struct transport_row *transport_of(const struct agent_url *url)
 {
-    return roads[url->road];
+    return transports[url->transport];
 }
 
-/* Life. */
+/* Create and free. */
 
-static void free_all(struct list *l)
+static void deliveries_free(struct list *l)
 {
     struct list_node *n;
 
@@ -46,51 +45,43 @@ static void free_all(struct list *l)
         struct delivery *y = LIST_OF(n, struct delivery, node);
 
         buf_fini(&y->gathered);
-        y->road->free(y);
+        y->transport->free(y);
     }
 }
 
-static void reap(struct loop_job *job)
+static void deliveries_reap(struct loop_job *job)
 {
-    free_all(&LIST_OF(job, struct deliver, reaper)->over);
+    deliveries_free(&LIST_OF(job, struct deliver, reaper)->over);
 }
 
-static void on_stopped(struct loop_job *job);
+static void deliver_on_stopped(struct loop_job *job);
 
 struct deliver *deliver_new(const struct deliver_opts *opts)
 {
-    struct deliver *d = FAULT("deliver.new") ? NULL : calloc(1, sizeof(*d));
+    struct deliver *d = mem_new(sizeof(*d));
 
-    if (!d)
-        return NULL;
     d->opts = *opts;
     d->chance = opts->seed[0] ^ opts->seed[1];
-    d->reaper.run = reap;
-    d->stop_job.run = on_stopped;
-    map_init(&d->errands, DELIVER_ERRANDS_MAX, opts->seed);
-    map_init(&d->desks, DELIVER_DESKS_MAX, opts->seed);
-    map_init(&d->patrons, DELIVER_DESKS_MAX, opts->seed);
-    map_init(&d->left, LEFT_MAX, opts->seed);
+    d->reaper.run = deliveries_reap;
+    d->stop_job.run = deliver_on_stopped;
+    map_init(&d->deliver_jobs, DELIVER_JOBS_MAX, opts->seed);
+    map_init(&d->agent_queues, DELIVER_QUEUES_MAX, opts->seed);
+    map_init(&d->owner_quotas, DELIVER_QUEUES_MAX, opts->seed);
+    map_init(&d->departures, DEPARTURES_MAX, opts->seed);
     list_init(&d->on_the_way);
     list_init(&d->over);
     list_init(&d->parts);
-    list_init(&d->lefts);
-    if (desks_init(d) != OK) {
-        free(d);
-        return NULL;
-    }
+    list_init(&d->departure_list);
+    agent_queues_init(d);
     echoes_init(&d->echoes, opts->loop);
     restarts_init(d);
     d->lines = lines_new(d);
     d->wakes = wakes_new(d);
     d->pools = pools_new(d);
-    if (d->lines && d->wakes && d->pools)
-        return d;
-    deliver_free(d);
-    return NULL;
+    return d;
 }
 
-static void stop_all(struct deliver *d)
+static void deliveries_stop(struct deliver *d)
 {
     struct list_node *n;
 
@@ -104,20 +95,20 @@ void deliver_free(struct deliver *d)
 {
     if (!d)
         return;
-    stop_all(d);
+    deliveries_stop(d);
     loop_not_at_end(&d->stop_job);
     loop_not_at_end(&d->reaper);
-    free_all(&d->over);
+    deliveries_free(&d->over);
     echoes_fini(&d->echoes);
     restarts_free(d);
     pools_free(d);
     wakes_free(d);
     lines_free(d);
-    desks_free(d);
-    map_fini(&d->errands);
-    map_fini(&d->desks);
-    map_fini(&d->patrons);
-    lefts_free(d);
+    agent_queues_free(d);
+    map_fini(&d->deliver_jobs);
+    map_fini(&d->agent_queues);
+    map_fini(&d->owner_quotas);
+    departures_free(d);
     free(d);
 }
 
@@ -126,10 +117,10 @@ void deliver_set(struct deliver *d, const struct deliver_settings *s)
     d->opts.settings = *s;
     pools_set(d);
     models_forget(d);
-    desks_look_again(d);
+    agent_queues_look_again(d);
 }
 
-/* Stopping. Each part takes its time; the last one to be done ends it. */
+/* Stop. The last part that has stopped ends it. */
 
 void deliver_part_add(struct deliver *d, struct deliver_part *p)
 {
@@ -143,9 +134,9 @@ void deliver_part_stopped(struct deliver *d, struct deliver_part *p)
         loop_at_end(d->opts.loop, &d->stop_job);
 }
 
-/* Asked for also by a part that was done before the others were told to
- * stop: then it is too early, and the last of them asks again. */
-static void on_stopped(struct loop_job *job)
+/* Also runs after a part that stopped before the others were told to; then it
+ * is too early, and the last part schedules it again. */
+static void deliver_on_stopped(struct loop_job *job)
 {
     struct deliver *d = LIST_OF(job, struct deliver, stop_job);
     void (*done)(void *ctx) = d->on_stopped;
@@ -164,13 +155,13 @@ void deliver_stop(struct deliver *d, void (*done)(void *ctx), void *ctx)
 
     d->on_stopped = done;
     d->stopped_ctx = ctx;
-    stop_all(d);
+    deliveries_stop(d);
     list_init(&stopping);
     list_append_all(&stopping, &d->parts);
     while ((n = list_pop(&stopping))) {
         struct deliver_part *p = LIST_OF(n, struct deliver_part, node);
 
-        list_append(&d->parts, n); /* until it says that it has */
+        list_append(&d->parts, n); /* until it has stopped */
         p->stop(d, p);
     }
     d->is_asked_to_stop = true;
@@ -178,7 +169,7 @@ void deliver_stop(struct deliver *d, void (*done)(void *ctx), void *ctx)
         loop_at_end(d->opts.loop, &d->stop_job);
 }
 
-/* Errands. */
+/* Jobs. */
 
 enum err deliver_reaches(const struct deliver *d, const struct agent *a,
                          struct why *why)
@@ -188,8 +179,9 @@ enum err deliver_reaches(const struct deliver *d, const struct agent *a,
 
     if (e)
         return e;
-    return road_of(&url)->reaches ? road_of(&url)->reaches(d, a, &url, why)
-                                  : OK;
+    return transport_of(&url)->reaches
+               ? transport_of(&url)->reaches(d, a, &url, why)
+               : OK;
 }
 
 bool deliver_uses_tools(const struct deliver *d, const struct agent *a)
@@ -200,8 +192,8 @@ bool deliver_uses_tools(const struct deliver *d, const struct agent *a)
 
     if (agent_url_read(a->url, &url, NULL) != OK)
         return false;
-    if (url.road != ROAD_PROCESS)
-        return url.road == ROAD_MODEL;
+    if (url.transport != TRANSPORT_PROCESS)
+        return url.transport == TRANSPORT_MODEL;
     def = process_def_find(s->processes, s->n_processes, url.id);
     return def && def->dialect == DIALECT_PI;
 }
@@ -214,99 +206,98 @@ void deliver_against(const struct deliver *d, struct advice_against *out)
         out->guard = fetch_guard(d->opts.fetch);
 }
 
-/* One whose address is none counts as there: it fails on its way, with
- * words. */
+/* An agent with a bad address counts as present, so that its tasks fail with an
+ * explanation. */
 enum presence agent_presence(const struct deliver *d, const struct agent *a)
 {
     struct agent_url url;
 
-    if (agent_url_read(a->url, &url, NULL) != OK || !road_of(&url)->presence)
+    if (agent_url_read(a->url, &url, NULL) != OK ||
+        !transport_of(&url)->presence)
         return PRESENT;
-    return road_of(&url)->presence(d, a, &url);
+    return transport_of(&url)->presence(d, a, &url);
 }
 
-static struct errand *errand_new(struct deliver *d, const struct task *t)
+static struct deliver_job *deliver_job_new(struct deliver *d,
+                                           const struct task *t)
 {
-    struct errand *e = FAULT("deliver.errand") ? NULL : calloc(1, sizeof(*e));
+    struct deliver_job *e = mem_new(sizeof(*e));
 
-    if (!e)
-        return NULL;
     e->task_id = t->id;
-    if (map_put(&d->errands, str_of(e->task_id.text), e) == OK)
+    if (map_put(&d->deliver_jobs, str_of(e->task_id.text), e) == OK)
         return e;
     free(e);
     return NULL;
 }
 
-/* It is not heard of any more. */
-static void forget(struct deliver *d, struct errand *e)
+static void deliver_job_forget(struct deliver *d, struct deliver_job *e)
 {
-    assert(e->state != ERRAND_GOING);
-    if (e->state == ERRAND_WAITING)
-        desk_take(d, e);
-    map_take(&d->errands, str_of(e->task_id.text));
+    assert(e->state != DELIVER_JOB_GOING);
+    if (e->state == DELIVER_JOB_WAITING)
+        agent_queue_take(d, e);
+    map_take(&d->deliver_jobs, str_of(e->task_id.text));
     free(e);
 }
 
 enum err deliver_offer(struct deliver *d, const struct task *t,
                        const struct agent *a)
 {
-    struct errand *e = map_get(&d->errands, str_of(t->id.text));
-    struct desk *k = desk_of(d, a);
-    bool is_new = !e;
-    enum err err;
+    struct deliver_job *e = map_get(&d->deliver_jobs, str_of(t->id.text));
+    struct agent_queue *k = agent_queue_of(d, a);
 
-    if (e && e->state != ERRAND_RESTING)
+    if (e && e->state != DELIVER_JOB_RESTING)
         return OK;
     if (!e && k)
-        e = errand_new(d, t);
+        e = deliver_job_new(d, t);
     if (!e || !k)
         return ERR_NOMEM;
-    if (e->turn != t->turn)
-        e->n_failures = e->n_pauses = 0;
+    if (e->turn != t->turn) {
+        e->n_failures = (int)t->interrupted;
+        e->n_pauses = 0;
+    }
     e->turn = t->turn;
     e->attempt = t->attempt;
     e->deadline_ms = t->deadline_ms;
     e->priority = t->priority;
     e->is_below = t->depth > 0;
     e->place.at_ms = t->place;
-    err = desk_add(d, k, e);
-    if (err && is_new)
-        forget(d, e);
-    return err;
+    agent_queue_add(d, k, e);
+    return OK;
 }
 
 bool deliver_has(const struct deliver *d, struct str task_id)
 {
-    const struct errand *e = map_get(&d->errands, task_id);
+    const struct deliver_job *e = map_get(&d->deliver_jobs, task_id);
 
-    return e && e->state != ERRAND_RESTING;
+    return e && e->state != DELIVER_JOB_RESTING;
 }
 
 void deliver_cancel(struct deliver *d, struct str task_id)
 {
-    struct errand *e = map_get(&d->errands, task_id);
+    struct deliver_job *e = map_get(&d->deliver_jobs, task_id);
 
     if (!e)
         return;
-    if (e->state == ERRAND_GOING) {
+    if (e->state == DELIVER_JOB_GOING) {
         d->stats.cancelled_total++;
-        desk_had_cancel(e->delivery);
+        agent_queue_had_cancel(e->delivery);
         delivery_end(e->delivery, STOP_CANCELLED);
     }
-    forget(d, e);
+    deliver_job_forget(d, e);
 }
 
 enum err deliver_answer(struct deliver *d, const struct delivery_id *id,
                         struct str handle, const struct input_answer *a)
 {
-    const struct errand *e = map_get(&d->errands, str_of(id->task_id.text));
-    struct delivery *y = e && e->state == ERRAND_GOING ? e->delivery : NULL;
+    const struct deliver_job *e =
+        map_get(&d->deliver_jobs, str_of(id->task_id.text));
+    struct delivery *y =
+        e && e->state == DELIVER_JOB_GOING ? e->delivery : NULL;
 
     if (!y || y->id.turn != id->turn || y->id.attempt != id->attempt ||
-        !y->road->answer)
+        !y->transport->answer)
         return ERR_GONE;
-    return y->road->answer(y, handle, a);
+    return y->transport->answer(y, handle, a);
 }
 
 void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e)
@@ -319,13 +310,13 @@ void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e)
 
 void deliver_agents_changed(struct deliver *d)
 {
-    desks_look_again(d);
+    agent_queues_look_again(d);
 }
 
-/* What came to nothing. */
+/* Failed attempts. */
 
 /* splitmix64. */
-static uint64_t by_chance(struct deliver *d)
+static uint64_t deliver_random(struct deliver *d)
 {
     uint64_t z = (d->chance += 0x9e3779b97f4a7c15);
 
@@ -334,8 +325,9 @@ static uint64_t by_chance(struct deliver *d)
     return z ^ (z >> 31);
 }
 
-static int64_t pause_of(struct deliver *d, const struct errand *e,
-                        int64_t asked_ms)
+static int64_t deliver_job_pause_ms(struct deliver *d,
+                                    const struct deliver_job *e,
+                                    int64_t asked_ms)
 {
     const struct deliver_settings *s = &d->opts.settings;
     int64_t most_ms = s->retry_ms, left_ms, pause_ms;
@@ -344,7 +336,7 @@ static int64_t pause_of(struct deliver *d, const struct errand *e,
         most_ms *= 2;
     if (most_ms > s->retry_max_ms)
         most_ms = s->retry_max_ms;
-    pause_ms = (int64_t)(by_chance(d) % ((uint64_t)most_ms + 1));
+    pause_ms = (int64_t)(deliver_random(d) % ((uint64_t)most_ms + 1));
     if (asked_ms > ASKED_MAX_MS)
         asked_ms = ASKED_MAX_MS;
     if (pause_ms < asked_ms)
@@ -355,19 +347,20 @@ static int64_t pause_of(struct deliver *d, const struct errand *e,
     return pause_ms;
 }
 
-static void retry(struct deliver *d, struct errand *e,
-                  const struct delivery_id *id, int64_t asked_ms,
-                  struct str because)
+static void deliver_job_retry(struct deliver *d, struct deliver_job *e,
+                              const struct delivery_id *id, int64_t asked_ms,
+                              struct str because)
 {
     const struct deliver_opts *o = &d->opts;
 
     e->n_pauses++;
     d->stats.retries_total++;
-    o->on_retry(o->ctx, id, pause_of(d, e, asked_ms), because);
+    o->on_retry(o->ctx, id, deliver_job_pause_ms(d, e, asked_ms), because);
 }
 
-static void fail(struct deliver *d, const struct delivery_id *id,
-                 const struct delivery_failure *f)
+static void delivery_report_failure(struct deliver *d,
+                                    const struct delivery_id *id,
+                                    const struct delivery_failure *f)
 {
     const struct deliver_opts *o = &d->opts;
 
@@ -379,52 +372,61 @@ static void fail(struct deliver *d, const struct delivery_id *id,
                  0);
 }
 
-void errand_fail(struct deliver *d, struct errand *e,
-                 const struct delivery_failure *f)
+void deliver_job_fail(struct deliver *d, struct deliver_job *e,
+                      const struct delivery_failure *f)
 {
     struct delivery_id id = {e->task_id, e->turn, e->attempt};
 
-    fail(d, &id, f);
+    delivery_report_failure(d, &id, f);
 }
 
 /* One attempt. */
 
-static enum err begin(struct deliver *d, struct errand *e, struct desk *k,
-                      const struct task *t, const struct agent *a)
+static enum err deliver_job_begin(struct deliver *d, struct deliver_job *e,
+                                  struct agent_queue *k, const struct task *t,
+                                  const struct agent *a)
 {
     struct agent_url url;
     struct delivery *y;
     enum err err = agent_url_read(a->url, &url, NULL);
 
+    if ((PLANTED("deliver.aborts") || PLANTED("deliver.aborts_uncounted")) &&
+        str_eq(t->text, STR("abort the server")))
+        abort();
     if (!err)
-        err = road_of(&url)->start(d, t, a, &url, &y);
+        err = transport_of(&url)->start(d, t, a, &url, &y);
     if (err)
         return err;
     y->deliver = d;
-    y->road = road_of(&url);
-    y->errand = e;
+    y->transport = transport_of(&url);
+    y->deliver_job = e;
     y->id = (struct delivery_id){t->id, t->turn, t->attempt};
     y->deadline_ms = t->deadline_ms;
     y->began_ms = loop_mono_ms(d->opts.loop);
     buf_init(&y->gathered, MSG_TEXT_MAX);
     e->delivery = y;
-    e->desk = k;
-    e->state = ERRAND_GOING;
+    e->agent_queue = k;
+    e->state = DELIVER_JOB_GOING;
     list_append(&d->on_the_way, &y->node);
     d->n_on_the_way++;
-    desk_begun(y);
+    agent_queue_begun(y);
     d->stats.started_total++;
     return OK;
 }
 
-static bool may_be_tried_again(enum err e)
+static bool err_allows_retry(enum err e)
 {
     return e == ERR_NOMEM || e == ERR_BUSY || e == ERR_OVERLOADED ||
            e == ERR_GONE;
 }
 
-void errand_go(struct deliver *d, struct errand *e, struct desk *k)
+void deliver_job_go(struct deliver *d, struct deliver_job *e,
+                    struct agent_queue *k)
 {
+    static const struct delivery_failure interrupted = {
+        .code = STR("internal"),
+        .words = STR("the server stopped during each attempt at this task"),
+    };
     const struct deliver_opts *o = &d->opts;
     struct delivery_failure f;
     struct delivery_id id;
@@ -432,37 +434,41 @@ void errand_go(struct deliver *d, struct errand *e, struct desk *k)
     const struct agent *a;
     enum err err;
 
+    if (e->n_failures && e->n_failures >= d->opts.settings.max_attempts &&
+        !PLANTED("deliver.aborts_uncounted")) {
+        deliver_job_fail(d, e, &interrupted);
+        return;
+    }
     if (!o->on_go(o->ctx, str_of(e->task_id.text), &t, &a)) {
-        forget(d, e);
+        deliver_job_forget(d, e);
         return;
     }
     e->attempt = t->attempt;
     id = (struct delivery_id){t->id, t->turn, t->attempt};
-    err = begin(d, e, k, t, a);
+    err = deliver_job_begin(d, e, k, t, a);
     if (!err)
         return;
     f = (struct delivery_failure){.code = str_of(err_row(err)->code),
                                   .words = str_of(err_row(err)->wording)};
-    desk_attempt_failed(k, &f, !may_be_tried_again(err));
-    if (may_be_tried_again(err))
-        retry(d, e, &id, 0, f.words);
+    agent_queue_attempt_failed(k, &f, !err_allows_retry(err));
+    if (err_allows_retry(err))
+        deliver_job_retry(d, e, &id, 0, f.words);
     else
-        fail(d, &id, &f);
+        delivery_report_failure(d, &id, &f);
 }
 
-/* Off its errand; nothing is heard of it any more. */
 void delivery_end(struct delivery *y, enum stop_why why)
 {
     struct deliver *d = y->deliver;
-    struct errand *e = y->errand;
-    struct desk *k = e->desk;
+    struct deliver_job *e = y->deliver_job;
+    struct agent_queue *k = e->agent_queue;
 
     assert(e->delivery == y);
     e->delivery = NULL;
-    e->desk = NULL;
-    e->state = ERRAND_RESTING;
-    y->errand = NULL;
-    y->road->stop(y, why);
+    e->agent_queue = NULL;
+    e->state = DELIVER_JOB_RESTING;
+    y->deliver_job = NULL;
+    y->transport->stop(y, why);
     y->is_over = true;
     list_remove(&y->node);
     d->n_on_the_way--;
@@ -470,7 +476,7 @@ void delivery_end(struct delivery *y, enum stop_why why)
     k->gathered_bytes -= y->gathered.n;
     list_append(&d->over, &y->node);
     loop_at_end(d->opts.loop, &d->reaper);
-    desk_done(k, y);
+    agent_queue_done(k, y);
 }
 
 struct deliver_stats deliver_stats(const struct deliver *d)
@@ -483,7 +489,7 @@ struct deliver_stats deliver_stats(const struct deliver *d)
     return s;
 }
 
-/* For the roads. */
+/* For the transports. */
 
 bool delivery_working(struct delivery *y)
 {
@@ -497,11 +503,11 @@ bool delivery_working(struct delivery *y)
     return !y->is_over;
 }
 
-/* Gathered as far as there is room for it: the result may leave it out. */
-static void gather(struct delivery *y, struct str text)
+/* Gather the chunks within the limits: a result may have no text of its own. */
+static void delivery_gather(struct delivery *y, struct str text)
 {
     struct deliver *d = y->deliver;
-    struct desk *k = y->errand->desk;
+    struct agent_queue *k = y->deliver_job->agent_queue;
     size_t all = d->opts.settings.max_gathered_bytes;
     size_t own =
         all / GATHERED_PART > MSG_TEXT_MAX ? all / GATHERED_PART : MSG_TEXT_MAX;
@@ -516,15 +522,16 @@ static void gather(struct delivery *y, struct str text)
         y->lost = LOST_NO_ROOM;
     else
         buf_add_str(&y->gathered, text);
-    if (y->gathered.over) /* it is within its limit: memory is short */
+    if (y->gathered.over) /* below its limit, so memory ran out */
         y->lost = LOST_NO_ROOM;
     d->gathered_bytes += y->gathered.n - before;
     k->gathered_bytes += y->gathered.n - before;
 }
 
-/* It said what it had to say, and we have not kept it: no fault of its. The
- * task is carried again, and who waits for a receipt hears so. */
-static void chunks_are_lost(struct delivery *y, uint64_t receipt)
+/* The answer relies on chunks that we did not keep, which is not the agent's
+ * fault. The task is delivered again, and the receipt is answered with an
+ * error. */
+static void delivery_chunks_lost(struct delivery *y, uint64_t receipt)
 {
     struct deliver *d = y->deliver;
 
@@ -541,8 +548,8 @@ bool delivery_chunk(struct delivery *y, struct str text)
 
     if (!delivery_working(y))
         return false;
-    gather(y, text);
-    desk_had_chunk(y);
+    delivery_gather(y, text);
+    agent_queue_had_chunk(y);
     o->on_chunk(o->ctx, &y->id, text);
     return !y->is_over;
 }
@@ -556,41 +563,41 @@ void delivery_result(struct delivery *y, const struct task_result *r,
         .error = STR("the agent's answer is larger than the limit"),
     };
     const struct deliver_opts *o = &y->deliver->opts;
-    struct task_result told = *r;
+    struct task_result reported = *r;
 
     assert(!y->is_over);
     if (!has_text && r->status == TASK_COMPLETED) {
         if (y->lost == LOST_NO_ROOM) {
-            chunks_are_lost(y, receipt);
+            delivery_chunks_lost(y, receipt);
             return;
         }
-        told.text = buf_str(&y->gathered);
+        reported.text = buf_str(&y->gathered);
         if (y->lost)
-            told = too_large;
+            reported = too_large;
     }
-    desk_had_result(y, &told);
+    agent_queue_had_result(y, &reported);
     delivery_end(y, STOP_OVER);
     y->deliver->stats.results_total++;
-    o->on_result(o->ctx, &y->id, &told, receipt);
+    o->on_result(o->ctx, &y->id, &reported, receipt);
 }
 
 void delivery_failed(struct delivery *y, const struct delivery_failure *f)
 {
     struct deliver *d = y->deliver;
-    struct errand *e = y->errand;
-    struct delivery_failure told = *f;
+    struct deliver_job *e = y->deliver_job;
+    struct delivery_failure reported = *f;
     bool is_last;
 
     assert(!y->is_over);
     if (f->detail.n && y->sees_details)
-        told.words = f->detail;
+        reported.words = f->detail;
     if (!f->is_innocent)
         e->n_failures++;
     is_last = f->is_final || e->n_failures >= d->opts.settings.max_attempts;
-    desk_had_failure(y, f, is_last);
+    agent_queue_had_failure(y, f, is_last);
     delivery_end(y, f->is_to_be_told ? STOP_CANCELLED : STOP_OVER);
     if (is_last)
-        fail(d, &y->id, &told);
+        delivery_report_failure(d, &y->id, &reported);
     else
-        retry(d, e, &y->id, f->retry_ms, told.words);
+        deliver_job_retry(d, e, &y->id, f->retry_ms, reported.words);
 }

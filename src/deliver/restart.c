@@ -1,24 +1,25 @@
-/* Starting an agent again, whichever way there is to do it.
+/* Restart an agent, by the first way that exists:
  *
- *     process:NAME      its children end, what they had is carried again by the
- *                       next ones, and no pause is waited for
- *     restart.command   is run; an end with status 0 is a success. That it is
- *                       an admin's or the configuration's word is seen to where
- *                       cards come in (CARD_MAY_RUN): no other card can have
- *                       one; so it has no sandbox. What it leaves behind
- *                       must have a group of its own (setsid, systemctl,
- *                       docker): the rest of its group ends with it
- *     wake.url          is asked, and an answer 2xx is a success
+ *     process:NAME      its children end, and new ones take over their
+ *                       deliveries without a pause
+ *     restart.command   is run; exit status 0 is a success. Only cards of
+ *                       admins and the configuration can have one
+ *                       (CARD_MAY_RUN), so it has no sandbox. Processes that
+ *                       it leaves behind must be in a group of their own
+ *                       (setsid, systemctl, docker); the rest of its group
+ *                       ends with it
+ *     wake.url          gets a request; an answer 2xx is a success
  *
- * The command comes before the wake: who is dead in spite of a wake.url was
- * woken in vain. Whether the agent is there afterwards is not this file's to
- * say: its state tells.
+ * The command comes before the wake, because an agent that is dead despite a
+ * wake.url was woken in vain. The agent's state shows whether it is there
+ * afterwards.
  *
- * One at a time for an agent, RESTARTS_AT_ONCE for all; each has an end. */
-#include <stdio.h>
+ * One restart at a time per agent, RESTARTS_AT_ONCE for all; each has a
+ * deadline. */
+#include <assert.h>
 #include <stdlib.h>
 
-#include "deliver/pool.h"
+#include "deliver/transports/pool.h"
 
 enum {
     RESTARTS_AT_ONCE = 64,
@@ -27,14 +28,14 @@ enum {
     COMMAND_LINE_MAX = 64 * 1024,
     ASK_MS = 10 * 1000,
     ANSWER_MAX = 64 * 1024,
-    TOLD_MAX = 200, /* bytes of its standard error that are told */
+    SHOWN_MAX = 200, /* bytes of its standard error in the error message */
 };
 
 struct restart {
     struct deliver *deliver;
     struct list_node node;
-    uint64_t child, request; /* zero: it is not that */
-    struct timer timer;      /* the command's end, or the next turn */
+    uint64_t child, request; /* zero: it has none */
+    struct timer timer;      /* the command's deadline, or the next turn */
     bool is_too_late;
     enum err err;
     struct why why;
@@ -45,7 +46,7 @@ struct restart {
     char shown[AGENT_NAME_MAX + 1];
 };
 
-static void end(struct restart *r, enum err e)
+static void restart_end(struct restart *r, enum err e)
 {
     struct deliver *d = r->deliver;
 
@@ -59,17 +60,18 @@ static void end(struct restart *r, enum err e)
     free(r);
 }
 
-/* By the command of its card. */
+/* By restart.command. */
 
-static void on_line(void *ctx, uint64_t id, struct str line)
+static void restart_on_line(void *ctx, uint64_t id, struct str line)
 {
-    (void)ctx, (void)id, (void)line; /* nobody asked it anything */
+    (void)ctx, (void)id, (void)line; /* its output is ignored */
 }
 
-static void on_child_end(void *ctx, uint64_t id, const struct child_end *e)
+static void restart_on_child_end(void *ctx, uint64_t id,
+                                 const struct child_end *e)
 {
     struct restart *r = ctx;
-    struct str said = str_head(e->stderr_tail, TOLD_MAX);
+    struct str output = str_head(e->stderr_tail, SHOWN_MAX);
     enum err err = ERR_IO;
 
     (void)id;
@@ -84,12 +86,12 @@ static void on_child_end(void *ctx, uint64_t id, const struct child_end *e)
                 e->signal);
     else
         why_err(&r->why, err, "its restart command ended with status %d%s%.*s",
-                e->exit_status, said.n ? ": " : "", STR_ARG(said));
+                e->exit_status, output.n ? ": " : "", STR_ARG(output));
     str_tame_text(r->why.text, strlen(r->why.text));
-    end(r, err);
+    restart_end(r, err);
 }
 
-static void on_command_timer(struct timer *t)
+static void restart_on_command_timer(struct timer *t)
 {
     struct restart *r = LIST_OF(t, struct restart, timer);
 
@@ -97,34 +99,25 @@ static void on_command_timer(struct timer *t)
     child_stop(r->deliver->opts.children, r->child);
 }
 
-static struct str path_in(const struct strs *env)
+static enum err restart_run_command(struct restart *r, const struct agent *a,
+                                    struct why *why)
 {
-    for (size_t i = 0; i < env->n; i++)
-        if (str_starts(env->list[i], STR("PATH=")))
-            return str_sub(env->list[i], 5, SIZE_MAX);
-    return STR("/usr/local/bin:/usr/bin:/bin");
-}
-
-static enum err run(struct restart *r, const struct agent *a, struct why *why)
-{
-    static const struct child_handler handler = {.on_line = on_line,
-                                                 .on_end = on_child_end};
+    static const struct child_handler handler = {
+        .on_line = restart_on_line, .on_end = restart_on_child_end};
     struct deliver *d = r->deliver;
     const struct strs *env = &d->opts.settings.usual_env;
     enum err e;
 
     if (!d->opts.children)
         return why_err(why, ERR_NOT_FOUND, "no programs can be run here");
-    r->timer.fire = on_command_timer;
-    if (FAULT("deliver.restart_timer") ||
-        loop_timer_set(d->opts.loop, &r->timer, COMMAND_MS) != OK)
-        return why_err(why, ERR_NOMEM, "out of memory");
+    r->timer.fire = restart_on_command_timer;
+    loop_timer_set(d->opts.loop, &r->timer, COMMAND_MS);
     e = child_start(d->opts.children,
                     &(struct child_opts){.argv = a->restart.list,
                                          .n_argv = a->restart.n,
                                          .env = env->list,
                                          .n_env = env->n,
-                                         .path = path_in(env),
+                                         .path = program_path(env),
                                          .max_line_bytes = COMMAND_LINE_MAX,
                                          .max_unsent_bytes = 1024,
                                          .stderr_bytes = STDERR_KEPT,
@@ -137,10 +130,11 @@ static enum err run(struct restart *r, const struct agent *a, struct why *why)
     return e;
 }
 
-/* By its wake.url. */
+/* By wake.url. */
 
-static void on_answer(void *ctx, uint64_t id, enum err e,
-                      const struct fetch_answer *a, const struct why *why)
+static void restart_on_wake_answer(void *ctx, uint64_t id, enum err e,
+                                   const struct fetch_answer *a,
+                                   const struct why *why)
 {
     struct restart *r = ctx;
 
@@ -151,13 +145,14 @@ static void on_answer(void *ctx, uint64_t id, enum err e,
     else if (a->status < 200 || a->status > 299)
         e = why_err(&r->why, ERR_UNREACHABLE,
                     "the request to wake it was answered with %d", a->status);
-    end(r, e);
+    restart_end(r, e);
 }
 
-static enum err ask(struct restart *r, const struct agent *a, struct str reason,
-                    struct why *why)
+static enum err restart_send_wake(struct restart *r, const struct agent *a,
+                                  struct str reason, struct why *why)
 {
-    static const struct fetch_handler handler = {.on_done = on_answer};
+    static const struct fetch_handler handler = {.on_done =
+                                                     restart_on_wake_answer};
     static const struct fetch_header type = {STR("Content-Type"),
                                              STR("application/json")};
     struct deliver *d = r->deliver;
@@ -181,21 +176,21 @@ static enum err ask(struct restart *r, const struct agent *a, struct str reason,
     json_member_text(&o, "reason", reason);
     json_close(&o, '}');
     rq.body = buf_str(&body);
-    e = body.over || FAULT("deliver.restart_ask")
-            ? why_err(why, ERR_NOMEM, "out of memory")
-            : fetch_start(d->opts.fetch, &rq, &handler, r, &r->request, why);
+    assert(!body.over); /* a name and a reason */
+    e = fetch_start(d->opts.fetch, &rq, &handler, r, &r->request, why);
     buf_fini(&body);
     return e;
 }
 
-/* By its pool. */
+/* By process pool. */
 
-static void on_next_turn(struct timer *t)
+static void restart_on_next_turn(struct timer *t)
 {
-    end(LIST_OF(t, struct restart, timer), OK);
+    restart_end(LIST_OF(t, struct restart, timer), OK);
 }
 
-static enum err respawn(struct restart *r, struct str process, struct why *why)
+static enum err restart_respawn_pool(struct restart *r, struct str process,
+                                     struct why *why)
 {
     struct deliver *d = r->deliver;
     struct pool *p = pool_find(d->pools, process);
@@ -204,37 +199,36 @@ static enum err respawn(struct restart *r, struct str process, struct why *why)
         return why_err(why, ERR_NOT_FOUND,
                        "there is no process \"%.*s\" in the configuration",
                        STR_ARG(str_head(process, AGENT_NAME_MAX)));
-    r->timer.fire = on_next_turn;
-    if (FAULT("deliver.restart_timer") ||
-        loop_timer_set(d->opts.loop, &r->timer, 0) != OK)
-        return why_err(why, ERR_NOMEM, "out of memory");
+    r->timer.fire = restart_on_next_turn;
+    loop_timer_set(d->opts.loop, &r->timer, 0);
     pool_respawn(p);
     return OK;
 }
 
-/* Whichever there is. */
+/* Choose the way. */
 
-static enum err begin(struct restart *r, const struct agent *a, bool is_wake,
-                      struct why *why)
+static enum err restart_begin(struct restart *r, const struct agent *a,
+                              bool is_wake, struct why *why)
 {
     struct agent_url url;
     enum err e = agent_url_read(a->url, &url, why);
 
     if (e)
         return e;
-    if (!is_wake && url.road == ROAD_PROCESS)
-        return respawn(r, url.id, why);
+    if (!is_wake && url.transport == TRANSPORT_PROCESS)
+        return restart_respawn_pool(r, url.id, why);
     if (!is_wake && a->restart.n)
-        return run(r, a, why);
+        return restart_run_command(r, a, why);
     if (a->wake.url.n)
-        return ask(r, a, is_wake ? STR("wake") : STR("restart"), why);
+        return restart_send_wake(r, a, is_wake ? STR("wake") : STR("restart"),
+                                 why);
     return why_err(why, ERR_NOT_FOUND,
                    is_wake ? "its card has no wake.url"
                            : "there is nothing to restart it with: its card "
                              "has neither a restart.command nor a wake.url");
 }
 
-static bool is_under_way(const struct deliver *d, struct str name)
+static bool restart_is_running(const struct deliver *d, struct str name)
 {
     for (struct list_node *n = list_first(&d->restarts.list); n;
          n = list_next(&d->restarts.list, n))
@@ -243,20 +237,9 @@ static bool is_under_way(const struct deliver *d, struct str name)
     return false;
 }
 
-static struct restart *restart_new(struct deliver *d, const struct agent *a)
-{
-    struct restart *r = FAULT("deliver.restart") ? NULL : calloc(1, sizeof(*r));
-
-    if (!r)
-        return NULL;
-    r->deliver = d;
-    r->n_name = str_lowered(a->name, r->name, AGENT_NAME_MAX).n;
-    memcpy(r->shown, a->name.p, r->n_name);
-    return r;
-}
-
-static enum err start(struct deliver *d, const struct agent *a, bool is_wake,
-                      deliver_restarted *done, void *ctx, struct why *why)
+static enum err restart_start(struct deliver *d, const struct agent *a,
+                              bool is_wake, deliver_restarted *done, void *ctx,
+                              struct why *why)
 {
     char name[AGENT_NAME_MAX + 1];
     struct restart *r;
@@ -264,7 +247,7 @@ static enum err start(struct deliver *d, const struct agent *a, bool is_wake,
 
     if (d->is_stopping)
         return why_err(why, ERR_STOPPING, "the server stops");
-    if (is_under_way(d, str_lowered(a->name, name, AGENT_NAME_MAX)))
+    if (restart_is_running(d, str_lowered(a->name, name, AGENT_NAME_MAX)))
         return why_err(why, ERR_BUSY, "%.*s is being started already",
                        STR_ARG(a->name));
     if (d->restarts.n >= RESTARTS_AT_ONCE)
@@ -272,10 +255,11 @@ static enum err start(struct deliver *d, const struct agent *a, bool is_wake,
                        "%d agents are being started already; ask again in a "
                        "moment",
                        RESTARTS_AT_ONCE);
-    r = restart_new(d, a);
-    if (!r)
-        return why_err(why, ERR_NOMEM, "out of memory");
-    e = begin(r, a, is_wake, why);
+    r = mem_new(sizeof(*r));
+    r->deliver = d;
+    r->n_name = str_lowered(a->name, r->name, AGENT_NAME_MAX).n;
+    memcpy(r->shown, a->name.p, r->n_name);
+    e = restart_begin(r, a, is_wake, why);
     if (e) {
         free(r);
         return e;
@@ -290,18 +274,18 @@ static enum err start(struct deliver *d, const struct agent *a, bool is_wake,
 enum err deliver_restart(struct deliver *d, const struct agent *a,
                          deliver_restarted *done, void *ctx, struct why *why)
 {
-    return start(d, a, false, done, ctx, why);
+    return restart_start(d, a, false, done, ctx, why);
 }
 
 enum err deliver_wake(struct deliver *d, const struct agent *a,
                       deliver_restarted *done, void *ctx, struct why *why)
 {
-    return start(d, a, true, done, ctx, why);
+    return restart_start(d, a, true, done, ctx, why);
 }
 
-/* All of them. */
+/* All restarts. */
 
-static void on_stop(struct deliver *d, struct deliver_part *p)
+static void restarts_on_stop(struct deliver *d, struct deliver_part *p)
 {
     struct list_node *next;
 
@@ -311,7 +295,7 @@ static void on_stop(struct deliver *d, struct deliver_part *p)
 
         next = list_next(&d->restarts.list, n);
         if (r->child) {
-            child_stop(d->opts.children, r->child); /* and ends when it has */
+            child_stop(d->opts.children, r->child); /* on_child_end follows */
             continue;
         }
         if (r->request)
@@ -328,11 +312,11 @@ static void on_stop(struct deliver *d, struct deliver_part *p)
 void restarts_init(struct deliver *d)
 {
     list_init(&d->restarts.list);
-    d->restarts.part.stop = on_stop;
+    d->restarts.part.stop = restarts_on_stop;
     deliver_part_add(d, &d->restarts.part);
 }
 
-/* After deliver_stop none runs a program; what else there is ends here. */
+/* After deliver_stop no command runs; pending requests and timers end here. */
 void restarts_free(struct deliver *d)
 {
     struct list_node *n;

@@ -99,7 +99,7 @@ TEST(one_restart_at_a_time_for_an_agent)
     a.name = STR("RICK");
     CHECK(begin(&o, &a, &second, &why) == ERR_BUSY);
     CHECK(strstr(why.text, "already"));
-    office_fini(&o); /* while it runs: nobody hears of it */
+    office_fini(&o); /* while it runs: no callback */
     CHECK(!t.n && !second.n);
 }
 
@@ -140,9 +140,9 @@ TEST(a_process_has_new_children_and_what_the_old_ones_had_is_carried_again)
     j->t.text = STR("echo back");
     job_offer(&o, j);
     job_says(&o, j, "back");
-    o.agents[0].url = STR("process:nobody");
+    o.agents[0].url = STR("process:none");
     CHECK(begin(&o, &o.agents[0], &t, &why) == ERR_NOT_FOUND);
-    CHECK(strstr(why.text, "\"nobody\""));
+    CHECK(strstr(why.text, "\"none\""));
     office_fini(&o);
 }
 
@@ -150,7 +150,7 @@ TEST(nothing_is_carried_to_who_is_paused)
 {
     struct office o;
     struct job *j, *other;
-    struct desk_figures f;
+    struct agent_queue_figures f;
 
     office_init(&o, "good");
     CHECK(deliver_pause(o.d, STR("Anna"), STR("bob"), 7) == OK);

@@ -1,17 +1,17 @@
 /* Text -> vector by the table: the sum of the rows of its words.
  *
- * A word is its longest pieces from the left, the whole word being the first
- * that is tried. A character with which no piece begins gets a row made from
- * its code point: two texts that share it are then more alike, whatever
- * writing it is of. What follows such a character counts as the beginning of
- * a word, so that the word beside an emoji is still that word. The reference
- * would call the whole of it unknown.
+ * A word is split into its longest pieces from the left; the whole word is
+ * tried first. A character that begins no piece gets a row derived from its
+ * code point, so two texts that share it become more similar, in any script.
+ * The text after such a character counts as the beginning of a word, so a word
+ * next to an emoji is still that word. The reference would call the whole of it
+ * unknown.
  *
- * Two neighbouring words that are a phrase have its row as well: what they say
- * together and neither of them alone. Phrases may share a word; those of words
- * that were taken to pieces do not count.
+ * Two neighbouring words that form a phrase also get the row of the phrase, for
+ * a meaning that neither has alone. Phrases may share a word; words that were
+ * split into pieces form no phrases.
  *
- * Rows are found first and added then, so that all of them are on their way
+ * Rows are first found and then added, so that all of them are being loaded
  * from memory while the text is still being read; a row is four cache lines,
  * and most of the time is spent waiting for them. */
 #include "embed/internal.h"
@@ -25,10 +25,10 @@ struct finder {
     const struct embed_table *t;
     uint32_t *rows;
     size_t n;
-    uint32_t last; /* row of the word before, VOCAB_NONE: it has not got one */
+    uint32_t last; /* row of the previous word; VOCAB_NONE: it has none */
 };
 
-static void add_row(struct finder *f, uint32_t row)
+static void builtin_add_row(struct finder *f, uint32_t row)
 {
     const char *at = (const char *)f->t->rows + (size_t)row * TABLE_DIMS;
 
@@ -38,7 +38,7 @@ static void add_row(struct finder *f, uint32_t row)
     f->rows[f->n++] = row;
 }
 
-/* The character at the beginning of s, which is UTF-8 and not empty. */
+/* The first character of s, which is valid UTF-8 and not empty. */
 static uint32_t first_code(struct str s, size_t *n)
 {
     *n = utf8_one(s.p, s.p + s.n);
@@ -47,9 +47,9 @@ static uint32_t first_code(struct str s, size_t *n)
     return utf8_decode(s.p, *n);
 }
 
-/* What is unknown inside a word may still be one by itself. */
-static size_t find_piece(const struct finder *f, struct str rest,
-                         bool is_inside, uint32_t *id)
+/* A piece that is unknown inside a word may still be a word. */
+static size_t builtin_find_piece(const struct finder *f, struct str rest,
+                                 bool is_inside, uint32_t *id)
 {
     size_t n = wordpiece_first(&f->t->words, rest, is_inside, id);
 
@@ -58,18 +58,18 @@ static size_t find_piece(const struct finder *f, struct str rest,
     return n;
 }
 
-/* Its row, if it has exactly one. */
-static uint32_t add_word(struct finder *f, struct str word)
+/* Returns its row if it has exactly one. */
+static uint32_t builtin_add_word(struct finder *f, struct str word)
 {
     uint32_t id = VOCAB_NONE;
     bool is_inside = false;
     size_t n, whole = word.n;
 
     while (word.n && f->n < BUILTIN_ROWS_MAX) {
-        n = find_piece(f, word, is_inside, &id);
+        n = builtin_find_piece(f, word, is_inside, &id);
         is_inside = n > 0;
         if (n > 0)
-            add_row(f, id);
+            builtin_add_row(f, id);
         else
             f->rows[f->n++] = BUILTIN_UNKNOWN | first_code(word, &n);
         if (n < whole || !is_inside)
@@ -87,7 +87,7 @@ static void add_phrase(struct finder *f, uint32_t first, uint32_t second)
         return;
     row = table_phrase(f->t, first, second);
     if (row != VOCAB_NONE)
-        add_row(f, row);
+        builtin_add_row(f, row);
 }
 
 size_t builtin_rows(const struct embed_table *t, struct str text,
@@ -98,7 +98,7 @@ size_t builtin_rows(const struct embed_table *t, struct str text,
 
     words_begin(&w, str_head(text, BUILTIN_TEXT_BYTES_MAX));
     while (f.n < BUILTIN_ROWS_MAX && words_next(&w)) {
-        uint32_t row = add_word(&f, w.word);
+        uint32_t row = builtin_add_word(&f, w.word);
 
         add_phrase(&f, f.last, row);
         f.last = row;
@@ -106,7 +106,7 @@ size_t builtin_rows(const struct embed_table *t, struct str text,
     return f.n;
 }
 
-/* SplitMix64, from the code point on: bytes as good as any, always the same. */
+/* SplitMix64, seeded with the code point: arbitrary bytes, always the same. */
 static void unknown_row(uint32_t code, int8_t row[TABLE_DIMS])
 {
     uint64_t state = (uint64_t)code * 0x9e3779b97f4a7c15u;
@@ -121,10 +121,10 @@ static void unknown_row(uint32_t code, int8_t row[TABLE_DIMS])
     }
 }
 
-/* vec_normalise reckons in double whatever it is given and takes six times as
- * long, as much as all the rest of a short text. Sums of rows are in the middle
- * of what a float can hold, as their scales are bounded; what is not is left to
- * it. */
+/* vec_normalise computes in double and takes six times as long, as much as
+ * everything else for a short text. Sums of rows are in the middle of a float's
+ * range, because their scales are bounded; other vectors are left to
+ * vec_normalise. */
 static void make_one_long(const struct vec_ops *ops, float v[TABLE_DIMS])
 {
     float squares = ops->dot(v, v, TABLE_DIMS), by;
@@ -138,9 +138,10 @@ static void make_one_long(const struct vec_ops *ops, float v[TABLE_DIMS])
         v[i] *= by;
 }
 
-/* Every word gets the row of another: a table that is broken without looking
- * it. test/quality must notice. */
-static void shuffle(const struct embed_table *t, uint32_t *rows, size_t n)
+/* Every word gets the row of another one: a table that is broken without
+ * looking broken. test/quality must notice. */
+static void builtin_shuffle(const struct embed_table *t, uint32_t *rows,
+                            size_t n)
 {
     uint32_t n_all = t->words.n + t->n_phrases;
 
@@ -158,7 +159,7 @@ void builtin_embed(const struct builtin *b, struct str text,
     size_t n = builtin_rows(t, text, rows);
 
     if (PLANTED("embed.shuffled"))
-        shuffle(t, rows, n);
+        builtin_shuffle(t, rows, n);
     memset(out, 0, BUILTIN_DIMS * sizeof(*out));
     for (size_t i = 0; i < n; i++) {
         if (rows[i] & BUILTIN_UNKNOWN) {

@@ -120,7 +120,7 @@ TEST(what_is_not_known_goes_by_characters)
     ROWS(&s, "\xc3\x9f", BUILTIN_UNKNOWN | 0xdf);
     ROWS(&s, "\xf0\x9f\x98\x80", BUILTIN_UNKNOWN | 0x1f600);
     ROWS(&s, "\xf4\x8f\xbf\xbd", NO_ROW);
-    /* A word beside an emoji is still that word, on either side. */
+    /* A word next to an emoji is still that word, on either side. */
     ROWS(&s, "city\xf0\x9f\x98\x80new", TOY_CITY, BUILTIN_UNKNOWN | 0x1f600,
          TOY_NEW);
     ROWS(&s, "signalcity", TOY_SIGNAL, TOY_CITY);
@@ -129,7 +129,7 @@ TEST(what_is_not_known_goes_by_characters)
     stage_fini(&s);
 }
 
-/* The vector by its definition, slowly. */
+/* The slow reference: the vector by its definition. */
 static void slow_truth(const struct stage *s, struct str text,
                        float out[BUILTIN_DIMS])
 {
@@ -257,7 +257,7 @@ TEST(a_text_has_at_most_512_rows)
     buf_add_str(&text, STR("new "));
     CHECK_INT(builtin_rows(&s.b.table, buf_str(&text), rows), 512);
     CHECK_INT(rows[511], TOY_NEW);
-    buf_drop(&text, 5); /* one less, and a phrase that does not fit */
+    buf_drop(&text, 5); /* one less, so a phrase does not fit */
     buf_add_str(&text, STR("york "));
     CHECK_INT(builtin_rows(&s.b.table, buf_str(&text), rows), 512);
     CHECK_INT(rows[511], TOY_YORK);
@@ -352,7 +352,7 @@ TEST(other_scripts_match_by_their_characters)
     stage_fini(&s);
 }
 
-/* Rows of unknown characters are as good as strangers to each other. */
+/* Rows of unknown characters are as dissimilar as random ones. */
 TEST(unknown_characters_differ)
 {
     struct stage s;
@@ -414,9 +414,9 @@ TEST(every_level_gives_the_same_vector)
     stage_fini(&s);
 }
 
-/* Of all that the vectors are made of: words, rows of unknown characters, the
- * sum, its length. Who changes any of them changes the model, and stored
- * vectors no longer fit. */
+/* Covers everything that vectors are made of: words, rows of unknown
+ * characters, the sum, its length. A change of any of them changes the model,
+ * and stored vectors become useless. */
 TEST(vectors_do_not_change)
 {
     struct stage s;

@@ -1,6 +1,6 @@
-/* The one header of all kinds: limits, the cache, stopping, and a table of
- * what each kind does. Owners are told at the end of a turn and from nowhere
- * else, so that none of them is ever called from inside a call of its own. */
+/* The common part of all kinds: limits, the cache, stopping, and a table with
+ * the operations of each kind. Owners are called only at the end of a turn, so
+ * no callback runs inside a call of its owner. */
 #include "embed/jobs.h"
 
 #include <assert.h>
@@ -9,13 +9,14 @@
 #include <stdlib.h>
 
 #include "base/digest.h"
-#include "base/fault.h"
+#include "base/mem.h"
 
 static const struct {
     const char *name;
     const struct embed_ops *ops;
-    bool is_cached; /* Of the models inside the binary nothing is: one org could
-                     * tell by the time it takes what another has asked. */
+    bool is_cached; /* The models inside the binary are not cached: one org
+                     * could tell from the time it takes what another has
+                     * asked. */
 } kinds[N_EMBED_KINDS] = {
     [EMBED_BUILTIN] = {"builtin", &embed_builtin_ops, false},
     [EMBED_TABLE] = {"table", &embed_inline_ops, false},
@@ -43,8 +44,8 @@ void embed_stamp_set(struct embed_stamp *s, struct str name, const char *hash,
     snprintf(s->hash, sizeof(s->hash), "%s", hash);
 }
 
-/* How much each counts is part of what the vectors are. */
-bool embed_stamp_both(struct embed_stamp *s, const char *table_hash,
+/* The weights of the two are part of what the vectors are. */
+void embed_stamp_both(struct embed_stamp *s, const char *table_hash,
                       const char *transformer_hash)
 {
     char text[2 * EMBED_HASH_CHARS + 64];
@@ -53,22 +54,21 @@ bool embed_stamp_both(struct embed_stamp *s, const char *table_hash,
 
     snprintf(text, sizeof(text), "%s %s %.6f", table_hash, transformer_hash,
              VEC_QUICK_PART);
-    if (digest(str_of(text), digest_of))
-        return false;
+    digest(str_of(text), digest_of);
     str_hex(hash, digest_of, sizeof(digest_of));
     embed_stamp_set(s, STR("builtin"), hash, BOTH_DIMS);
     s->quick_dims = BUILTIN_DIMS;
-    return true;
 }
 
-static bool is_cached(const struct embed *e)
+static bool embed_is_cached(const struct embed *e)
 {
     return kinds[e->kind].is_cached && e->cache_entries;
 }
 
-static void open_cache(struct embed *e)
+static void embed_open_cache(struct embed *e)
 {
-    cache_set(&e->cache, is_cached(e) ? e->cache_entries : 0, e->stamp.dims);
+    cache_set(&e->cache, embed_is_cached(e) ? e->cache_entries : 0,
+              e->stamp.dims);
 }
 
 void embed_learn_dims(struct embed *e, uint32_t dims)
@@ -76,7 +76,7 @@ void embed_learn_dims(struct embed *e, uint32_t dims)
     if (e->stamp.dims == dims)
         return;
     e->stamp.dims = dims;
-    open_cache(e);
+    embed_open_cache(e);
 }
 
 void embed_down(struct embed *e)
@@ -85,14 +85,14 @@ void embed_down(struct embed *e)
     loop_at_end(e->loop, &e->deliver);
 }
 
-static void on_deliver(struct loop_job *job)
+static void on_embed_deliver(struct loop_job *job)
 {
     struct embed *e = LIST_OF(job, struct embed, deliver);
     void (*done)(void *ctx);
     struct list_node *n;
     struct list ended;
 
-    /* What owners begin and end meanwhile has its turn after these. */
+    /* Jobs that callbacks start or end are handled after these. */
     list_init(&ended);
     list_append_all(&ended, &e->ended);
     while ((n = list_first(&ended)))
@@ -100,15 +100,15 @@ static void on_deliver(struct loop_job *job)
     if (!e->is_stopping || !e->is_down || !list_is_empty(&e->ended) ||
         e->n_zombies)
         return;
-    done = e->done; /* which one of those may have set */
+    done = e->done; /* a callback may have set it */
     e->done = NULL;
     if (done)
         done(e->done_ctx);
 }
 
-/* What owners ask for. */
+/* Calls of owners. */
 
-static bool is_blank(struct str text)
+static bool embed_is_blank(struct str text)
 {
     for (size_t i = 0; i < text.n; i++)
         if (text.p[i] != ' ' && (text.p[i] < '\t' || text.p[i] > '\r'))
@@ -127,7 +127,7 @@ static bool make_now(struct embed *e, struct str scope, struct str text,
         e->stats.texts_total++;
         return true;
     }
-    if (e->stamp.dims && is_blank(text)) {
+    if (e->stamp.dims && embed_is_blank(text)) {
         memset(out, 0, e->stamp.dims * sizeof(*out));
         return true;
     }
@@ -161,11 +161,11 @@ bool embed_quick(struct embed *e, struct str text, float *out)
     return true;
 }
 
-/* ERR_BUSY: there is no room; ERR_LIMIT: there never will be. A quarter is kept
- * free of documents, so that a registry that is read anew does not turn
- * questions away. */
-static enum err check_room(const struct embed *e, size_t n, size_t n_bytes,
-                           enum embed_use use, struct why *why)
+/* ERR_BUSY: no room now; ERR_LIMIT: there can never be. A quarter is reserved
+ * for queries, so that reloading a registry does not reject questions. */
+static enum err embed_check_room(const struct embed *e, size_t n,
+                                 size_t n_bytes, enum embed_use use,
+                                 struct why *why)
 {
     size_t most = e->max_waiting - e->max_waiting / 4;
     size_t most_bytes = e->max_waiting_bytes - e->max_waiting_bytes / 4;
@@ -176,13 +176,12 @@ static enum err check_room(const struct embed *e, size_t n, size_t n_bytes,
     }
     if (n > most)
         return why_err(why, ERR_LIMIT,
-                       "%zu texts at once are more than the %zu that "
-                       "embed.maxWaiting lets wait",
+                       "%zu texts at once are more than embed.maxWaiting, %zu",
                        n, most);
     if (n_bytes > most_bytes)
         return why_err(why, ERR_LIMIT,
                        "%zu bytes of texts and vectors at once are more than "
-                       "the %zu that embed.maxWaitingBytes lets wait",
+                       "embed.maxWaitingBytes, %zu",
                        n_bytes, most_bytes);
     if (e->n_waiting + n <= most && e->n_waiting_bytes + n_bytes <= most_bytes)
         return OK;
@@ -192,9 +191,9 @@ static enum err check_room(const struct embed *e, size_t n, size_t n_bytes,
                    e->n_waiting, e->n_waiting_bytes, n, n_bytes);
 }
 
-/* What needs no work: texts that the cache has, and those with nothing in
- * them, whose vector is zero with every model; providers refuse them. */
-static void fill_known(struct embed_job *j)
+/* Texts that need no work: cached ones, and blank ones, whose vector is zero
+ * with every model, since providers reject them. */
+static void job_fill_known(struct embed_job *j)
 {
     struct embed *e = j->embed;
 
@@ -202,7 +201,7 @@ static void fill_known(struct embed_job *j)
         struct embed_text *t = &j->texts[i];
         const float *found = NULL;
 
-        if (is_blank(t->text)) {
+        if (embed_is_blank(t->text)) {
             j->n_left--;
             continue;
         }
@@ -218,9 +217,10 @@ static void fill_known(struct embed_job *j)
     }
 }
 
-static enum err start(struct embed *e, struct str scope,
-                      const struct str *texts, size_t n, enum embed_use use,
-                      embed_done done, void *ctx, uint64_t *id, struct why *why)
+static enum err embed_start_job(struct embed *e, struct str scope,
+                                const struct str *texts, size_t n,
+                                enum embed_use use, embed_done done, void *ctx,
+                                uint64_t *id, struct why *why)
 {
     size_t n_bytes = embed_vector_bytes(e, n);
     struct embed_job *j;
@@ -233,26 +233,27 @@ static enum err start(struct embed *e, struct str scope,
                        EMBED_BATCH_MAX, n);
     for (size_t i = 0; i < n; i++)
         n_bytes += embed_cut(e, texts[i]).n;
-    err = check_room(e, n, n_bytes, use, why);
+    err = embed_check_room(e, n, n_bytes, use, why);
     if (err)
         return err;
-    j = job_new(e, texts, n);
+    j = embed_job_new(e, texts, n);
     if (!j)
         return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     j->use = use;
     j->by = cache_scope(&e->cache, scope);
     j->done = done;
     j->ctx = ctx;
-    fill_known(j);
+    job_fill_known(j);
     if (j->n_left && e->ops->may)
         err = e->ops->may(e, why);
-    if (!err && ((err = job_take_slot(e, j)) || (err = job_set_deadline(j))))
+    if (!err && (err = job_take_slot(e, j)))
         why_err(why, err, "%s", err_row(err)->wording);
     if (err) {
-        job_free(j);
+        embed_job_free(j);
         return err;
     }
-    if (use == EMBED_QUERY && is_cached(e)) {
+    job_set_deadline(j);
+    if (use == EMBED_QUERY && embed_is_cached(e)) {
         e->stats.cache_hits_total += (int64_t)j->n_hits;
         e->stats.cache_misses_total += (int64_t)j->n_left;
     }
@@ -265,14 +266,14 @@ enum err embed_start(struct embed *e, const struct str *texts, size_t n,
                      enum embed_use use, embed_done done, void *ctx,
                      uint64_t *id, struct why *why)
 {
-    return start(e, STR(""), texts, n, use, done, ctx, id, why);
+    return embed_start_job(e, STR(""), texts, n, use, done, ctx, id, why);
 }
 
 enum err embed_start_for(struct embed *e, struct str scope,
                          const struct str *texts, size_t n, embed_done done,
                          void *ctx, uint64_t *id, struct why *why)
 {
-    return start(e, scope, texts, n, EMBED_QUERY, done, ctx, id, why);
+    return embed_start_job(e, scope, texts, n, EMBED_QUERY, done, ctx, id, why);
 }
 
 void embed_cancel(struct embed *e, uint64_t id)
@@ -299,9 +300,9 @@ struct embed_stats embed_stats(const struct embed *e)
     return s;
 }
 
-/* Life and death. */
+/* Create and free. */
 
-static void set_limits(struct embed *e, const struct embed_opts *opts)
+static void embed_set_limits(struct embed *e, const struct embed_opts *opts)
 {
     e->max_waiting = opts->max_waiting;
     e->max_waiting_bytes = opts->max_waiting_bytes;
@@ -321,12 +322,10 @@ enum err embed_new_with(struct embed **out, struct loop *loop, struct log *log,
                         struct fetch *fetch, const struct embed_opts *opts,
                         const struct embed_ops *ops, struct why *why)
 {
-    struct embed *e = FAULT("embed.new") ? NULL : calloc(1, sizeof(*e));
+    struct embed *e = mem_new(sizeof(*e));
     enum err err;
 
     *out = NULL;
-    if (!e)
-        return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
     e->loop = loop;
     e->log = log;
     e->fetch = fetch;
@@ -334,17 +333,17 @@ enum err embed_new_with(struct embed **out, struct loop *loop, struct log *log,
     e->ops = ops;
     e->max_text_bytes = EMBED_TEXT_MAX;
     e->first_free = EMBED_NO_SLOT;
-    e->deliver.run = on_deliver;
+    e->deliver.run = on_embed_deliver;
     list_init(&e->jobs);
     list_init(&e->ended);
     cache_init(&e->cache, opts->seed);
-    set_limits(e, opts);
+    embed_set_limits(e, opts);
     err = e->ops->open(e, opts, why);
     if (err) {
         free(e);
         return err;
     }
-    open_cache(e);
+    embed_open_cache(e);
     *out = e;
     return OK;
 }
@@ -360,9 +359,9 @@ void embed_set(struct embed *e, const struct embed_opts *opts)
 {
     bool is_other_cache = e->cache_entries != opts->cache_entries;
 
-    set_limits(e, opts);
+    embed_set_limits(e, opts);
     if (is_other_cache)
-        open_cache(e);
+        embed_open_cache(e);
     if (e->ops->set)
         e->ops->set(e, opts);
 }
@@ -384,7 +383,7 @@ void embed_stop(struct embed *e, void (*done)(void *ctx), void *ctx)
     e->ops->stop(e);
 }
 
-/* The kind gives back what it has out, or forgets it. */
+/* The kind returns its texts in progress, or forgets them. */
 void embed_free(struct embed *e)
 {
     struct list_node *n;

@@ -1,6 +1,6 @@
 /* Both models inside the binary as one: quick vectors at once, full ones from
  * the thread, and how they are compared. */
-#include "embed/minilm.h"
+#include "embed/transformer/minilm.h"
 #include "test/lib/embed_stage.h"
 
 static struct estage *stage_of(enum embed_kind kind)
@@ -62,8 +62,8 @@ TEST(what_is_quick_is_there_at_once_and_what_is_full_comes_later)
     for (size_t i = 0; i < BUILTIN_DIMS; i++)
         CHECK(fabs((double)full[i] - (double)quick[i] * sqrt(VEC_QUICK_PART)) <
               1e-6);
-    /* It is made again for the next who asks: what is at hand, and what is not,
-     * would say what others have asked. */
+    /* It is not cached: a hit or a miss would reveal to others that it was
+     * asked. */
     CHECK(!embed_now(st->embed, STR("book a flight"), EMBED_QUERY, now));
     CHECK(!embed_now(st->embed, STR("book a flight"), EMBED_DOCUMENT, now));
     CHECK_INT(embed_stats(st->embed).quick_total, 1);
@@ -72,7 +72,7 @@ TEST(what_is_quick_is_there_at_once_and_what_is_full_comes_later)
     estage_free(st);
 }
 
-/* Each part is what either of them says alone. */
+/* Each part equals the vector of that model alone. */
 TEST(the_parts_are_those_of_the_two_models)
 {
     static const char text[] = "What will the weather be in Paris tomorrow?";
@@ -138,15 +138,15 @@ TEST(quick_and_full_ones_are_compared_by_one_rule)
                                    : cosine;
 
             CHECK(fabs(like - wanted) < 1e-4);
-            /* A text is as like itself as can be, whatever is known of it. */
+            /* A text is maximally similar to itself, in every combination. */
             like = vec_likeness(&p[0][a], &p[0][b], BUILTIN_DIMS);
             CHECK(fabs(like - 1) < 1e-4);
         }
     estage_free(st);
 }
 
-/* The transformer knows nothing of a text that it has no pieces of, nor any
- * model of a blank one. */
+/* The transformer has no vector for a text without pieces, nor any model for a
+ * blank one. */
 TEST(what_has_nothing_in_it_is_zero_either_way)
 {
     struct estage *st = stage_of(EMBED_BUILTIN);
@@ -161,7 +161,7 @@ TEST(what_has_nothing_in_it_is_zero_either_way)
     estage_free(st);
 }
 
-/* More than a model reads is cut off for both. */
+/* Both cut a text at their own limit. */
 TEST(quick_ones_are_cut_where_full_ones_are)
 {
     struct estage *st = stage_of(EMBED_BUILTIN);
@@ -193,7 +193,7 @@ TEST(who_gives_up_is_told_nothing_and_others_are)
     estage_free(st);
 }
 
-/* However much waits for the transformer, the table still answers. */
+/* The table answers, however much waits for the transformer. */
 TEST(quick_ones_are_had_while_the_thread_has_too_much_to_do)
 {
     struct estage *st = estage_begin();
@@ -253,7 +253,7 @@ TEST(stopping_is_fine_while_something_is_under_way)
         embed_stop(st->embed, estage_stopped, st);
         AWAIT(st, st->n_stopped);
         CHECK(a->n_done && b->n_done);
-        /* Until it is freed, the table is there. */
+        /* The table works until it is freed. */
         CHECK(embed_quick(st->embed, STR("a"), v));
         owner_free(a);
         owner_free(b);
@@ -290,7 +290,7 @@ TEST(a_damaged_program_says_so)
             CHECK_INT(embed_check(&st->opts, &stamp, &why), wanted);
             if (wanted) {
                 CHECK(strstr(why.text, "inside this program cannot be used"));
-                CHECK(strstr(why.text, "install it anew"));
+                CHECK(strstr(why.text, "install it again"));
                 CHECK(!strstr(why.text, "minilm"));
             }
         }
@@ -300,9 +300,8 @@ TEST(a_damaged_program_says_so)
 
 TEST(memory_that_is_gone_is_said)
 {
-    static const char *const steps[] = {
-        "embed.new",    "embed.model", "minilm.alloc", "minilm.hash",
-        "embed.worker", "embed.batch", "embed.bell",   "embed.thread"};
+    static const char *const steps[] = {"minilm.hash", "minilm.scratch",
+                                        "embed.thread"};
     struct estage *st = estage_begin();
     struct why why;
 
@@ -329,16 +328,16 @@ TEST(the_stamp_is_that_of_both)
     CHECK(embed_stamp_is(&both, &again) && !embed_stamp_is(&both, &table));
     CHECK(strcmp(both.hash, table.hash) != 0 &&
           strcmp(both.hash, transformer.hash) != 0);
-    CHECK(embed_stamp_both(&made, table.hash, transformer.hash));
+    embed_stamp_both(&made, table.hash, transformer.hash);
     CHECK(embed_stamp_is(&made, &both) && made.quick_dims == BUILTIN_DIMS);
-    /* Another of either is another stamp. */
-    CHECK(embed_stamp_both(&made, transformer.hash, transformer.hash));
+    /* A change of either changes the stamp. */
+    embed_stamp_both(&made, transformer.hash, transformer.hash);
     CHECK(!embed_stamp_is(&made, &both));
-    CHECK(embed_stamp_both(&made, table.hash, table.hash));
+    embed_stamp_both(&made, table.hash, table.hash);
     CHECK(!embed_stamp_is(&made, &both));
 }
 
-/* Whatever the processor, and whichever came beside it. */
+/* On any processor, alone or in a batch. */
 TEST(vectors_are_the_same_in_any_company)
 {
     struct estage *st = stage_of(EMBED_BUILTIN);
@@ -356,7 +355,7 @@ TEST(vectors_are_the_same_in_any_company)
     estage_free(st);
 }
 
-/* Or the build did not notice that the file has changed. */
+/* Otherwise the build missed a change of the file. */
 TEST(the_transformer_is_the_file_of_the_source)
 {
     struct minilm *inside, *file;

@@ -1,8 +1,8 @@
-/* A provider as it should not be. Whatever it says: nothing crashes, whoever
- * asked is told once and in words, and a good answer after that is used. */
+/* A misbehaving provider: nothing crashes, every caller gets one error with a
+ * message, and a good answer after that is used. */
 #include "test/lib/embed_stage.h"
 
-/* What it says next. */
+/* Its next answer. */
 static const char *bad_body, *bad_headers = "", *bad_bytes;
 static int bad_status;
 
@@ -11,7 +11,7 @@ static void respond_badly(struct provider_peer *p, struct seat *s)
     (void)p;
     if (bad_bytes) {
         say_bytes(s, str_of(bad_bytes));
-        seat_step(p, s); /* it leaves */
+        seat_step(p, s); /* it disconnects */
         seat_close(s);
     } else {
         say(s, bad_status, bad_headers, str_of(bad_body));
@@ -54,7 +54,7 @@ TEST(whatever_it_says_is_told_in_words)
         {200, "{\"data\":[]}", ERR_BAD_REQUEST, "0 vectors came where 1"},
         {200, ONE "[1]},{\"index\":1,\"embedding\":[1]}]}", ERR_BAD_REQUEST,
          "more vectors"},
-        {200, ONE "[1,NaN]}]}", ERR_BAD_REQUEST, "no JSON"},
+        {200, ONE "[1,NaN]}]}", ERR_BAD_REQUEST, "not a JSON"},
         {200, ONE "[1,2,3,4,5,6,7,null]}]}", ERR_BAD_REQUEST, "no number"},
         {200, ONE "[0,0,0,0,0,0,0,0]}]}", ERR_BAD_REQUEST, "all zero"},
         {200, ONE "[1,2,3,4,5,6,7,8,9]}]}", ERR_BAD_REQUEST,
@@ -108,7 +108,7 @@ TEST(whatever_it_says_is_told_in_words)
     estage_free(st);
 }
 
-/* As bytes, and what the connection does. */
+/* Raw bytes, and the behavior of the connection. */
 TEST(what_is_no_http_is_no_answer_either)
 {
     static const struct {
@@ -165,8 +165,8 @@ TEST(an_answer_that_is_too_large_is_cut_off)
     estage_free(st);
 }
 
-/* Reading an answer takes the loop's time: there is no more to it than what was
- * asked for can need, whatever others may send. */
+/* Reading an answer takes the loop's time, so its size is limited to what the
+ * request can need. */
 TEST(an_answer_has_a_limit_by_what_was_asked_for)
 {
     struct estage *st = estage_begin();
@@ -227,7 +227,7 @@ TEST(a_length_that_was_learnt_is_kept_to)
     estage_free(st);
 }
 
-/* Whoever repeats what it was sent repeats what somebody else sent, too. */
+/* A provider that echoes its request also echoes the texts of other callers. */
 TEST(words_of_the_provider_go_to_who_was_alone_in_the_request)
 {
     struct estage *st = estage_begin();
@@ -260,7 +260,7 @@ TEST(words_of_the_provider_go_to_who_was_alone_in_the_request)
     estage_free(st);
 }
 
-/* One given up after it was sent was in the request all the same. */
+/* A text given up after it was sent was still part of the request. */
 TEST(who_was_alone_only_since_another_left_was_not_alone)
 {
     struct estage *st = estage_new();
@@ -279,9 +279,9 @@ TEST(who_was_alone_only_since_another_left_was_not_alone)
     estage_free(st);
 }
 
-/* One that is too long for it. */
+/* A text that is too long for it. */
 
-/* Refuses what has a text with an 'X' in it. */
+/* Rejects requests with a text that contains an 'X'. */
 static void respond_without_x(struct provider_peer *p, struct seat *s)
 {
     if (seat_heard(s, "X"))
@@ -319,8 +319,8 @@ TEST(a_text_that_is_refused_does_not_take_its_neighbours_along)
     estage_free(st);
 }
 
-/* So many texts of as many callers, in one request; how many of them failed,
- * and each with an X in it did. */
+/* Send so many texts of as many callers in one request. Returns how many
+ * failed; every text with an X did. */
 static int ask_many(struct estage *st, int n, int every_nth_is_x)
 {
     struct owner *o[64];
@@ -356,7 +356,7 @@ TEST(however_many_are_refused_the_others_have_their_vectors)
     CHECK_INT(ask_many(st, 60, 12), 5);
     st->peer->n_asked = 0;
     CHECK_INT(ask_many(st, 60, 10), 6);
-    CHECK(st->peer->n_asked < 60); /* each by itself would be as cheap */
+    CHECK(st->peer->n_asked < 60); /* as cheap as each text alone */
     CHECK(!embed_stats(st->embed).is_paused);
     estage_free(st);
 }
@@ -448,7 +448,7 @@ TEST(one_that_refuses_everything_is_left_alone)
     }
     CHECK(embed_stats(st->embed).is_paused);
     CHECK(strstr(log_text(st), "embed.provider_refuses"));
-    /* And its probe is refused, part by part, one at a time. */
+    /* Its probe is rejected part by part, one at a time. */
     elater(st, st->opts.http.breaker_pause_ms);
     st->peer->n_asked = 0;
     CHECK_INT(ask_many(st, 60, 1), 60);
@@ -492,7 +492,7 @@ TEST(where_all_is_refused_it_is_not_asked_for_ever)
         o[i] = ASK(st, "X");
     for (int i = 0; i < TEXTS; i++) {
         AWAIT(st, o[i]->n_done);
-        CHECK_INT(o[i]->e, ERR_OVERLOADED); /* not asked by itself */
+        CHECK_INT(o[i]->e, ERR_OVERLOADED); /* not tried alone */
         owner_free(o[i]);
     }
     CHECK_INT(st->peer->n_asked, 1 + PARTS_BLIND_MAX);
@@ -544,7 +544,7 @@ TEST(parts_may_be_given_up_too)
     estage_free(st);
 }
 
-/* The breaker, as owners see it. */
+/* The breaker, as seen by owners. */
 
 static void fail_until_open(struct estage *st)
 {
@@ -575,18 +575,18 @@ TEST(who_fails_again_and_again_is_left_alone_and_then_tried_once)
     n_asked = st->peer->n_asked;
     CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("text"), &e, &why));
     CHECK(e == ERR_OVERLOADED && strstr(why.text, "status 500"));
-    o = ask_once(st, "kept"); /* the cache goes on */
+    o = ask_once(st, "kept"); /* the cache still works */
     CHECK_INT(o->e, OK);
     owner_free(o);
     elater(st, st->opts.http.breaker_pause_ms - 1000);
     CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("text"), &e, &why));
     CHECK_INT(
         embed_stats(st->embed).cache_misses_total,
-        1 + st->opts.http.breaker_failures); /* who is turned away is none */
+        1 + st->opts.http.breaker_failures); /* a rejected call is not one */
     CHECK(embed_stats(st->embed).is_paused);
     elater(st, 1000);
-    CHECK(!embed_stats(st->embed).is_paused); /* though nobody has asked */
-    /* One probe: those of the same turn wait for it, later ones do not. */
+    CHECK(!embed_stats(st->embed).is_paused); /* though no call was made */
+    /* One probe: calls of the same turn wait for it, later ones fail. */
     st->peer->respond = NULL;
     o = ASK(st, "a", "b", "c", "d", "e");
     AWAIT(st, waiting_seat(st->peer));
@@ -680,7 +680,7 @@ TEST(a_pause_that_it_asks_for_is_kept)
     CHECK_INT(e, ERR_OVERLOADED);
     elater(st, 10 * 1000);
     check_well(st, "text");
-    /* However long, however it is written. */
+    /* At any length, in any spelling. */
     st->peer->respond = respond_badly;
     bad_headers = "Retry-After: 99999999999\r\n";
     o = ask_once(st, "other");
@@ -711,8 +711,7 @@ TEST(a_text_that_is_refused_says_nothing_against_the_provider)
     estage_free(st);
 }
 
-/* Words that are about the provider and not about a text, though they look
- * much like those that are. */
+/* Messages about the provider, not about a text, although they look similar. */
 TEST(a_provider_that_is_in_trouble_itself_is_left_alone)
 {
     static const char *const bodies[] = {
@@ -740,7 +739,7 @@ TEST(a_provider_that_is_in_trouble_itself_is_left_alone)
     }
 }
 
-/* The other side of it. */
+/* The opposite. */
 TEST(every_way_to_say_too_long_is_about_the_text)
 {
     static const char *const bodies[] = {

@@ -1,5 +1,5 @@
-/* A provider as it should be: what it is asked, how often, by whom. What one
- * should not be is in embed_hostile_test.c. */
+/* A well-behaved provider: the requests it gets, how many, and for which
+ * caller. embed_hostile_test.c has the others. */
 #include "test/lib/embed_stage.h"
 
 TEST(vectors_come_to_who_asked_for_them)
@@ -163,7 +163,7 @@ TEST(a_request_has_a_limit_of_numbers)
     o = start_texts(st->embed, EMBED_QUERY, texts);
     AWAIT(st, o->n_done);
     CHECK_INT(o->e, OK);
-    /* Nobody knew at first how long they would be; some were asked for. */
+    /* The length was unknown at first; some was requested. */
     CHECK_INT(st->peer->largest, 32);
     owner_free(o);
     st->peer->largest = 0;
@@ -185,13 +185,13 @@ TEST(so_many_requests_are_under_way_and_one_is_kept_for_queries)
     docs[2] = TELL(st, "i");
     AWAIT(st, n_waiting_seats(st->peer) == 1);
     eturns(st, 20);
-    CHECK_INT(n_waiting_seats(st->peer), 1); /* one of two is kept */
+    CHECK_INT(n_waiting_seats(st->peer), 1); /* one of two is reserved */
     ask = ASK(st, "who?");
     AWAIT(st, n_waiting_seats(st->peer) == 2);
     late = ASK(st, "and who else?");
     eturns(st, 20);
-    CHECK_INT(n_waiting_seats(st->peer), 2); /* that is all there may be */
-    /* Whatever ends first: the question has the next one. */
+    CHECK_INT(n_waiting_seats(st->peer), 2); /* the maximum */
+    /* Whichever ends first: the query is next. */
     respond_well(st->peer, waiting_seat(st->peer));
     AWAIT(st, docs[0]->n_done && n_waiting_seats(st->peer) == 2);
     st->peer->respond = respond_well;
@@ -208,7 +208,7 @@ TEST(so_many_requests_are_under_way_and_one_is_kept_for_queries)
     estage_free(st);
 }
 
-/* Refuses documents with an 'X' in them, one request at a time. */
+/* Rejects documents with an 'X', one request at a time. */
 static void respond_without_x(struct provider_peer *p, struct seat *s)
 {
     if (seat_heard(s, "X"))
@@ -296,7 +296,7 @@ TEST(what_is_all_in_the_cache_comes_later_all_the_same)
 
     AWAIT(st, o->n_done);
     owner_free(o);
-    o = ASK(st, "apple"); /* which checks that it was not told yet */
+    o = ASK(st, "apple"); /* which checks that it was not called yet */
     eturn(st);
     CHECK(o->n_done && is_vector_of(o->vectors, TEST_DIMS, "apple"));
     CHECK_INT(st->peer->n_asked, 1);
@@ -324,7 +324,7 @@ TEST(documents_are_not_kept_and_a_cache_may_be_none)
     estage_free(st);
 }
 
-/* Texts with nothing in them. */
+/* Blank texts. */
 
 TEST(blank_texts_are_nothing_and_nobody_is_asked)
 {
@@ -420,7 +420,7 @@ TEST(what_can_never_wait_is_said_to_be_too_much)
     CHECK(e == ERR_LIMIT && strstr(why.text, "embed.maxWaitingBytes"));
     CHECK(!try_start(st->embed, EMBED_DOCUMENT, TEXTS("a", "b", "c", "d"), &e,
                      &why));
-    CHECK(e == ERR_LIMIT && strstr(why.text, "embed.maxWaiting "));
+    CHECK(e == ERR_LIMIT && strstr(why.text, "embed.maxWaiting,"));
     estage_free(st);
 }
 
@@ -435,7 +435,7 @@ TEST(vectors_count_among_the_bytes_that_wait)
     st->opts.max_waiting_bytes = 2 * EACH;
     st->opts.cache_entries = 0;
     estage_open(st);
-    a = ASK(st, "a", "b", "c"); /* nobody knows yet how long they will be */
+    a = ASK(st, "a", "b", "c"); /* their length is still unknown */
     AWAIT(st, a->n_done);
     owner_free(a);
     CHECK(!try_start(st->embed, EMBED_QUERY, TEXTS("a", "b", "c"), &e, &why));
@@ -505,7 +505,7 @@ TEST(one_call_has_a_limit)
     estage_free(st);
 }
 
-/* All of fetch is busy with others. */
+/* All of fetch is busy with other requests. */
 TEST(who_finds_no_room_in_fetch_tries_again_but_not_for_ever)
 {
     struct estage *st = estage_begin();
@@ -549,7 +549,7 @@ TEST(who_finds_no_room_in_fetch_tries_again_but_not_for_ever)
     estage_free(st);
 }
 
-/* That somebody found no room and gave up is not held against the next. */
+/* A call that found no room and gave up does not affect the next one. */
 TEST(how_long_fetch_was_busy_begins_anew_with_who_waits)
 {
     struct estage *st = estage_begin();
@@ -587,7 +587,7 @@ TEST(how_long_fetch_was_busy_begins_anew_with_who_waits)
     estage_free(st);
 }
 
-/* Giving up. */
+/* Cancelling. */
 
 TEST(who_cancels_is_told_nothing_and_the_others_are)
 {
@@ -602,7 +602,7 @@ TEST(who_cancels_is_told_nothing_and_the_others_are)
     AWAIT(st, n_waiting_seats(st->peer) == 2);
     CHECK(!seat_heard(&st->peer->seats[0], "\"a\"") &&
           !seat_heard(&st->peer->seats[1], "\"a\""));
-    embed_cancel(st->embed, c->id); /* half of it is under way */
+    embed_cancel(st->embed, c->id); /* half of it is in progress */
     embed_cancel(st->embed, c->id);
     embed_cancel(st->embed, 12345);
     st->peer->respond = respond_well;
@@ -626,7 +626,7 @@ TEST(owners_may_cancel_and_start_when_they_are_told)
     struct owner *a = ASK(st, "a"), *b = ASK(st, "b");
     struct owner *more = calloc(1, sizeof(*more));
 
-    a->cancels = b; /* which is over as well, and not told yet */
+    a->cancels = b; /* which has ended too, but was not reported yet */
     b->cancels = a;
     a->starts = b->starts = more;
     AWAIT(st, more->n_done);
@@ -706,7 +706,7 @@ TEST(freeing_without_stopping_tells_nobody)
     }
 }
 
-/* What is wrong before anything is asked. */
+/* Errors before any request. */
 TEST(settings_that_cannot_be_are_said)
 {
     static const struct {
@@ -732,8 +732,8 @@ TEST(settings_that_cannot_be_are_said)
     estage_free(st);
 }
 
-/* Two of the same settings are one model; another URL, prefix or length is
- * another. */
+/* The same settings are the same model; another URL, prefix or length is
+ * another model. */
 TEST(the_stamp_of_a_provider_says_what_its_vectors_depend_on)
 {
     struct estage *st = estage_begin();

@@ -1,4 +1,4 @@
-/* The table on the loop, and what all kinds promise together. */
+/* The table on the loop, and the promises that all kinds share. */
 #include "test/lib/embed_stage.h"
 
 static struct estage *table_stage(void)
@@ -53,8 +53,8 @@ TEST(what_is_longer_than_counts_is_cut_off)
     estage_free(st);
 }
 
-/* A turn does a turn's worth: a large call does not hold up the loop, and a
- * question does not wait for its end. */
+/* Work per turn is limited: a large call does not delay the loop, and a query
+ * does not wait for its end. */
 TEST(much_is_done_in_many_turns_and_questions_go_first)
 {
     enum { MANY = 1000 };
@@ -115,19 +115,5 @@ TEST(ids_of_what_is_over_are_nobody)
     AWAIT(st, b->n_done);
     owner_free(a);
     owner_free(b);
-    estage_free(st);
-}
-
-TEST(a_table_that_cannot_be_had_is_said)
-{
-    struct estage *st = estage_begin();
-    struct why why = {""};
-
-    st->opts.kind = EMBED_TABLE;
-    fault_arm_at("embed.table", 1);
-    CHECK(embed_new(&st->embed, &st->s->loop, &st->s->log, NULL, &st->opts,
-                    &why) == ERR_NOMEM);
-    CHECK(fault_fired() && !st->embed && why.text[0]);
-    fault_arm(0);
     estage_free(st);
 }

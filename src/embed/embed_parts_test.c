@@ -1,4 +1,4 @@
-/* The pure parts: the cache, and what is none of it. */
+/* The pure parts: the cache, and others. */
 #include "test/t.h"
 
 #include <malloc.h>
@@ -68,7 +68,7 @@ TEST(the_least_recently_used_goes)
 
     cache_init(&c, seed);
     CHECK(!has(&c, 1));
-    put(&c, 1); /* no room yet: nothing happens */
+    put(&c, 1); /* no room yet: no effect */
     cache_set(&c, 3, DIMS);
     for (unsigned i = 1; i <= 3; i++)
         put(&c, i);
@@ -126,7 +126,7 @@ TEST(memory_has_a_limit_whatever_the_entries)
     cache_fini(&c);
 }
 
-/* Against what is simple: an array in the order of use. */
+/* Compared with an array in the order of use. */
 TEST(it_is_what_a_list_would_be)
 {
     enum { CAP = 17, TEXTS = 40, STEPS = 20000 };
@@ -189,7 +189,7 @@ TEST(without_memory_there_is_none)
     cache_fini(&c);
 }
 
-/* The rest. */
+/* The others. */
 
 TEST(stamps_are_the_same_in_all_or_not_at_all)
 {

@@ -1,4 +1,4 @@
-/* What providers say, good and bad. */
+/* Answers of providers, good and bad. */
 #include "test/t.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "base/fault.h"
 #include "embed/embed.h"
 #include "embed/reply.h"
-#include "fetch/fetch.h"
+#include "net/client/fetch.h"
 
 static struct why why;
 
@@ -71,11 +71,14 @@ TEST(what_cannot_be_used_is_said)
         {"<html><body>Welcome</body></html>", 1, 0, "web page"},
         {"\n<!doctype html>", 1, 0, "/v1/embeddings"},
         {"{\"data\":[{\"index\":0,\"embedding\":[1,2", 1, 0, "ends too early"},
-        {"{\"data\":[{\"index\":0,\"embedding\":[1,NaN]}]}", 1, 0, "no JSON"},
-        {"{\"data\":[{\"index\":0,\"embedding\":[1,1e999]}]}", 1, 0, "no JSON"},
-        {"{\"data\":[{\"index\":0,\"embedding\":[1]}]} extra", 1, 0, "no JSON"},
-        {"[1,2,3]", 1, 0, "no JSON object"},
-        {"null", 1, 0, "no JSON object"},
+        {"{\"data\":[{\"index\":0,\"embedding\":[1,NaN]}]}", 1, 0,
+         "not a JSON"},
+        {"{\"data\":[{\"index\":0,\"embedding\":[1,1e999]}]}", 1, 0,
+         "not a JSON"},
+        {"{\"data\":[{\"index\":0,\"embedding\":[1]}]} extra", 1, 0,
+         "not a JSON"},
+        {"[1,2,3]", 1, 0, "not a JSON object"},
+        {"null", 1, 0, "not a JSON object"},
         {"{}", 1, 0, "\"data\""},
         {"{\"data\":{}}", 1, 0, "\"data\""},
         {"{\"data\":null}", 1, 0, "\"data\""},
@@ -89,14 +92,14 @@ TEST(what_cannot_be_used_is_said)
          2, 0, "two vectors have the \"index\" 0"},
         {"{\"data\":[{\"index\":0,\"embedding\":[1]},"
          "{\"index\":2,\"embedding\":[1]}]}",
-         2, 0, "none of the 2"},
-        {"{\"data\":[{\"index\":-1,\"embedding\":[1]}]}", 1, 0, "none of"},
+         2, 0, "beyond the 2"},
+        {"{\"data\":[{\"index\":-1,\"embedding\":[1]}]}", 1, 0, "beyond"},
         {"{\"data\":[{\"index\":99999999999999999999,\"embedding\":[1]}]}", 1,
          0, "does not fit"},
         {"{\"data\":[{\"index\":0.0,\"embedding\":[1]}]}", 1, 0, "\"index\""},
         {"{\"data\":[{\"index\":\"0\",\"embedding\":[1]}]}", 1, 0, "\"index\""},
         {"{\"data\":[{\"embedding\":[1]},{\"embedding\":[1]}]}", 2, 0,
-         "none of"},
+         "beyond"},
         {"{\"data\":[{\"index\":0}]}", 1, 0, "no \"embedding\""},
         {"{\"data\":[7]}", 1, 0, "no \"embedding\""},
         {"{\"data\":[{\"index\":0,\"embedding\":[]}]}", 1, 0, "none"},
@@ -150,7 +153,7 @@ TEST(one_bad_vector_is_that_text_s_alone)
     CHECK(r.vectors[0] == 1 && r.vectors[2] == 0 && r.vectors[9] == 1);
     CHECK(strstr(r.why.text, "3 numbers where 2"));
     reply_fini(&r);
-    /* And that its length is not known yet does not make it worse. */
+    /* The same while the length is unknown. */
     CHECK(read_text("{\"data\":[{\"index\":0,\"embedding\":[0,0]},"
                     "{\"index\":1,\"embedding\":[1,1]}]}",
                     2, 0, &r) == OK);
@@ -206,7 +209,7 @@ TEST(without_memory_it_says_so)
     CHECK(fault_fired());
 }
 
-/* What is wrong, in their words. */
+/* The messages. */
 
 static const char *message_of(const char *body, const char *secret)
 {

@@ -1,12 +1,11 @@
-/* The bytes of data/table.sbt, as they are, in an object of their own: only
- * programs that open them are that much larger. Read-only and never written,
- * their pages come from the file when they are first touched, and all processes
- * share them.
+/* The bytes of data/table.sbt in an object of their own, so only programs that
+ * open them contain them. They are read-only: their pages are loaded from the
+ * file when first touched, and all processes share them.
  *
- * Not `ld -b binary`, which knows no alignment, and not an array in C, with
- * which the compiler is busy for 20 seconds. embed/inside_file.h has the name
- * of the file; the build makes it anew whenever the file changes, and so this
- * object too. */
+ * Rejected: `ld -b binary`, which knows no alignment, and an array in C, which
+ * takes the compiler 20 seconds. embed/inside_file.h has the name of the file;
+ * the build rewrites it whenever the file changes, and so rebuilds this
+ * object. */
 #include "embed/inside_file.h"
 
 __asm__(".pushsection .rodata\n"

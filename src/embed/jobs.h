@@ -1,17 +1,19 @@
 #ifndef EMBED_JOBS_H
 #define EMBED_JOBS_H
 
-/* What is done with the models, whichever they are:
+/* The machinery around the models:
  *
- *   cache.c      vectors of queries
- *   base/breaker whether a provider that fails is asked again
- *   reply.c      what a provider says -> vectors
- *   http.c       the provider; ask.c: one request to it
- *   worker.c     a model on a thread of its own
- *   onthread.c   which: minilm, the transformer, the transformer and the table
- *   inline.c     the table, on the loop
- *   jobs.c       who waits for what: calls of embed_start, and their ids
- *   embed.c      limits, life and death: what embed.h promises */
+ *   embed_cache.c   vectors of queries
+ *   base/breaker    when to ask a failing provider again
+ *   reply.c         a provider's answer -> vectors
+ *   embed_http.c    the provider; embed_ask.c: one request to it
+ *   embed_worker.c  a model on its own threads
+ *   embed_thread.c  its models: minilm, the transformer, and the transformer
+ *                   with the table
+ *   embed_inline.c  the table, on the loop
+ *   embed_jobs.c    calls of embed_start and their ids
+ *   embed.c         limits, creation and freeing: the promises of embed.h
+ */
 
 #include "base/list.h"
 #include "embed/cache.h"
@@ -23,83 +25,85 @@ struct embed_job;
 struct ask;
 
 struct embed_text {
-    struct list_node node; /* where it waits */
+    struct list_node node; /* the queue it is in */
     struct embed_job *job;
-    struct str text; /* as long as it may be */
-    struct ask *ask; /* of http.c: the request that it is in */
-    bool is_pending; /* its kind has it, and it is wanted */
-    bool is_dropped; /* its kind has it, and it is not */
+    struct str text; /* truncated to the limit */
+    struct ask *ask; /* embed_http.c: the request that contains it */
+    bool is_pending; /* with its kind, and wanted */
+    bool is_dropped; /* with its kind, but no longer wanted */
 };
 
 struct embed_job {
     struct list_node node;
     struct embed *embed;
-    uint64_t id; /* zero: nobody waits for it */
+    uint64_t id; /* zero: it has no owner any more */
     uint32_t slot;
-    bool is_over;    /* nothing more is to happen to it but being freed */
-    bool is_counted; /* in what waits */
+    bool is_over;    /* it only remains to be freed */
+    bool is_counted; /* counted as waiting */
     int64_t timeout_ms;
     enum embed_use use;
-    struct cache_scope by; /* who asks */
+    struct cache_scope by; /* the asking scope */
     embed_done done;
     void *ctx;
     struct timer deadline;
-    size_t n, n_left, n_bytes; /* texts; bytes with their vectors */
-    size_t n_hits;             /* that the cache had */
-    size_t n_out;              /* dropped, and not back yet */
-    float *vectors; /* n times stamp.dims; NULL while those are not known */
+    size_t n, n_left, n_bytes; /* texts; bytes including vectors */
+    size_t n_hits;             /* cache hits */
+    size_t n_out;              /* dropped texts not yet returned */
+    float *vectors; /* n times stamp.dims; NULL while dims are unknown */
     enum err e;
     struct why why;
     struct embed_text texts[];
 };
 
-/* What a kind can do. Texts are known by their place; none of this allocates
- * per text but in http, where it may fail the text. */
+/* The operations of a kind. Texts are identified by their address. Only http
+ * allocates per text. */
 struct embed_ops {
     enum err (*open)(struct embed *e, const struct embed_opts *opts,
                      struct why *why);
     void (*close)(struct embed *e);
 
-    /* Whether open would do, and the stamp it would give. */
+    /* Whether open would succeed, and the stamp it would give. */
     enum err (*check)(const struct embed_opts *opts, struct embed_stamp *stamp,
                       struct why *why);
 
-    /* At once; NULL: it never can. */
+    /* Embed at once; NULL: impossible. */
     void (*now)(struct embed *e, struct str text, float *out);
 
     /* The quick vector at once; NULL: it has none. */
     void (*quick)(struct embed *e, struct str text, float *out);
 
-    /* Whether texts can be taken now; NULL: always. */
+    /* Whether texts are accepted now; NULL: always. */
     enum err (*may)(struct embed *e, struct why *why);
 
-    /* Whether it is left alone for now; NULL: never. */
+    /* Whether its breaker is open; NULL: never. */
     bool (*is_paused)(const struct embed *e);
 
-    /* Begin, and sooner or later say embed_made or embed_failed; never from
-     * inside this call. */
+    /* Start a text; report embed_made or embed_failed later, never from inside
+     * this call. */
     void (*take)(struct embed *e, struct embed_text *t);
 
-    /* It is not wanted any more. False: it is being worked on, and embed_back
-     * follows. */
+    /* The text is no longer wanted. False: it is being worked on, and
+     * embed_back follows. */
     bool (*drop)(struct embed *e, struct embed_text *t);
 
-    /* Other limits; NULL: it has none. */
+    /* Change limits; NULL: it has none. */
     void (*set)(struct embed *e, const struct embed_opts *opts);
 
-    /* Nothing more will be taken; embed_down follows, perhaps at once. */
+    /* No more texts will come; embed_down follows, perhaps at once. */
     void (*stop)(struct embed *e);
 };
 
 extern const struct embed_ops embed_inline_ops, embed_builtin_ops,
     embed_transformer_ops, embed_minilm_ops, embed_http_ops;
 
-/* What worker.c runs: make() is called from its thread alone, with at most
- * WORKER_BATCH texts. Takes ctx, also where it could not be started. */
-enum { WORKER_BATCH = 8, WORKER_DOCUMENTS = 2 /* of those */ };
+/* The model of embed_worker.c: make() is called with at most WORKER_BATCH
+ * texts, for queries from one thread and for documents from another, at the
+ * same time. Takes ctx, even if starting fails. */
+enum { WORKER_BATCH = 8, WORKER_DOCUMENTS = 2 /* of documents */ };
 
 struct worker_model {
-    void (*make)(void *ctx, const struct str *texts, size_t n, float *out);
+    void (*make)(void *ctx, enum embed_use use, const struct str *texts,
+                 size_t n, float *out);
     void (*close)(void *ctx); /* may be NULL */
     void *ctx;
     uint32_t dims;
@@ -109,7 +113,7 @@ MUST_USE enum err worker_start(struct embed *e,
                                const struct worker_model *model,
                                struct why *why);
 
-/* What all kinds on the thread do alike, and what the model was given as. */
+/* Operations shared by all kinds on threads, and the model's ctx. */
 void worker_close(struct embed *e);
 void worker_take(struct embed *e, struct embed_text *t);
 bool worker_drop(struct embed *e, struct embed_text *t);
@@ -130,15 +134,15 @@ struct embed {
     struct fetch *fetch;
     enum embed_kind kind;
     const struct embed_ops *ops;
-    void *model; /* the kind's own */
+    void *model; /* the kind's state */
     struct embed_stamp stamp;
     size_t max_waiting, max_waiting_bytes, cache_entries, max_text_bytes;
     int64_t timeout_ms;
     struct cache cache;
 
-    struct list jobs;                  /* that have texts on their way */
-    struct list ended;                 /* to be told */
-    size_t n_zombies;                  /* of which something is out */
+    struct list jobs;                  /* jobs with texts in progress */
+    struct list ended;                 /* jobs whose owners will be called */
+    size_t n_zombies;                  /* ended jobs with texts still out */
     size_t n_waiting, n_waiting_bytes; /* texts */
     struct loop_job deliver;
 
@@ -152,70 +156,71 @@ struct embed {
     void *done_ctx;
 };
 
-/* embed_new with other operations than the kind's, for tests. */
+/* For tests: embed_new with other operations than the kind's. */
 MUST_USE enum err embed_new_with(struct embed **out, struct loop *loop,
                                  struct log *log, struct fetch *fetch,
                                  const struct embed_opts *opts,
                                  const struct embed_ops *ops, struct why *why);
 
-/* Cut where it does not fit. */
+/* Truncated if it does not fit. */
 void embed_stamp_set(struct embed_stamp *s, struct str name, const char *hash,
                      uint32_t dims);
 
-/* The stamp of both models inside the binary: false, OpenSSL has no hash. */
-MUST_USE bool embed_stamp_both(struct embed_stamp *s, const char *table_hash,
-                               const char *transformer_hash);
+/* The stamp of both models inside the binary. */
+void embed_stamp_both(struct embed_stamp *s, const char *table_hash,
+                      const char *transformer_hash);
 
 /* ---- what embed.c does with jobs ---- */
 
 enum {
-    EMBED_SLOT_BITS = 24, /* of an id: which slot; the rest counts */
+    EMBED_SLOT_BITS = 24, /* of an id: the slot; the rest is a counter */
     EMBED_NO_SLOT = (1 << EMBED_SLOT_BITS) - 1,
 };
 
-/* As much of a text as counts. */
+/* The part of a text that counts. */
 struct str embed_cut(const struct embed *e, struct str text);
 
-/* The memory of n vectors; zero while nobody knows how long they are. */
+/* The memory of n vectors; zero while their length is unknown. */
 size_t embed_vector_bytes(const struct embed *e, size_t n);
 
 /* Copies the texts; NULL: no memory. */
-struct embed_job *job_new(struct embed *e, const struct str *texts, size_t n);
-void job_free(struct embed_job *j);
+struct embed_job *embed_job_new(struct embed *e, const struct str *texts,
+                                size_t n);
+void embed_job_free(struct embed_job *j);
 
-/* An id, and a deadline: ERR_BUSY, ERR_NOMEM. */
+/* Assign an id and a deadline: ERR_BUSY, ERR_NOMEM. */
 MUST_USE enum err job_take_slot(struct embed *e, struct embed_job *j);
-MUST_USE enum err job_set_deadline(struct embed_job *j);
+void job_set_deadline(struct embed_job *j);
 
-/* NULL: there is none any more. */
+/* NULL: it has ended. */
 struct embed_job *job_find(const struct embed *e, uint64_t id);
 
-/* It waits from here on, and its kind has the texts that are pending. */
+/* From now on it waits, and its kind has the pending texts. */
 void job_begin(struct embed_job *j);
 
-/* Its owner is told at the end of the turn. */
+/* End it; its owner is called at the end of the turn. */
 void job_end(struct embed_job *j, enum err err, const struct why *why);
 void job_tell(struct embed_job *j);
 
-/* Its owner is told nothing any more; job_bury: of one that is over. */
+/* End it without calling its owner; job_bury: if it has already ended. */
 void job_cancel(struct embed_job *j);
 void job_bury(struct embed_job *j);
 
-/* Where the vector of a text goes. */
+/* The place of a text's vector. */
 float *job_vector(struct embed_text *t);
 
-/* ---- what kinds tell ---- */
+/* ---- reports of the kinds ---- */
 
 /* A text has its vector, of stamp.dims numbers. */
 void embed_made(struct embed_text *t, const float *vector);
 
-/* A text has none: its job is over. */
+/* A text failed, which ends its job. */
 void embed_failed(struct embed_text *t, enum err e, const struct why *why);
 
-/* A text that was dropped while it was out is back. */
+/* A dropped text has been returned. */
 void embed_back(struct embed_text *t);
 
-/* A provider has answered for the first time. */
+/* A provider answered for the first time. */
 void embed_learn_dims(struct embed *e, uint32_t dims);
 
 /* The kind has stopped. */

@@ -1,5 +1,5 @@
-/* The bytes of data/reference.txt, in an object of their own as the table's
- * are (inside_data.c). */
+/* The bytes of data/reference.txt in an object of their own, like the table's
+ * (inside_data.c). */
 #include "embed/reference_file.h"
 
 __asm__(".pushsection .rodata\n"

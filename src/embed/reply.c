@@ -1,13 +1,13 @@
-/* What a provider says, read as if by an enemy.
+/* Reads the answer of an untrusted provider.
  *
- * The body is checked once as JSON and then walked where it stands: a tree of
- * it would take some forty times the memory, and how much that is would be for
- * the provider to say. Which vector is whose is what "index" says and not the
- * order: OpenAI promises the one and not the other.
+ * The body is validated once as JSON and then read in place: a tree of it would
+ * take about forty times the memory, and the provider would decide how much.
+ * Vectors are assigned by "index", not by their order: OpenAI promises only the
+ * former.
  *
- * What is wrong with one vector (NaN, all zero, too short) is that text's bad
- * luck; what is wrong with the whole (too few, two of the same) is nobody's to
- * guess at, and none of it is used. */
+ * A fault in one vector (NaN, all zero, too short) fails only its text; a fault
+ * in the whole answer (too few vectors, duplicates) makes all of it unusable,
+ * since guessing is not safe. */
 #include "embed/reply.h"
 
 #include <math.h>
@@ -30,9 +30,9 @@ static const char *base64_end(struct str s)
     return s.p + s.n;
 }
 
-/* How many numbers a vector has, in either form; zero: it is none. A string of
- * base64 has no escapes worth taking: "\/" is the one there could be. */
-static size_t count_numbers(struct str v)
+/* The length of a vector in either form; zero: it is not a vector. Escapes in
+ * base64 are not supported: only "\/" could occur. */
+static size_t reply_count_numbers(struct str v)
 {
     struct str rest = v, unused;
     size_t n = 0;
@@ -61,8 +61,8 @@ static bool read_numbers(struct str v, float *out, uint32_t dims)
     return true;
 }
 
-/* Four bytes each, the lowest first: as x86 has them. */
-static bool read_base64(struct str v, float *out, uint32_t dims)
+/* Four bytes each, lowest first, as on x86. */
+static bool reply_read_base64(struct str v, float *out, uint32_t dims)
 {
     struct str text = str_sub(v, 1, v.n - 1);
     const char *end = base64_end(text);
@@ -96,12 +96,12 @@ static bool is_finite(const float *v, uint32_t dims)
     return true;
 }
 
-/* Fill one vector; what is wrong with it, or NULL. */
-static const char *read_vector(struct str v, float *out, uint32_t dims)
+/* Fill one vector; returns its fault, or NULL. */
+static const char *reply_read_vector(struct str v, float *out, uint32_t dims)
 {
     bool is_text = v.n && v.p[0] == '"';
 
-    if (!(is_text ? read_base64 : read_numbers)(v, out, dims))
+    if (!(is_text ? reply_read_base64 : read_numbers)(v, out, dims))
         return "has something in it that is no number";
     if (!is_finite(out, dims))
         return "has a number in it that is too large, or none";
@@ -113,7 +113,7 @@ static const char *read_vector(struct str v, float *out, uint32_t dims)
 static void take_vector(struct reply *r, size_t i, struct str v)
 {
     float *out = r->vectors + i * r->dims;
-    size_t n = count_numbers(v);
+    size_t n = reply_count_numbers(v);
     const char *wrong = NULL;
 
     r->has_lengths |= n != r->dims;
@@ -123,7 +123,7 @@ static void take_vector(struct reply *r, size_t i, struct str v)
                 "before; if the model is another one now, set "
                 "embed.http.dimensions and restart",
                 n, r->dims);
-    else if ((wrong = read_vector(v, out, r->dims)))
+    else if ((wrong = reply_read_vector(v, out, r->dims)))
         why_err(&r->why, OK, "a vector %s", wrong);
     r->is_good[i] = n == r->dims && !wrong;
     r->n_good += r->is_good[i];
@@ -131,7 +131,7 @@ static void take_vector(struct reply *r, size_t i, struct str v)
         memset(out, 0, r->dims * sizeof(*out));
 }
 
-/* The whole. */
+/* The answer. */
 
 struct element {
     int64_t index; /* NO_INDEX: not given */
@@ -150,14 +150,14 @@ static bool read_element(struct str raw, struct element *out)
     return !values[0].n || str_to_i64(values[0], &out->index) == OK;
 }
 
-static enum err make_room(struct reply *r, size_t n, struct str first,
-                          struct why *why)
+static enum err reply_alloc(struct reply *r, size_t n, struct str first,
+                            struct why *why)
 {
-    size_t dims = r->dims ? r->dims : count_numbers(first);
+    size_t dims = r->dims ? r->dims : reply_count_numbers(first);
 
     if (dims == 0 || dims > EMBED_DIMS_MAX)
         return why_err(why, ERR_BAD_REQUEST,
-                       "a vector is to have 1 to %d numbers, and has %s",
+                       "a vector must have 1 to %d numbers, and has %s",
                        EMBED_DIMS_MAX, dims ? "more" : "none");
     r->dims = (uint32_t)dims;
     if (!FAULT("embed.reply")) {
@@ -169,9 +169,10 @@ static enum err make_room(struct reply *r, size_t n, struct str first,
     return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
 }
 
-/* Read element number `at`. The second half of is_good says which were seen. */
-static enum err take_element(struct reply *r, size_t n, size_t at,
-                             struct str raw, struct why *why)
+/* Read element number `at`. The second half of is_good records the indexes
+ * seen. */
+static enum err reply_take_element(struct reply *r, size_t n, size_t at,
+                                   struct str raw, struct why *why)
 {
     struct element el;
     bool *is_seen;
@@ -182,15 +183,14 @@ static enum err take_element(struct reply *r, size_t n, size_t at,
                        "more vectors came than the %zu that were asked for", n);
     if (!read_element(raw, &el))
         return why_err(why, ERR_BAD_REQUEST,
-                       "what should be a vector has no \"embedding\" or no "
-                       "\"index\"");
-    /* One alone can only be the one. */
+                       "a vector has no \"embedding\" or no \"index\"");
+    /* A single element needs no index. */
     if (el.index == NO_INDEX && n == 1)
         el.index = 0;
     if (el.index < 0 || (uint64_t)el.index >= n)
         return why_err(why, ERR_BAD_REQUEST,
-                       "a vector has an \"index\" of none of the %zu texts", n);
-    if (!r->vectors && (e = make_room(r, n, el.vector, why)))
+                       "a vector has an \"index\" beyond the %zu texts", n);
+    if (!r->vectors && (e = reply_alloc(r, n, el.vector, why)))
         return e;
     is_seen = &r->is_good[n + (size_t)el.index];
     if (*is_seen)
@@ -202,24 +202,9 @@ static enum err take_element(struct reply *r, size_t n, size_t at,
     return OK;
 }
 
-static enum err take_all(struct reply *r, size_t n, struct str data,
-                         struct why *why)
-{
-    struct str rest = data, raw;
-    size_t at = 0;
-    enum err e = OK;
-
-    while (!e && json_next(&rest, &raw))
-        e = take_element(r, n, at++, raw, why);
-    if (!e && at < n)
-        e = why_err(why, ERR_BAD_REQUEST,
-                    "%zu vectors came where %zu were asked for", at, n);
-    return e;
-}
-
-/* Without any of its bytes: whatever it is may repeat what we sent. */
-static enum err explain(struct str body, const struct json_error *err,
-                        struct why *why)
+/* Quotes none of its bytes, which may repeat our request. */
+static enum err reply_bad_json(struct str body, const struct json_error *err,
+                               struct why *why)
 {
     size_t at = 0;
 
@@ -228,12 +213,12 @@ static enum err explain(struct str body, const struct json_error *err,
     if (at == body.n)
         return why_err(why, ERR_BAD_REQUEST, "the answer is empty");
     if (body.p[at] == '<')
-        return why_err(why, ERR_BAD_REQUEST,
-                       "a web page came instead of JSON; embed.http.url is to "
-                       "be the whole path, usually one that ends in "
-                       "/v1/embeddings");
+        return why_err(
+            why, ERR_BAD_REQUEST,
+            "a web page came instead of JSON; embed.http.url must be the "
+            "complete path, usually ending in /v1/embeddings");
     return why_err(why, ERR_BAD_REQUEST,
-                   "the answer is no JSON object: %s in line %u, column %u",
+                   "the answer is not a JSON object: %s in line %u, column %u",
                    err->what ? err->what : "it is another value",
                    err->line ? err->line : 1, err->col ? err->col : 1);
 }
@@ -243,20 +228,25 @@ enum err reply_read(struct str body, size_t n, uint32_t dims, struct reply *out,
 {
     static const struct str key = {"data", 4};
     struct json_error err = {0};
-    struct str data;
+    struct str data, raw;
+    size_t at = 0;
     enum err e = json_scan(body, &key, 1, &data, &err);
 
     *out = (struct reply){.dims = dims};
     if (e == ERR_NOMEM)
         return why_err(why, e, "%s", err_row(e)->wording);
     if (e)
-        return explain(body, &err, why);
+        return reply_bad_json(body, &err, why);
     if (!data.n || data.p[0] != '[')
         return why_err(why, ERR_BAD_REQUEST, "the answer has no list \"data\"");
-    e = take_all(out, n, data, why);
+    while (!e && json_next(&data, &raw))
+        e = reply_take_element(out, n, at++, raw, why);
+    if (!e && at < n)
+        e = why_err(why, ERR_BAD_REQUEST,
+                    "%zu vectors came where %zu were asked for", at, n);
     if (!e && !out->n_good)
         e = why_err(why, ERR_BAD_REQUEST, "%s", out->why.text);
-    /* Which of two lengths is the right one is not for us to guess. */
+    /* With two lengths, guessing the right one is not safe. */
     if (!e && !dims && out->has_lengths)
         e = why_err(why, ERR_BAD_REQUEST, "%s", out->why.text);
     if (e)

@@ -1,43 +1,42 @@
-/* Typing mistakes in a message, before it is compared with the cards.
+/* Corrects typing mistakes in a message before it is compared with the cards.
  *
- * A misspelt word is read as pieces that mean something else ("vist" becomes
- * "vis" and "##t"), and the search by words does not find it at all. The words
- * of the built-in model are a dictionary of 28 000 words in the order of their
- * frequency. A word that is not in it is compared with all words that are one
- * edit away: a letter missing, doubled, added, replaced, or two swapped. The
- * edits are made and looked up in the model's hash table (some 500 look-ups),
- * so there is no other index and no memory. A message without unknown words
- * costs one look-up per word.
+ * A misspelt word is split into pieces that mean something else ("vist" becomes
+ * "vis" and "##t"), and the word search does not find it at all. The words of
+ * the built-in model are a dictionary of 28 000 words, sorted by frequency. A
+ * word outside it is compared with all words that are one edit away: a letter
+ * missing, doubled, added, replaced, or two swapped. The edits are generated
+ * and looked up in the model's hash table (about 500 lookups), so no other
+ * index and no memory is needed. A message without unknown words costs one
+ * lookup per word.
  *
- * The cheapest edit wins. Frequent words cost less, and so do words that a card
- * says which the requester sees. Other agents' words are never used, so a
- * correction says nothing about cards that are hidden.
+ * The cheapest edit wins. Frequent words cost less, and so do words of a card
+ * that the requester sees. Words of other cards are never used, so a correction
+ * reveals nothing about hidden cards.
  *
  * The dictionary lacks many correct words, and a wrong correction is worse than
  * none. So these are left alone: inflections of a known word and the base of
- * one, compounds of two known words, words that a visible card says, names
- * (capital letters inside a sentence), identifiers, paths, numbers, quotes and
- * code; and all of a text that is not English, which shows by half of its words
- * being unknown.
+ * one, compounds of two known words, words of a visible card, names (capital
+ * letters inside a sentence), identifiers, paths, numbers, quotes and code; and
+ * any text that is not English, recognised by half of its words being unknown.
  *
- * Measured and rejected, by top-1 of misspelt messages: two edits in long words
- * (no gain), the original beside its correction (2.4 points less on clinc150),
- * words of the index as further candidates (a gain of 0.3 points at most). */
+ * Measured and rejected, by the accuracy for misspelt messages: two edits in
+ * long words (no gain), the original next to its correction (2.4 points less on
+ * clinc150), words of the index as further candidates (at most 0.3 points). */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/mem.h"
 #include "embed/table.h"
 
 enum {
-    GUESSES = 6,          /* of one word that the cards are asked about */
-    BASE_MIN = 4,         /* letters of a word that suffixes may be added to */
-    GIBBERISH_WORDS = 64, /* a longer text is never taken for it */
+    GUESSES = 6,          /* per word, that the cards are asked about */
+    BASE_MIN = 4,         /* letters of a word that may take suffixes */
+    GIBBERISH_WORDS = 64, /* a longer text never counts as gibberish */
 };
 
-/* Costs in hundredths. An edit costs ONE_EDIT; the frequency of the word adds
- * up to 360. */
+/* Costs in hundredths. An edit costs ONE_EDIT; the word's frequency adds up to
+ * 360. */
 enum {
     ONE_EDIT = 400,
     OTHER_FIRST_LETTER = 300,
@@ -68,15 +67,10 @@ struct unknown {
     size_t n_guesses;
 };
 
-static struct str unknown_word(const struct unknown *u)
-{
-    return (struct str){u->word, u->n};
-}
-
 /* ---- words that are known ---- */
 
-/* The number of an English word; words of other languages come after those, and
- * are neither known here nor offered. */
+/* The id of an English word. Words of other languages follow those, and are
+ * neither known nor offered here. */
 static uint32_t find_english(const struct vocab *v, const char *p, size_t n)
 {
     uint32_t id = vocab_find(v, STR(""), (struct str){p, n});
@@ -89,8 +83,7 @@ static bool has(const struct vocab *v, const char *p, size_t n)
     return n && find_english(v, p, n) != VOCAB_NONE;
 }
 
-/* Whether the word is known without its last `cut` letters and with `tail`
- * instead. */
+/* Whether the word is known with its last `cut` letters replaced by `tail`. */
 static bool has_with(const struct vocab *v, struct str word, size_t cut,
                      const char *tail)
 {
@@ -124,7 +117,7 @@ static bool is_inflected(const struct vocab *v, struct str word)
     return false;
 }
 
-/* "bake" where "baked" is known, "horoscope" where "horoscopes" is. */
+/* "bake" if "baked" is known, "horoscope" if "horoscopes" is. */
 static bool is_base(const struct vocab *v, struct str word)
 {
     static const struct {
@@ -173,7 +166,7 @@ static bool is_compound(const struct vocab *v, struct str word)
     return false;
 }
 
-/* Written without their apostrophe on purpose, or short for something. */
+/* An abbreviation, or written without its apostrophe on purpose. */
 static bool is_shortened(struct str word)
 {
     static const char *const all[] = {
@@ -189,7 +182,7 @@ static bool is_shortened(struct str word)
     return false;
 }
 
-static bool is_known(const struct vocab *v, struct str word)
+static bool spell_is_known(const struct vocab *v, struct str word)
 {
     return has(v, word.p, word.n) || is_shortened(word) ||
            is_inflected(v, word) || is_base(v, word) || is_compound(v, word);
@@ -197,7 +190,7 @@ static bool is_known(const struct vocab *v, struct str word)
 
 /* ---- words that are left alone ---- */
 
-/* The bytes around a word up to the next spaces. */
+/* The bytes around a word, up to the next spaces. */
 static struct str token_around(struct str text, struct str place)
 {
     size_t from = (size_t)(place.p - text.p), to = from + place.n;
@@ -209,8 +202,8 @@ static struct str token_around(struct str text, struct str place)
     return str_sub(text, from, to);
 }
 
-/* Whether the token is plain prose: letters, an apostrophe, brackets around it
- * and punctuation behind it. */
+/* Whether the token is plain prose: letters, an apostrophe, surrounding
+ * brackets and trailing punctuation. */
 static bool is_plain_token(struct str token)
 {
     while (token.n && token.p[0] == '(')
@@ -264,20 +257,15 @@ static bool is_likely_letter(char a, char b)
     return strchr(near[a - 'a'], b) != NULL;
 }
 
-static int rank_cost(uint32_t id)
-{
-    return (int)(100 * log(((double)id + 1000) / 1000));
-}
-
-static void offer(const struct vocab *v, struct unknown *u, const char *made,
-                  size_t n, int cost)
+static void spell_offer(const struct vocab *v, struct unknown *u,
+                        const char *made, size_t n, int cost)
 {
     uint32_t id = n >= 3 ? find_english(v, made, n) : VOCAB_NONE;
     size_t at;
 
     if (id == VOCAB_NONE)
         return;
-    cost += ONE_EDIT + rank_cost(id);
+    cost += ONE_EDIT + (int)(100 * log(((double)id + 1000) / 1000));
     if (made[0] != u->word[0])
         cost += OTHER_FIRST_LETTER;
     for (at = 0; at < u->n_guesses; at++)
@@ -292,9 +280,9 @@ static void offer(const struct vocab *v, struct unknown *u, const char *made,
     u->guesses[at] = (struct guess){id, cost};
 }
 
-/* The likely edits come first: a word that can be had in two ways is offered by
- * its cheaper one. */
-static void guess_word(const struct vocab *v, struct unknown *u)
+/* Likely edits come first: a word that two edits reach is offered by the
+ * cheaper one. */
+static void spell_guess(const struct vocab *v, struct unknown *u)
 {
     const char *w = u->word;
     size_t n = u->n;
@@ -305,19 +293,19 @@ static void guess_word(const struct vocab *v, struct unknown *u)
             memcpy(made, w, n);
             made[i] = w[i + 1];
             made[i + 1] = w[i];
-            offer(v, u, made, n, SWAPPED);
+            spell_offer(v, u, made, n, SWAPPED);
         }
     for (size_t i = 0; i < n; i++) {
         memcpy(made, w, i);
         memcpy(made + i, w + i + 1, n - i - 1);
-        offer(v, u, made, n - 1, i && w[i] == w[i - 1] ? DOUBLED : 0);
+        spell_offer(v, u, made, n - 1, i && w[i] == w[i - 1] ? DOUBLED : 0);
     }
     for (size_t i = 0; i <= n; i++)
         for (int c = 'a'; c <= 'z'; c++) {
             memcpy(made, w, i);
             made[i] = (char)c;
             memcpy(made + i + 1, w + i, n - i);
-            offer(v, u, made, n + 1, MISSING);
+            spell_offer(v, u, made, n + 1, MISSING);
         }
     for (size_t i = 0; i < n; i++)
         for (int c = 'a'; c <= 'z'; c++) {
@@ -325,9 +313,9 @@ static void guess_word(const struct vocab *v, struct unknown *u)
                 continue;
             memcpy(made, w, n);
             made[i] = (char)c;
-            offer(v, u, made, n,
-                  is_likely_letter(w[i], (char)c) ? LIKELY_LETTER
-                                                  : OTHER_LETTER);
+            spell_offer(v, u, made, n,
+                        is_likely_letter(w[i], (char)c) ? LIKELY_LETTER
+                                                        : OTHER_LETTER);
         }
 }
 
@@ -341,10 +329,10 @@ static bool is_latin(struct str word)
     return true;
 }
 
-/* The unknown words of a text, how many. Zero where there are more of them than
- * an English text has. */
-static size_t find_unknown(const struct vocab *v, struct str text,
-                           struct unknown list[SPELL_UNKNOWN_MAX])
+/* The unknown words of a text; returns how many, or zero if there are more than
+ * in an English text. */
+static size_t spell_find_unknown(const struct vocab *v, struct str text,
+                                 struct unknown list[SPELL_UNKNOWN_MAX])
 {
     bool is_all_caps = is_in_all_caps(text);
     bool is_quoted = false;
@@ -366,7 +354,7 @@ static size_t find_unknown(const struct vocab *v, struct str text,
             n_strange += (unsigned char)w.word.p[0] >= 0x80;
             continue;
         }
-        if (is_known(v, w.word))
+        if (spell_is_known(v, w.word))
             continue;
         n_strange++;
         if (n == SPELL_UNKNOWN_MAX)
@@ -388,15 +376,15 @@ static void ask_cards(struct unknown *list, size_t n, spell_said *said,
     bool is_said[SPELL_UNKNOWN_MAX] = {false};
 
     for (size_t i = 0; i < n; i++)
-        words[i] = unknown_word(&list[i]);
+        words[i] = (struct str){list[i].word, list[i].n};
     said(ctx, words, n, is_said);
     for (size_t i = 0; i < n; i++)
         list[i].is_fixed_text |= is_said[i];
 }
 
-/* The cheapest guess, once the cards are asked; VOCAB_NONE: none is good. */
-static uint32_t best_guess(const struct vocab *v, const struct unknown *u,
-                           spell_said *said, void *ctx)
+/* The cheapest guess after asking the cards; VOCAB_NONE: none is good. */
+static uint32_t spell_best_guess(const struct vocab *v, const struct unknown *u,
+                                 spell_said *said, void *ctx)
 {
     struct str words[GUESSES];
     bool is_said[GUESSES] = {false};
@@ -423,7 +411,7 @@ size_t speller_correct(const struct speller *s, struct str text,
     size_t n, n_fixed = 0, at = 0, before = out->n;
 
     text = str_head(text, SPELL_TEXT_MAX);
-    n = find_unknown(&s->words, text, list);
+    n = spell_find_unknown(&s->words, text, list);
     if (n && said)
         ask_cards(list, n, said, ctx);
     for (size_t i = 0; i < n && n_fixed < SPELL_FIXED_MAX; i++) {
@@ -433,8 +421,8 @@ size_t speller_correct(const struct speller *s, struct str text,
 
         if (u->is_fixed_text)
             continue;
-        guess_word(&s->words, u);
-        id = best_guess(&s->words, u, said, ctx);
+        spell_guess(&s->words, u);
+        id = spell_best_guess(&s->words, u, said, ctx);
         if (id == VOCAB_NONE)
             continue;
         buf_add_str(out, str_sub(text, at, from));
@@ -451,9 +439,10 @@ size_t speller_correct(const struct speller *s, struct str text,
     return n_fixed;
 }
 
-/* ---- a text that is none ---- */
+/* ---- gibberish ---- */
 
-/* Most of its letters lie side by side on the keyboard: "asdf", "qwerty". */
+/* Whether most of its letters are neighbours on the keyboard: "asdf",
+ * "qwerty". */
 static bool is_keyboard_run(struct str word)
 {
     static const char *const rows[] = {"qwertyuiop", "asdfghjkl", "zxcvbnm"};
@@ -483,8 +472,8 @@ static size_t count_pieces(const struct vocab *v, struct str word)
     return n_pieces;
 }
 
-/* Keys struck at random. The vocabulary has two or more letters of most words
- * in one piece, in other languages too; of random keys it has hardly more than
+/* Keys struck at random. The vocabulary has pieces of two or more letters for
+ * most words, in other languages too; for random keys it has little more than
  * single letters. Short words without vowels are abbreviations ("psql"). */
 static bool is_mash(const struct vocab *v, struct str word)
 {
@@ -519,7 +508,7 @@ bool speller_is_gibberish(const struct speller *s, struct str text,
             continue;
         if (n == GIBBERISH_WORDS || w.word.n > SPELL_WORD_MAX ||
             !is_latin(w.word) || w.place.n != w.word.n ||
-            (w.word.n > 1 && is_known(&s->words, w.word)))
+            (w.word.n > 1 && spell_is_known(&s->words, w.word)))
             return false;
         n_letters += w.word.n;
         n_mashed += w.word.n > 3 && is_mash(&s->words, w.word) ? w.word.n : 0;
@@ -539,9 +528,8 @@ bool speller_is_gibberish(const struct speller *s, struct str text,
 
 enum err speller_new(struct speller **out, struct why *why)
 {
-    struct speller *s = FAULT("embed.speller") ? NULL : calloc(1, sizeof(*s));
-    enum err e = s ? builtin_words(&s->words, why)
-                   : why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
+    struct speller *s = mem_new(sizeof(*s));
+    enum err e = builtin_words(&s->words, why);
 
     if (e) {
         free(s);

@@ -13,7 +13,7 @@ static void open_speller(void)
     CHECK(speller_new(&speller, &why) == OK);
 }
 
-/* A card that says these words, one blank around each. */
+/* A card with these words, a space around each. */
 static void card_says(void *ctx, const struct str *words, size_t n,
                       bool *is_said)
 {
@@ -198,16 +198,6 @@ TEST(where_the_buffer_is_full_nothing_is_appended)
     CHECK_INT(out.n, 0);
     buf_fini(&out);
     speller_free(speller);
-}
-
-TEST(without_memory_there_is_no_speller)
-{
-    struct why why = {""};
-
-    fault_arm(1);
-    CHECK(speller_new(&speller, &why) == ERR_NOMEM);
-    CHECK(!speller && fault_fired());
-    fault_arm(0);
 }
 
 static struct str gibberish_or_empty(const char *text)

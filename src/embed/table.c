@@ -1,38 +1,36 @@
-/* The file of the built-in model, as it lies on the disk and in memory:
+/* The file of the built-in model, on disk and in memory:
  *
  *      0  "SBTABLE\n"
  *      8  SHA-256 of everything from byte 40 on
  *     40  version, dimensions, words, phrases, sections: 32 bits each
  *     60  scale of unknown characters
- *     64  a line per section: tag, where, bytes, zero: 32 bits each
+ *     64  a line per section: tag, offset, bytes, zero: 32 bits each
  *         the sections, in the order of the table below
  *
- *     WORD  the vocabulary, as vocab.c has it
- *     PHRS  pairs of word numbers, then an open hash table of them
+ *     WORD  the vocabulary, in the form of vocab.c
+ *     PHRS  pairs of word ids, then an open hash table of them
  *     ROWS  256 signed bytes per word, then per phrase
  *     SCAL  a float for each of those
  *
- * A section that is not in the table below is refused, not skipped: whoever
- * wrote it meant it to count, and a vector made without it would be another
- * model's. One that only some files have gets a line there that is not
- * required.
+ * An unknown section is rejected, not skipped: its author meant it to count,
+ * and a vector made without it would be another model's. An optional section
+ * gets a line in the table below that is not required.
  *
- * Where a section lies follows from the lengths of those before it, and is
- * written down all the same: then a reader need not take it from there, and
- * what disagrees is found. The hash is judged last, because a file that was
- * cut or is something else is better described by what is missing. */
+ * The offset of a section follows from the lengths of those before it, and is
+ * stored as well: readers need not compute it, and disagreement is detected.
+ * The hash is checked last, because for a truncated or foreign file the missing
+ * part is the better message. */
 #include "embed/table.h"
 
 #include <assert.h>
-#include <openssl/evp.h>
 
-#include "base/fault.h"
+#include "base/digest.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the file is used as it lies, and it is little endian");
 _Static_assert(sizeof(struct table_head) == TABLE_HEAD_BYTES, "no holes");
 
-/* How each section is opened; its bytes are what its line says. */
+/* Opens a section; its bytes are those of its line. */
 typedef enum err open_section(struct embed_table *t, const struct table_head *h,
                               struct str bytes, struct why *why);
 
@@ -53,8 +51,8 @@ static enum err open_words(struct embed_table *t, const struct table_head *h,
         return e;
     if (t->words.n != h->n_words)
         return why_err(why, ERR_BAD_CONFIG,
-                       "the model has %u words and says that it has %u",
-                       t->words.n, h->n_words);
+                       "the model has %u words and claims %u", t->words.n,
+                       h->n_words);
     return OK;
 }
 
@@ -67,7 +65,7 @@ uint32_t table_phrase_slots(uint32_t n_phrases)
     return n;
 }
 
-/* What a phrase must be besides being found: of words that there are. */
+/* Phrases must be of existing words. */
 static enum err check_phrases(const struct embed_table *t, struct why *why)
 {
     uint32_t n_taken = 0;
@@ -76,8 +74,7 @@ static enum err check_phrases(const struct embed_table *t, struct why *why)
         if (t->phrases[i].first >= t->words.n ||
             t->phrases[i].second >= t->words.n)
             return why_err(why, ERR_BAD_CONFIG,
-                           "phrase %u of the model is of words that it has "
-                           "not got",
+                           "phrase %u of the model has words that are missing",
                            i);
     for (uint32_t i = 0; t->n_phrases && i <= t->phrase_mask; i++) {
         uint32_t slot = t->phrase_slots[i];
@@ -85,9 +82,9 @@ static enum err check_phrases(const struct embed_table *t, struct why *why)
         n_taken += slot != 0;
         if (slot && TABLE_SLOT_NUMBER(slot) - 1 >= t->n_phrases)
             return why_err(why, ERR_BAD_CONFIG,
-                           "the model's phrases point outside of them");
+                           "the model's phrases point outside the file");
     }
-    /* More of them, and a search might find no end. */
+    /* With more of them a search might not end. */
     if (n_taken != t->n_phrases)
         return why_err(why, ERR_BAD_CONFIG,
                        "the model has %u phrases and places for %u",
@@ -100,10 +97,9 @@ static enum err check_phrases(const struct embed_table *t, struct why *why)
     for (uint32_t i = 0; i < t->n_phrases; i++)
         if (table_phrase(t, t->phrases[i].first, t->phrases[i].second) !=
             t->words.n + i)
-            return why_err(why, ERR_BAD_CONFIG,
-                           "phrase %u of the model is not where it is looked "
-                           "for",
-                           i);
+            return why_err(
+                why, ERR_BAD_CONFIG,
+                "phrase %u of the model is not where a search finds it", i);
     return OK;
 }
 
@@ -115,8 +111,7 @@ static enum err open_phrases(struct embed_table *t, const struct table_head *h,
 
     if (h->n_phrases > TABLE_PHRASES_MAX)
         return why_err(why, ERR_BAD_CONFIG,
-                       "the model says that it has %u phrases; at most %d "
-                       "can be",
+                       "the model claims %u phrases, not at most %d",
                        h->n_phrases, TABLE_PHRASES_MAX);
     n_slots = table_phrase_slots(h->n_phrases);
     right =
@@ -141,7 +136,7 @@ static enum err open_rows(struct embed_table *t, const struct table_head *h,
     return OK;
 }
 
-/* Within these no sum of rows can leave the numbers that a float has. */
+/* With these no sum of rows leaves the range of a float. */
 bool table_scale_is_good(float scale)
 {
     return scale >= 0 && scale <= TABLE_SCALE_MAX;
@@ -164,7 +159,7 @@ static enum err open_scales(struct embed_table *t, const struct table_head *h,
     return OK;
 }
 
-/* In the order in which they lie in the file. */
+/* In file order. */
 static const struct section {
     char tag[5];
     bool is_required;
@@ -195,27 +190,18 @@ uint32_t table_phrase(const struct embed_table *t, uint32_t first,
     return VOCAB_NONE;
 }
 
-enum err table_hash(struct str bytes, uint8_t hash[TABLE_HASH_BYTES],
-                    struct why *why)
+void table_hash(struct str bytes, uint8_t hash[TABLE_HASH_BYTES])
 {
-    struct str rest = str_sub(bytes, TABLE_HASHED_FROM, bytes.n);
-    unsigned n = 0;
-
-    if (FAULT("table.hash") ||
-        EVP_Digest(rest.p, rest.n, hash, &n, EVP_sha256(), NULL) != 1 ||
-        n != TABLE_HASH_BYTES)
-        return why_err(why, ERR_INTERNAL, "SHA-256 cannot be had");
-    return OK;
+    _Static_assert((int)TABLE_HASH_BYTES == (int)DIGEST_BYTES, "SHA-256");
+    digest(str_sub(bytes, TABLE_HASHED_FROM, bytes.n), hash);
 }
 
 static enum err check_hash(const struct embed_table *t, struct str bytes,
                            struct why *why)
 {
     uint8_t hash[TABLE_HASH_BYTES];
-    enum err e = table_hash(bytes, hash, why);
 
-    if (e)
-        return e;
+    table_hash(bytes, hash);
     if (memcmp(hash, t->hash, TABLE_HASH_BYTES) != 0)
         return why_err(why, ERR_BAD_CONFIG,
                        "the model does not match its hash: it was damaged or "
@@ -239,7 +225,7 @@ static enum err check_head(const struct table_head *h, struct str bytes,
                        TABLE_BYTES_MAX);
     if (h->version != TABLE_VERSION || h->dims != TABLE_DIMS)
         return why_err(why, ERR_BAD_CONFIG,
-                       "the model is of version %u with %u dimensions; this "
+                       "the model has version %u with %u dimensions; this "
                        "Signalbox reads version %d with %d",
                        h->version, h->dims, TABLE_VERSION, TABLE_DIMS);
     if (!table_scale_is_good(h->unknown_scale) || h->unknown_scale == 0)
@@ -258,7 +244,7 @@ static enum err check_head(const struct table_head *h, struct str bytes,
     return OK;
 }
 
-/* Which line of the table a section is; those before `from` are over. */
+/* Find the table line of a section; lines before `from` are used up. */
 static enum err find_section(const struct table_line *l, size_t from,
                              size_t *which, struct why *why)
 {
@@ -287,7 +273,7 @@ static bool all_zero(struct str s)
     return true;
 }
 
-/* Where the section must lie, which begins at the next multiple of 64 after
+/* Check the place of the section, which begins at the next multiple of 64 after
  * `end`. */
 static enum err place_section(const struct table_line *l, size_t end,
                               struct str bytes, struct str *out,

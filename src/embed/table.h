@@ -1,8 +1,8 @@
 #ifndef EMBED_TABLE_H
 #define EMBED_TABLE_H
 
-/* What the reader (table.c) and the writer (table_write.c) of the built-in
- * model's file share: how it is laid out. The drawing is in table.c. */
+/* Shared by the reader (table.c) and the writer (table_write.c) of the built-in
+ * model's file: its layout. The drawing is in table.c. */
 
 #include "embed/internal.h"
 
@@ -35,15 +35,15 @@ static inline size_t table_align(size_t at)
     return (at + TABLE_ALIGN - 1) / TABLE_ALIGN * TABLE_ALIGN;
 }
 
-/* Where the list of them ends. */
+/* The end of the list of sections. */
 static inline size_t table_sections_at(size_t n_sections)
 {
     return sizeof(struct table_head) + n_sections * sizeof(struct table_line);
 }
 
-/* A slot of the phrases: number + 1 below, and above it the upper half of the
- * hash, so that nearly all pairs that are no phrase are seen not to be one
- * without looking at another place. Zero: free. */
+/* A slot of the phrases: id + 1 below, and the upper half of the hash above, so
+ * that nearly all pairs that are not phrases are recognised without reading
+ * another place. Zero: free. */
 #define TABLE_SLOT_NUMBER(slot)   ((slot)&0xffffu)
 #define TABLE_SLOT_IS(slot, hash) (((slot) ^ (hash)) < 0x10000u)
 
@@ -55,10 +55,9 @@ static inline uint32_t table_phrase_hash(uint32_t first, uint32_t second)
     return (uint32_t)(x >> 32);
 }
 
-/* How many slots so many phrases have: at least half are free. */
+/* The number of slots for so many phrases: at least half are free. */
 uint32_t table_phrase_slots(uint32_t n_phrases);
 bool table_scale_is_good(float scale);
-MUST_USE enum err table_hash(struct str bytes, uint8_t hash[TABLE_HASH_BYTES],
-                             struct why *why);
+void table_hash(struct str bytes, uint8_t hash[TABLE_HASH_BYTES]);
 
 #endif

@@ -1,10 +1,10 @@
-/* Files that are cut, foreign, damaged or made to hurt. Where the hash alone
- * would find it, it is made to fit first, so that the other checks are seen. */
+/* Files that are truncated, foreign, damaged or hostile. If only the hash would
+ * find it, the hash is fixed first, to reach the other checks. */
 #include "test/t.h"
 #include "embed/table.h"
 #include "test/lib/table_stage.h"
 
-/* A copy of the toy that may be changed. */
+/* A copy of the toy model for changes. */
 struct victim {
     struct toy toy;
     struct str bytes;
@@ -37,10 +37,10 @@ static void victim_fini(struct victim *v)
 
 static void make_hash_fit(struct victim *v)
 {
-    CHECK(table_hash(v->bytes, v->head->hash, NULL) == OK);
+    table_hash(v->bytes, v->head->hash);
 }
 
-/* Refused, and the words have this in them. */
+/* Rejected with a message that contains this. */
 static void check_words(struct str bytes, const char *words)
 {
     struct embed_table t;
@@ -52,7 +52,7 @@ static void check_words(struct str bytes, const char *words)
     CHECK(!t.rows && !t.n_phrases && !t.words.n);
 }
 
-/* With a hash that fits; whole again afterwards. */
+/* With a matching hash; restored afterwards. */
 static void check_refused(struct victim *v, const char *words)
 {
     make_hash_fit(v);
@@ -96,8 +96,8 @@ TEST(every_flipped_bit_is_refused)
     victim_fini(&v);
 }
 
-/* Whoever can change a file can change its hash: what is taken then is another
- * model, and using it does no harm. */
+/* A file and its hash can be changed together: if the file is accepted, it is
+ * another model, and using it is harmless. */
 TEST(flipped_bits_with_a_hash_that_fits_do_no_harm)
 {
     struct victim v;
@@ -117,7 +117,7 @@ TEST(flipped_bits_with_a_hash_that_fits_do_no_harm)
         }
         v.p[i / 8] ^= (char)(1 << i % 8);
     }
-    /* Rows may be anything; hardly anything else may. */
+    /* Rows may have any content; almost nothing else may. */
     CHECK(n_taken >= (size_t)N_TOY_ROWS * TABLE_DIMS * 8);
     CHECK(n_taken < v.bytes.n * 8 - N_SECTIONS * 8 * 8);
     victim_fini(&v);
@@ -206,7 +206,7 @@ TEST(sections_lie_where_they_must)
     check_refused(&v, "cut off");
     v.lines[SCALES].n -= 4;
     check_refused(&v, "scales are");
-    v.p[v.lines[WORDS].at - 1] = 1; /* after the list of them */
+    v.p[v.lines[WORDS].at - 1] = 1; /* after the list of sections */
     CHECK(table_align(table_sections_at(N_SECTIONS)) ==
           table_sections_at(N_SECTIONS));
     victim_heal(&v);
@@ -260,7 +260,7 @@ TEST(counts_that_do_not_fit_are_refused)
     victim_init(&v);
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
         v.head->n_words = counts[i];
-        check_refused(&v, "says that it has");
+        check_refused(&v, "claims");
         v.head->n_phrases = counts[i];
         check_refused(&v, counts[i] > TABLE_PHRASES_MAX ? "at most 65535"
                                                         : "phrases are");
@@ -287,14 +287,14 @@ TEST(phrases_that_lead_astray_are_refused)
     for (free_one = 0; slots_of(&v)[free_one]; free_one++)
         ;
     phrases[1].first = N_TOY_WORDS;
-    check_refused(&v, "words that it has not got");
+    check_refused(&v, "words that are missing");
     phrases[2].second = UINT32_MAX;
-    check_refused(&v, "words that it has not got");
+    check_refused(&v, "words that are missing");
     phrases[1] = phrases[0];
-    check_refused(&v, "not where it is looked for");
+    check_refused(&v, "not where a search finds it");
     slots_of(&v)[taken] |= 0xffff;
     check_refused(&v, "point outside");
-    slots_of(&v)[taken] &= 0xffff0000; /* taken, by nothing */
+    slots_of(&v)[taken] &= 0xffff0000; /* taken, but empty */
     check_refused(&v, slots_of(&v)[taken] ? "point outside" : "places for");
     slots_of(&v)[free_one] = 1;
     check_refused(&v, "places for");
@@ -308,8 +308,8 @@ TEST(phrases_that_lead_astray_are_refused)
 
 enum { N_EVIL = VOCAB_MAX_ROW + 1, N_EVIL_WORDS = 256 };
 
-/* Phrases that lie in one row, from the last slot on: one, and then others
- * that want a place among the first eight. */
+/* Phrases in one run of slots, from the last slot on: one, and then others that
+ * belong into the first eight. */
 static void find_evil(struct table_phrase evil[N_EVIL], uint32_t mask)
 {
     uint32_t n = 0;
@@ -324,7 +324,7 @@ static void find_evil(struct table_phrase evil[N_EVIL], uint32_t mask)
     CHECK_INT(n, N_EVIL);
 }
 
-/* As a writer would that has no bound. */
+/* Like a writer without the limit. */
 static void put_evil(uint32_t *slots, uint32_t mask,
                      const struct table_phrase *evil)
 {
@@ -339,7 +339,7 @@ static void put_evil(uint32_t *slots, uint32_t mask,
     }
 }
 
-/* Whoever makes a model can make every look at it slow, unless bounded. */
+/* Without a limit a hostile model could make every lookup slow. */
 TEST(phrases_in_too_long_a_row_are_refused)
 {
     uint32_t mask = table_phrase_slots(N_EVIL) - 1;

@@ -1,13 +1,13 @@
-/* The writer of the file that table.c reads. Whatever it is given makes either
- * a file that the reader takes, or an error. Nothing but the parts goes into
- * it, so the same parts make the same bytes. */
+/* Writes the file that table.c reads. Any input gives either a file that the
+ * reader accepts, or an error. Only the parts go into it, so the same parts
+ * give the same bytes. */
 #include "embed/table.h"
 
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/mem.h"
 
-static enum err too_large(struct why *why)
+static enum err table_too_large(struct why *why)
 {
     return why_err(why, ERR_LIMIT, "the model does not fit into %d bytes",
                    TABLE_BYTES_MAX);
@@ -19,7 +19,7 @@ static enum err check_parts(const struct table_parts *p, struct why *why)
 
     if (p->n_words > TABLE_BYTES_MAX / TABLE_DIMS ||
         p->n_phrases > TABLE_PHRASES_MAX)
-        return too_large(why);
+        return table_too_large(why);
     for (size_t i = 0; i < p->n_phrases; i++)
         if (p->phrases[i].first >= p->n_words ||
             p->phrases[i].second >= p->n_words)
@@ -38,15 +38,16 @@ static enum err check_parts(const struct table_parts *p, struct why *why)
     return OK;
 }
 
-static enum err too_alike(struct why *why)
+static enum err table_too_alike(struct why *why)
 {
     return why_err(why, ERR_LIMIT,
                    "too many phrases have nearly the same hash");
 }
 
-/* The first free place for phrase i. ERR_EXISTS: it has one already. */
-static enum err put_phrase(const struct table_parts *p, uint32_t i,
-                           uint32_t *slots, uint32_t mask, struct why *why)
+/* Put phrase i into the first free slot. ERR_EXISTS: it is a duplicate. */
+static enum err table_put_phrase(const struct table_parts *p, uint32_t i,
+                                 uint32_t *slots, uint32_t mask,
+                                 struct why *why)
 {
     struct table_phrase a = p->phrases[i];
     uint32_t hash = table_phrase_hash(a.first, a.second), at = hash & mask;
@@ -58,7 +59,7 @@ static enum err put_phrase(const struct table_parts *p, uint32_t i,
         if (a.first == b.first && a.second == b.second)
             return why_err(why, ERR_EXISTS, "phrase %u is there twice", i);
         if (++tries > VOCAB_MAX_ROW)
-            return too_alike(why);
+            return table_too_alike(why);
     }
     slots[at] = (hash & 0xffff0000u) | (i + 1);
     return OK;
@@ -73,13 +74,11 @@ static enum err write_phrases(const struct table_parts *p, struct buf *out,
 
     if (n == 0)
         return OK;
-    slots = FAULT("table.slots") ? NULL : calloc(n_slots, sizeof(*slots));
-    if (!slots)
-        return why_err(why, ERR_NOMEM, "no memory for %u phrases", n);
+    slots = mem_array(n_slots, sizeof(*slots));
     for (uint32_t i = 0; i < n && !e; i++)
-        e = put_phrase(p, i, slots, n_slots - 1, why);
+        e = table_put_phrase(p, i, slots, n_slots - 1, why);
     if (!e && !vocab_rows_end(slots, n_slots - 1))
-        e = too_alike(why);
+        e = table_too_alike(why);
     buf_add(out, p->phrases, n * sizeof(*p->phrases));
     buf_add(out, slots, n_slots * sizeof(*slots));
     free(slots);
@@ -146,12 +145,12 @@ static enum err write_sections(const struct table_parts *p, struct buf *out,
         lines[i].n = (uint32_t)(out->n - lines[i].at);
     }
     if (!e && (out->over || out->n > TABLE_BYTES_MAX))
-        e = too_large(why);
+        e = table_too_large(why);
     return e;
 }
 
-static enum err write_all(const struct table_parts *p, struct buf *out,
-                          struct why *why)
+static enum err table_write_parts(const struct table_parts *p, struct buf *out,
+                                  struct why *why)
 {
     struct table_head h = {
         .version = TABLE_VERSION,
@@ -171,16 +170,15 @@ static enum err write_all(const struct table_parts *p, struct buf *out,
     memcpy(h.magic, TABLE_MAGIC, sizeof(h.magic));
     memcpy(out->p, &h, sizeof(h));
     memcpy(out->p + sizeof(h), lines, sizeof(lines));
-    e = table_hash(buf_str(out), h.hash, why);
-    if (!e)
-        memcpy(out->p, &h, sizeof(h));
-    return e;
+    table_hash(buf_str(out), h.hash);
+    memcpy(out->p, &h, sizeof(h));
+    return OK;
 }
 
 enum err table_write(const struct table_parts *p, struct buf *out,
                      struct why *why)
 {
-    enum err e = write_all(p, out, why);
+    enum err e = table_write_parts(p, out, why);
 
     if (e)
         buf_clear(out);

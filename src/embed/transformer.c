@@ -1,6 +1,6 @@
-/* Opens the transformer inside the binary. Apart from inside.c, so that
- * programs that want the table alone do not carry this one along. */
-#include "embed/minilm.h"
+/* Opens the transformer inside the binary. Separate from builtin_models.c, so
+ * that programs that need only the table do not contain it. */
+#include "embed/transformer/minilm.h"
 
 #include "base/fault.h"
 
@@ -18,7 +18,7 @@ enum err transformer_open(struct minilm **out, struct why *why)
     struct str file = {embed_transformer_begin, transformer_bytes()};
     enum err e;
 
-    /* A program that was cut short, or whose bytes are others' by mistake. */
+    /* A program that was truncated, or that contains other bytes by mistake. */
     if (PLANTED("transformer.short"))
         file.n -= MINILM_ALIGN;
     if (PLANTED("transformer.other"))

@@ -1,19 +1,18 @@
-/* A task's money: reserved when it is accepted, captured or released when it is
- * over, in the tx of that move. */
+/* A task's money: reserved when the task is accepted, captured or released when
+ * it ends, in the tx of that change. */
 #include "ledger/ledger.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 #include "ledger/internal.h"
 
 struct ledger *ledger_new(const struct ledger_settings *s)
 {
-    struct ledger *l = FAULT("ledger.new") ? NULL : calloc(1, sizeof(*l));
+    struct ledger *l = mem_new(sizeof(*l));
 
-    if (!l)
-        return NULL;
     l->s = *s;
     l->quotes = ledger_quotes_new();
     if (l->quotes)
@@ -59,7 +58,7 @@ int64_t ledger_price(const struct agent *a, struct str skill)
     return a->price.is_given ? a->price.micros : 0;
 }
 
-/* Which skill. */
+/* The skill. */
 
 static bool has_priced_skills(const struct agent *a)
 {
@@ -69,7 +68,7 @@ static bool has_priced_skills(const struct agent *a)
     return false;
 }
 
-/* The nearest of a's, where a was weighed for this message. */
+/* The nearest skill of `a`, if it was a candidate for this message. */
 static struct str nearest_skill(const struct msg *m, const struct agent *a)
 {
     for (size_t i = 0; i < m->choice.n_candidates; i++)
@@ -112,37 +111,32 @@ struct str ledger_skill(const struct msg *m, const struct agent *a,
     return a->price.is_given ? (struct str){NULL, 0} : dearest_skill(a);
 }
 
-/* Accepted. */
+/* Acceptance. */
 
-/* Whose budget: of the work that it is part of now, as the task's own row will
- * have it, since what is given back is given back to that. */
-static struct str root_of(const struct msg *m, const struct task *before)
-{
-    return before && !m->hire.agent.n ? before->root_id : m->hire.root_id;
-}
-
-/* In the arena: agents and tasks may not live as long as the message. */
-static enum err keep(struct msg *m, struct str s, struct str *out)
+/* Copy to the arena: the message may outlive agents and tasks. */
+static enum err ledger_keep_text(struct msg *m, struct str s, struct str *out)
 {
     return arena_keep(&m->arena, s, out) ? OK : ERR_NOMEM;
 }
 
-/* A batch costs nothing, nor does what is dropped. */
-static bool is_free(const struct msg *m)
+/* A batch is free, and so is a dropped message. */
+static bool is_free_msg(const struct msg *m)
 {
-    return m->gate.batch || (m->gate.pass.answer &&
-                             pass_status(m->gate.pass.answer) == TASK_DROPPED);
+    return m->gate.batch ||
+           (m->gate.gate_result.answer &&
+            gate_result_status(m->gate.gate_result.answer) == TASK_DROPPED);
 }
 
 enum err ledger_appraise(struct ledger *l, struct msg *m,
                          const struct agent *chosen, const struct task *before)
 {
-    enum err e = keep(m, ledger_skill(m, chosen, before), &m->ledger.skill);
+    enum err e =
+        ledger_keep_text(m, ledger_skill(m, chosen, before), &m->ledger.skill);
 
     if (e)
         return e;
     m->ledger.price_micros =
-        is_free(m) ? 0 : ledger_price(chosen, m->ledger.skill);
+        is_free_msg(m) ? 0 : ledger_price(chosen, m->ledger.skill);
     e = ledger_keep_quote(m, chosen);
     ledger_set_ceiling(&l->s, m);
     return e;
@@ -165,9 +159,9 @@ enum err ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen,
     enum err e = ledger_appraise(l, m, chosen, before);
 
     m->ledger.payee = (struct str){NULL, 0};
-    m->ledger.payer =
-        m->hire.root_user.n ? m->hire.root_user : caller_name(&m->in.caller);
-    if (e || is_free(m))
+    m->ledger.payer = m->delegation.root_user.n ? m->delegation.root_user
+                                                : caller_name(&m->in.caller);
+    if (e || is_free_msg(m))
         return e;
     e = ledger_check_ceiling(m);
     if (!e)
@@ -178,21 +172,28 @@ enum err ledger_ask(struct ledger *l, struct msg *m, const struct agent *chosen,
     if (before && m->ledger.price_micros &&
         !str_eq(before->root_user, m->ledger.payer))
         return why_err(&m->why, ERR_NOT_ALLOWED,
-                       "what this task costs is paid by somebody else, and "
-                       "only they can go on with it");
-    return keep(m, root_of(m, before), &m->ledger.root);
+                       "another user pays for this task, and only they can "
+                       "continue it");
+    /* The budget of the work that the turn is part of now is charged. The
+     * task's own row will have the same root, so a release finds it. */
+    return ledger_keep_text(m,
+                            before && !m->delegation.agent.n
+                                ? before->root_id
+                                : m->delegation.root_id,
+                            &m->ledger.root);
 }
 
-static struct str posting_of(const struct ledger_of *of, enum entry_kind kind,
-                             char out[LEDGER_POSTING_MAX])
+static struct str posting_id(const struct ledger_turn_key *key,
+                             enum entry_kind kind, char out[LEDGER_POSTING_MAX])
 {
-    int n = snprintf(out, LEDGER_POSTING_MAX, "%s:%s", of->text,
+    int n = snprintf(out, LEDGER_POSTING_MAX, "%s:%s", key->text,
                      entry_kind_name(kind).p);
 
     return (struct str){out, (size_t)n};
 }
 
-static void reserve(const struct msg *m, struct str of, struct tx *tx)
+static void reservation_insert(const struct msg *m, struct str of,
+                               struct tx *tx)
 {
     struct tx_op *op = tx_insert(tx, &reservation_table);
 
@@ -216,47 +217,40 @@ void ledger_record(struct ledger *l, struct msg *m)
                                .turn = m->task.turn,
                                .agent = m->choice.agent,
                                .skill = m->ledger.skill};
-    struct ledger_use use = {.user = m->ledger.payer,
-                             .conversation = m->task.conversation_id,
-                             .root =
-                                 m->ledger.root.n ? m->ledger.root : task_id,
-                             .message_id = str_of(m->task.message_id.text),
-                             .price = price,
-                             .at_ms = m->in.at_ms};
-    struct ledger_period_use periods = {.user = m->ledger.payer,
-                                        .org = m->ledger.org,
-                                        .agent = m->choice.agent,
-                                        .message_id =
-                                            str_of(m->task.message_id.text),
-                                        .price = price,
-                                        .at_ms = m->in.at_ms};
-    struct ledger_tree tree = {.id = m->ledger.tree.text[0]
-                                         ? str_of(m->ledger.tree.text)
-                                         : str_of(m->task.message_id.text),
-                               .ceiling = m->ledger.ceiling_micros,
-                               .price = price,
-                               .at_ms = m->in.at_ms};
+    struct ledger_use use = {
+        .user = m->ledger.payer,
+        .org = m->ledger.org,
+        .agent = m->choice.agent,
+        .conversation = m->task.conversation_id,
+        .root = m->ledger.root.n ? m->ledger.root : task_id,
+        .talk = m->delegation.talk,
+        .tree = str_of(m->ledger.tree.text[0] ? m->ledger.tree.text
+                                              : m->task.message_id.text),
+        .message_id = str_of(m->task.message_id.text),
+        .price = price,
+        .ceiling = m->ledger.ceiling_micros,
+        .at_ms = m->in.at_ms};
     struct ledger_account account;
     char id[LEDGER_POSTING_MAX];
-    struct ledger_of of;
+    struct ledger_turn_key key;
 
     if (!price)
         return;
     ledger_note_spending(l);
-    of = ledger_of(task_id, m->task.turn);
+    key = ledger_turn_key(task_id, m->task.turn);
     account = ledger_user(m->ledger.payer);
-    p.id = posting_of(&of, p.kind, id);
-    reserve(m, str_of(of.text), &m->tx);
-    ledger_use_tree(&tree, &m->tx);
+    p.id = posting_id(&key, p.kind, id);
+    reservation_insert(m, str_of(key.text), &m->tx);
+    ledger_use_tree(&use, &m->tx);
     ledger_use_budgets(&l->s, &use, &m->tx);
-    ledger_use_periods(l, &periods, &m->tx);
+    ledger_use_periods(l, &use, &m->tx);
     ledger_post(&p, str_of(account.text), -price,
                 PLANTED("ledger.no_floor") ? LEDGER_NO_FLOOR : 0);
     ledger_post(&p, STR("reserved"), price, 0);
 }
 
-/* The guard that did not hold, if it was one of money. */
-static const struct tx_op *want_of(const struct msg *m)
+/* The guard that failed, if it was about money. */
+static const struct tx_op *failed_money_guard(const struct msg *m)
 {
     const struct tx_op *op =
         m->tx.result == TX_GUARD_FAILED ? m->tx.failed_op : NULL;
@@ -266,36 +260,37 @@ static const struct tx_op *want_of(const struct msg *m)
                : NULL;
 }
 
-/* What somebody has is told to themselves and to admins. An agent that asks is
- * neither, whoever made it: else whoever's agent works for somebody could ask
- * for the impossible, and would know what they have. */
-static bool may_hear_numbers(const struct msg *m)
+/* Only the payer and admins see amounts. An agent that delegates sees none,
+ * even one of the payer: otherwise its creator could have it request something
+ * too expensive and read the payer's balance in the answer. */
+static bool may_see_amounts(const struct msg *m)
 {
     const struct caller *c = &m->in.caller;
 
-    return !m->hire.agent.n && (caller_is_admin(c) ||
-                                str_eq_nocase(caller_name(c), m->ledger.payer));
+    return !m->delegation.agent.n &&
+           (caller_is_admin(c) ||
+            str_eq_nocase(caller_name(c), m->ledger.payer));
 }
 
 enum err ledger_refused(struct ledger *l, struct msg *m)
 {
-    const struct tx_op *op = want_of(m);
+    const struct tx_op *op = failed_money_guard(m);
 
     if (!op)
         return OK;
     if (ledger_is_ceiling(op))
-        return ledger_ceiling_words(m, 0, false);
-    if (!may_hear_numbers(m))
+        return ledger_explain_ceiling(m, 0, false);
+    if (!may_see_amounts(m))
         return why_err(
             &m->why, op->table == &spent_table ? ERR_BUDGET : ERR_FUNDS,
-            "%.*s costs %s, and who pays has too little%s",
+            "%.*s costs %s, and its payer has too little%s",
             STR_ARG(m->choice.agent), amount_write(m->ledger.price_micros).text,
             op->table == &spent_table ? " left of a budget" : "");
     if (ledger_is_period(op))
-        return ledger_period_words(l, m, op, 0, false);
+        return ledger_explain_period(l, m, op, 0, false);
     if (op->table == &spent_table)
-        return ledger_budget_words(&l->s, m, ledger_guard_text(op, SPENT_OF), 0,
-                                   false, &m->why);
+        return ledger_explain_budget(&l->s, m, ledger_guard_text(op, SPENT_OF),
+                                     0, false, &m->why);
     return why_err(&m->why, ERR_FUNDS,
                    "%.*s costs %s, and the account %.*s has less; an admin "
                    "can top it up (signalbox ledger topup)",
@@ -306,30 +301,30 @@ enum err ledger_refused(struct ledger *l, struct msg *m)
 
 void ledger_left_query(const struct msg *m, struct query *q)
 {
-    const struct tx_op *op = want_of(m);
+    const struct tx_op *op = failed_money_guard(m);
 
     query_init(q, op->table, 1);
     query_if(q, 0, IS, value_text(ledger_guard_text(op, 0)));
 }
 
-/* It may be enough by now, where something was given back meanwhile: then the
- * number is left out, so that the sentence stays true. */
+/* A release may have made the balance sufficient meanwhile. The message then
+ * omits the amount, so that it stays true. */
 void ledger_tell(struct ledger *l, struct msg *m, const struct query *q)
 {
-    const struct tx_op *op = want_of(m);
+    const struct tx_op *op = failed_money_guard(m);
     int64_t price = m->ledger.price_micros, there = 0;
 
     if (q->rows && !q->err)
         there = row_int(q->rows, 1); /* ACCOUNT_BALANCE, SPENT_AMOUNT */
     if (!q->err && ledger_is_ceiling(op))
-        (void)!ledger_ceiling_words(m, there, true);
-    if (q->err || ledger_is_ceiling(op) || !may_hear_numbers(m))
+        (void)!ledger_explain_ceiling(m, there, true);
+    if (q->err || ledger_is_ceiling(op) || !may_see_amounts(m))
         return;
     if (ledger_is_period(op)) {
-        (void)!ledger_period_words(l, m, op, there, true);
+        (void)!ledger_explain_period(l, m, op, there, true);
     } else if (op->table == &spent_table) {
-        (void)!ledger_budget_words(&l->s, m, ledger_guard_text(op, SPENT_OF),
-                                   there, true, &m->why);
+        (void)!ledger_explain_budget(&l->s, m, ledger_guard_text(op, SPENT_OF),
+                                     there, true, &m->why);
     } else if (there < price) {
         why_err(&m->why, ERR_FUNDS,
                 "%.*s costs %s, and the account %.*s has %s; an admin can top "
@@ -340,9 +335,9 @@ void ledger_tell(struct ledger *l, struct msg *m, const struct query *q)
     }
 }
 
-/* Over. */
+/* The end of a turn. */
 
-static void close_reservation(struct str of, enum reservation_state to,
+static void reservation_close(struct str of, enum reservation_state to,
                               int64_t at_ms, struct tx *tx)
 {
     struct tx_op *op = tx_update(tx, &reservation_table);
@@ -353,9 +348,9 @@ static void close_reservation(struct str of, enum reservation_state to,
     tx_set(op, RESERVATION_CLOSED_MS, value_int(at_ms));
 }
 
-/* For those who read a statement: a reserve that was paid is a charge. */
-static void mark_reserve(const struct ledger_posting *p,
-                         enum reservation_state to)
+/* For readers of a statement: a captured reserve is a charge. */
+static void reserve_entry_mark(const struct ledger_posting *p,
+                               enum reservation_state to)
 {
     struct tx_op *op = tx_amend(p->tx, &entry_table);
 
@@ -365,22 +360,18 @@ static void mark_reserve(const struct ledger_posting *p,
     tx_set(op, ENTRY_BECAME, value_int(to));
 }
 
-static int64_t fee_of(const struct ledger *l, int64_t price)
+static void reservation_capture(const struct ledger *l,
+                                const struct ledger_posting *p,
+                                struct str payee, int64_t price)
 {
-    return (int64_t)((__int128)price * l->s.fee_ppm / 1000000);
-}
-
-/* To who has earned it. */
-static void capture(const struct ledger *l, const struct ledger_posting *p,
-                    struct str payee, int64_t price)
-{
-    int64_t fee = payee.n ? fee_of(l, price) : price;
+    int64_t fee =
+        payee.n ? (int64_t)((__int128)price * l->s.fee_ppm / 1000000) : price;
     struct ledger_account account;
 
     ledger_post(p, STR("reserved"), -price,
                 PLANTED("ledger.capture_twice") ? LEDGER_NO_FLOOR : 0);
     if (price > fee) {
-        /* A creator who owes a refund earns towards it. */
+        /* Earnings of a creator who is below zero reduce the debt. */
         account = ledger_creator(payee);
         ledger_post(p, str_of(account.text), price - fee, LEDGER_NO_FLOOR);
     }
@@ -388,33 +379,27 @@ static void capture(const struct ledger *l, const struct ledger_posting *p,
         ledger_post(p, STR("platform"), fee, 0);
 }
 
-/* Back to who paid it. */
-static void release(const struct ledger_posting *p, const struct task *t)
+static void reservation_release(const struct ledger_posting *p,
+                                const struct task *t)
 {
     struct ledger_account account = ledger_user(t->root_user);
     struct ledger_use use = {.user = t->root_user,
+                             .org = t->payer_org,
+                             .agent = t->priced_agent,
                              .conversation = t->conversation_id,
                              .root = task_root(t),
+                             .talk = t->talk,
+                             .tree = str_of(t->tree.text),
                              .message_id = str_of(t->message_id.text),
                              .price = t->price_micros,
                              .at_ms = p->at_ms};
-    struct ledger_period_use periods = {.user = t->root_user,
-                                        .org = t->payer_org,
-                                        .agent = t->priced_agent,
-                                        .message_id =
-                                            str_of(t->message_id.text),
-                                        .price = t->price_micros,
-                                        .at_ms = p->at_ms};
-    struct ledger_tree tree = {.id = str_of(t->tree.text),
-                               .price = t->price_micros,
-                               .at_ms = p->at_ms};
 
     ledger_post(p, STR("reserved"), -t->price_micros,
                 PLANTED("ledger.release_after_capture") ? LEDGER_NO_FLOOR : 0);
     ledger_post(p, str_of(account.text), t->price_micros, 0);
     ledger_give_back(&use, p->tx);
-    ledger_give_back_periods(&periods, p->tx);
-    ledger_give_back_tree(&tree, p->tx);
+    ledger_give_back_periods(&use, p->tx);
+    ledger_give_back_tree(&use, p->tx);
 }
 
 void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,
@@ -432,25 +417,25 @@ void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,
                                .skill = t->skill};
     char id[LEDGER_POSTING_MAX];
     enum reservation_state to;
-    struct ledger_of of;
+    struct ledger_turn_key key;
 
     if (!t->price_micros)
         return;
-    of = ledger_of(p.task_id, t->turn);
-    p.id = posting_of(&of, p.kind, id);
+    key = ledger_turn_key(p.task_id, t->turn);
+    p.id = posting_id(&key, p.kind, id);
     to = is_earned ? RESERVATION_CAPTURED : RESERVATION_RELEASED;
-    close_reservation(str_of(of.text), to, at_ms, tx);
-    mark_reserve(&p, to);
+    reservation_close(str_of(key.text), to, at_ms, tx);
+    reserve_entry_mark(&p, to);
     if (is_earned)
-        capture(l, &p, payee, t->price_micros);
+        reservation_capture(l, &p, payee, t->price_micros);
     else
-        release(&p, t);
+        reservation_release(&p, t);
     if (is_earned && PLANTED("ledger.capture_twice"))
-        capture(l, &p, payee, t->price_micros);
+        reservation_capture(l, &p, payee, t->price_micros);
     if (is_earned && PLANTED("ledger.release_after_capture")) {
         p.kind = ENTRY_RELEASE;
-        p.id = posting_of(&of, p.kind, id);
-        release(&p, t);
+        p.id = posting_id(&key, p.kind, id);
+        reservation_release(&p, t);
     }
 }
 

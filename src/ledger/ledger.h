@@ -1,17 +1,18 @@
 #ifndef LEDGER_LEDGER_H
 #define LEDGER_LEDGER_H
 
-/* ledger: beside task, what a message costs and who pays.
+/* ledger: beside task in the walk. Keeps the price of each message and charges
+ * its payer.
  *
  * Micro-units in 64 bits, double entry. Money moves between accounts in
  * postings; each posting is two or more entries whose sum is zero:
  *
- *     outside        where money comes from, and goes to: below zero
- *     user:NAME      what a user can spend: never below zero
- *     reserved       what is promised to work that is going on
- *     creator:NAME   what an agent's creator has earned; below zero, what the
- *                    creator owes after a refund
- *     platform       fees, and the price of the house's own agents
+ *     outside        source and sink of all money: below zero
+ *     user:NAME      spendable balance of a user: never below zero
+ *     reserved       promised to work in progress
+ *     creator:NAME   earnings of an agent's creator; below zero, the debt
+ *                    that a refund left
+ *     platform       fees, and the price of agents without a creator
  *
  *     accepted    user -> reserved                     reserve
  *     completed   reserved -> creator, platform        capture
@@ -21,39 +22,38 @@
  *                 creator, platform -> user            refund (of a charge)
  *                 creator -> outside                   payout
  *
- * The first three once for a task and turn, by a row of `reservation` that
- * goes from reserved to captured or released and nowhere else, in the tx of
- * the task's own move; the others once for an id that whoever asks gives
- * them, by a row of `posting`. Whether there is enough is a guard in that tx,
- * not a look before: two who want the last unit cannot both have it. The root
- * user pays, however deep; the price is the one there was when it was
- * reserved. What costs nothing leaves no trace here.
+ * Each of the first three happens once per task and turn: a row of
+ * `reservation` goes from reserved to captured or released and nowhere else, in
+ * the tx of the task's own change. The others happen once per id that the
+ * requester chooses, by a row of `posting`. The balance is checked by a guard
+ * in that tx, not by reading first: two requests cannot both spend the last
+ * unit. The root user pays at any depth, at the price that was reserved. A free
+ * turn leaves no trace here.
  *
- * Budgets are counted in the same tx: what a user may spend in a day (UTC), in
- * a conversation, and under one root. What is released is given back to them,
- * of the day on which it was reserved; what is refunded later is not. They are
- * counted whether there is a limit or not, so one that is set counts from the
- * beginning.
+ * The same tx counts budgets: a user's spending per day (UTC), per conversation
+ * and per root. A release is subtracted from the day on which the amount was
+ * reserved; a later refund is not. Spending is counted whether a limit is set
+ * or not, so a new limit counts from the beginning.
  *
- * Admins set budgets for users, orgs and agents too, for a day or a month, and
- * users one for themselves (period.c). They warn once in a period, when
- * four fifths are used, and are guards in the accepting tx like the others.
+ * Admins also set daily or monthly budgets for users, orgs and agents, and
+ * users set one for themselves (period.c). Such a budget warns once per period,
+ * when 80 % are used, and is a guard in the accepting tx like the others.
  *
- * A turn that was captured is a charge. Its refund comes at once, also where
- * the creator was paid out before: the platform covers what the creator's
- * account lacks, the account goes below zero, and later earnings fill it
- * before anything can be paid out again.
+ * A captured turn is a charge. Its refund is paid at once, even if the creator
+ * was paid out before: the platform covers what the creator's account lacks,
+ * the account goes below zero, and later earnings fill it before the next
+ * payout.
  *
- * Every message has a ceiling: what it and all that is delegated because of it,
- * at any depth, may cost together. Whoever sends it says how much, or it is the
- * price and the allowance for delegations. All reservations of the tree are
- * counted in one row, and the guard on that row in each one's own tx is the
- * ceiling: however many agents delegate at once, whatever prices become
- * meanwhile, and wherever the server is killed. The ceiling is in the rows of
- * the tree's tasks (ceiling.c).
+ * Every message has a ceiling: the most that it and all delegations below it
+ * may cost together. The sender sets it; the default is the price plus the
+ * allowance for delegations. One row counts all reservations of the tree, and
+ * the guard on that row in the tx of each reservation enforces the ceiling, for
+ * any number of concurrent delegations, after price changes, and after a kill
+ * of the server at any point. The rows of the tree's tasks store the ceiling
+ * (ceiling.c).
  *
- * Who was removed keeps the account, and nobody inherits it: a name is never
- * given again (access.h).
+ * A removed user keeps the account, and no other user inherits it: a name is
+ * never given again (access.h).
  *
  * Pure: appends operations, makes queries, reads rows that others fetched.
  * Threads: any, one at a time. */
@@ -97,20 +97,20 @@ enum reservation_state {
 
 enum entry_column {
     ENTRY_SEQ,
-    ENTRY_POSTING, /* what belongs together: "task_…:1:capture", or the id that
-                    * was given for it */
+    ENTRY_POSTING, /* id shared by its entries: "task_…:1:capture", or the id
+                    * that the admin chose */
     ENTRY_AT_MS,
     ENTRY_KIND, /* enum entry_kind */
     ENTRY_ACCOUNT,
-    ENTRY_AMOUNT, /* more of it, or less */
+    ENTRY_AMOUNT, /* change of the balance */
     ENTRY_TASK_ID,
     ENTRY_TURN,
     ENTRY_AGENT,
     ENTRY_SKILL,
-    ENTRY_BY,     /* who did it, of a top-up or a refund */
-    ENTRY_NOTE,   /* their words */
-    ENTRY_BECAME, /* of a reserve: enum reservation_state, as it is by now;
-                   * NULL: of an entry from before it was kept */
+    ENTRY_BY,     /* who ordered a top-up, refund or payout */
+    ENTRY_NOTE,   /* their note */
+    ENTRY_BECAME, /* of a reserve: its present enum reservation_state;
+                   * NULL: an entry older than this column */
     N_ENTRY_COLUMNS,
 };
 
@@ -123,11 +123,11 @@ enum entry_kind {
     ENTRY_PAYOUT = 6,
 };
 
-/* What somebody asked for, by the id they gave it. */
+/* An admin's order, by the id that its sender chose. */
 enum posting_column {
     POSTING_ID,
     POSTING_KIND,    /* enum entry_kind */
-    POSTING_ACCOUNT, /* whose, as account_table; or the task's turn */
+    POSTING_ACCOUNT, /* as account_table; for a charge, "task_…:TURN" */
     POSTING_AMOUNT,
     POSTING_BY,
     POSTING_AT_MS,
@@ -135,29 +135,29 @@ enum posting_column {
     N_POSTING_COLUMNS,
 };
 
-/* What was spent, or is reserved, of a budget. */
+/* The amount of a budget that is spent or reserved. */
 enum spent_column {
     SPENT_OF, /* "day:USER:20261116", "conversation:OWNER/ID", "root:task_…",
-               * "tree:msg_…" */
+               * "below:OWNER/ID", "tree:msg_…" */
     SPENT_AMOUNT,
     SPENT_UPDATED_MS,
     N_SPENT_COLUMNS,
 };
 
-/* A budget that somebody set. */
+/* A budget that an admin or a user set. */
 enum budget_column {
     BUDGET_KEY,  /* "user:anna:day" */
     BUDGET_KIND, /* enum budget_kind */
-    BUDGET_NAME, /* as it is written */
+    BUDGET_NAME, /* with its original case */
     BUDGET_PERIOD,
     BUDGET_LIMIT, /* micro-units */
     BUDGET_BY,
     BUDGET_UPDATED_MS,
-    BUDGET_WARNED, /* the period that it was warned of, "2026-11"; NULL: none */
+    BUDGET_WARNED, /* period of the last warning, "2026-11"; NULL: none */
     N_BUDGET_COLUMNS,
 };
 
-/* The numbers are kept in the store. */
+/* The store keeps these numbers. */
 enum budget_kind {
     BUDGET_USER = 1, /* by an admin */
     BUDGET_SELF = 2, /* by the user, for themselves */
@@ -168,8 +168,8 @@ enum budget_period { BUDGET_DAY = 1, BUDGET_MONTH = 2 }; /* of UTC */
 
 struct str entry_kind_name(enum entry_kind k); /* "topup" */
 
-/* What became of a reservation, for people: "reserved", "charged", "released".
- * Empty: not known. */
+/* The state of a reservation for people: "reserved", "charged", "released".
+ * Empty: unknown. */
 struct str reservation_state_name(int64_t state);
 
 #define LEDGER_AMOUNT_MAX INT64_C(1000000000000000000) /* of one posting */
@@ -190,109 +190,106 @@ struct ledger_settings {
                                    * without max_cost_micros may cost */
 };
 
-/* NULL: memory is gone. */
+/* NULL: out of memory for the quotes. */
 MUST_USE struct ledger *ledger_new(const struct ledger_settings *s);
 void ledger_free(struct ledger *l);
 void ledger_set(struct ledger *l, const struct ledger_settings *s);
 const struct ledger_settings *ledger_settings(const struct ledger *l);
 
-/* The walk of a message. */
+/* In the walk of a message. */
 
-/* The price of that skill of a, else of a itself, else nothing. */
+/* The price of the agent's skill, else of the agent, else zero. */
 int64_t ledger_price(const struct agent *a, struct str skill);
 
-/* The skill that a runs for m, so that what it is told is what is paid for: the
- * given one; of a further turn that of the task; the nearest, where a was
- * chosen by its meaning. Where none of these is and a has skills with prices of
- * their own: its only one; the nearest, if a was weighed for this message; none
- * at all, if a has a price of its own; its dearest. Borrowed from all three. */
+/* The skill that `a` runs for m, so that the skill sent to the agent is the
+ * skill that is paid for: the given one; on a further turn, the task's; the
+ * nearest one, if `a` was chosen semantically. If none of these applies and `a`
+ * has skills with their own prices: its only skill; the nearest one, if `a` was
+ * a candidate for this message; none, if `a` has its own price; its most
+ * expensive skill. Borrowed from m, a or before. */
 struct str ledger_skill(const struct msg *m, const struct agent *a,
                         const struct task *before);
 
-/* Quotes (quote.c). What POST /api/route showed holds for LEDGER_QUOTE_MS: a
- * message that names the quote goes to that agent for that price, or for less
- * where it has become cheaper. Kept in memory alone, so many of each user and
- * so many in all: one that is lost is refused, and never replaced by a higher
- * price. */
+/* Quotes (quote.c). A price shown by POST /api/route holds for LEDGER_QUOTE_MS:
+ * a message that names the quote goes to that agent for that price, or for less
+ * if it has become cheaper. Quotes live in memory only, limited per user and in
+ * total. A message that names a lost quote is rejected, never charged more. */
 enum {
     LEDGER_QUOTE_MS = 10 * 60 * 1000,
-    LEDGER_QUOTES_OF_USER = 32, /* beyond, the oldest of the user's goes */
+    LEDGER_QUOTES_OF_USER = 32, /* above, the user's oldest is evicted */
     LEDGER_QUOTES_MAX = 4096,
 };
 
-/* What m was appraised at is promised to its sender, under m->choice.id, until
- * the time that this returns. */
+/* Promise the sender of m the price that ledger_appraise found, under
+ * m->choice.id. Returns the time at which the quote expires; zero: no quote. */
 int64_t ledger_quote(struct ledger *l, const struct msg *m,
                      const struct agent *chosen);
 
-/* The quote that m names, if it names one: its agent and its skill into
- * m->call, its price into m->ledger. ERR_QUOTE, ERR_BAD_REQUEST, ERR_NOMEM with
- * words. */
+/* If m names a quote, copy its agent and skill to m->call and its price to
+ * m->ledger. ERR_QUOTE, ERR_BAD_REQUEST, with a message; ERR_NOMEM. */
 MUST_USE enum err ledger_take_quote(struct ledger *l, struct msg *m);
 
-/* The skill, the price and the ceiling of m for that agent, into m->ledger.
- * ERR_NOMEM; ERR_QUOTE: the agent that was quoted is another's by now. */
+/* Write the skill, the price and the ceiling of m for that agent to m->ledger.
+ * ERR_NOMEM; ERR_QUOTE: the quoted agent's name now belongs to another. */
 MUST_USE enum err ledger_appraise(struct ledger *l, struct msg *m,
                                   const struct agent *chosen,
                                   const struct task *before);
 
-/* ERR_CEILING, with words: the price alone is more than whoever sends m said
- * that it may cost. For m that was appraised. */
+/* ERR_CEILING, with a message: the price alone exceeds the sender's limit. For
+ * an m that was appraised. */
 MUST_USE enum err ledger_check_ceiling(struct msg *m);
 
-/* ERR_CEILING, with words: m names no agent, or goes on with what was cheaper
- * before, and its sender has not agreed to pay an outsider that much. */
+/* ERR_CEILING, with a message: m names no agent, or continues at a higher price
+ * than before, and its sender has not agreed to pay an outsider that much. */
 MUST_USE enum err ledger_check_consent(struct msg *m,
                                        const struct agent *chosen,
                                        const struct task *before);
 
-/* What m will cost and who pays, into m->ledger: before task_create.
- * ERR_CEILING as above. A batch costs nothing: what it is made of was paid for;
- * nor does what is dropped. `before` is the task that it is a further turn of:
- * who paid for that pays on, and nobody else can have them do so
- * (ERR_NOT_ALLOWED, with words). */
+/* Write the cost of m and its payer to m->ledger, before task_create. Errors as
+ * for the three above. A batch is free, since its messages were paid for; so is
+ * a dropped message. `before` is the task that m continues: only the user who
+ * paid for it can continue it (ERR_NOT_ALLOWED, with a message). */
 MUST_USE enum err ledger_ask(struct ledger *l, struct msg *m,
                              const struct agent *chosen,
                              const struct task *before);
 
-/* The reservation, into m->tx: after task_create. */
+/* Add the reservation to m->tx, after task_create. */
 void ledger_record(struct ledger *l, struct msg *m);
 
-/* Why a tx was not committed: OK, it was not for want of money; ERR_FUNDS or
- * ERR_BUDGET or ERR_CEILING with words in m->why. These say more once it is
- * known how much there is: the query finds it, and ledger_tell says it
- * (whatever came of the query), to who pays and to admins. Others, and agents
- * that delegate, hear that it is too little. */
+/* Why a tx was not committed. OK: for another reason than money. Else
+ * ERR_FUNDS, ERR_BUDGET or ERR_CEILING with a message in m->why. To add the
+ * amounts, run the query of ledger_left_query and call ledger_tell, also after
+ * a failed query. Only the payer and admins see amounts; others, and agents
+ * that delegate, read that it is too little. */
 MUST_USE enum err ledger_refused(struct ledger *l, struct msg *m);
 void ledger_left_query(const struct msg *m, struct query *q);
 void ledger_tell(struct ledger *l, struct msg *m, const struct query *q);
 
-/* The end of a turn, into its tx: captured when it was completed, else
- * released. `payee` has earned it; empty: the platform. */
+/* Append the end of a turn to its tx: captured if it was completed, else
+ * released. `payee` earned it; empty: the platform. */
 void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,
                        const struct task_result *r, int64_t at_ms,
                        struct tx *tx);
 
-/* Whether that tx, an end, was not committed because the books are not as they
- * must be: a reservation that is not there, or less reserved than it says. The
- * task then ends without; ledger_check finds what is left. */
+/* Whether that tx, an end, failed because the books are wrong: the reservation
+ * is missing, or `reserved` holds less than it should. The task then ends
+ * without them; ledger_check reports the difference. */
 bool ledger_is_broken(const struct tx *tx);
 
 /* By an admin. */
 
-/* What somebody asks for. Borrowed strings. */
+/* An order of an admin. Borrowed strings. */
 struct ledger_order {
     enum entry_kind kind; /* topup, refund or payout */
-    struct str id;        /* once for each */
-    struct str name;      /* the user's, of a payout the creator's, as they are
-                           * written: a principal */
+    struct str id;        /* unique */
+    struct str name;      /* user of the account; of a payout, the creator */
     int64_t amount;       /* 1 to LEDGER_AMOUNT_MAX */
-    struct str by, note;  /* who, and their words; note may be empty */
+    struct str by, note;  /* the admin and a note, which may be empty */
     int64_t at_ms;
 };
 
-/* ERR_BAD_REQUEST with words: the amount, the id, the name or the note is not
- * as above. */
+/* ERR_BAD_REQUEST, with a message: the amount, id, name or note is not as
+ * described above. */
 MUST_USE enum err ledger_order_check(const struct ledger_order *o,
                                      struct why *why);
 
@@ -300,52 +297,34 @@ struct ledger_account {
     char text[LEDGER_ACCOUNT_MAX];
 };
 
-/* What a charge's refund moves. */
+/* The amounts that the refund of a charge moves. */
 struct ledger_refunded {
     int64_t amount;                /* to the payer */
-    int64_t from_creator;          /* of it; the rest is the platform's fee */
-    struct ledger_account creator; /* empty: all was the platform's */
+    int64_t from_creator;          /* part of it; the rest is the fee */
+    struct ledger_account creator; /* empty: all went to the platform */
 };
 
-/* Into tx; o was checked. A refund takes what the user has back outside, a
- * payout what a creator has earned; neither below zero. */
+/* Append o, which was checked, to tx. A refund takes money from the user back
+ * outside, a payout takes a creator's earnings; neither goes below zero. */
 void ledger_order(const struct ledger_order *o, struct tx *tx);
 
-static inline void ledger_topup(struct ledger_order o, struct tx *tx)
-{
-    o.kind = ENTRY_TOPUP;
-    ledger_order(&o, tx);
-}
-
-static inline void ledger_refund(struct ledger_order o, struct tx *tx)
-{
-    o.kind = ENTRY_REFUND;
-    ledger_order(&o, tx);
-}
-
-static inline void ledger_payout(struct ledger_order o, struct tx *tx)
-{
-    o.kind = ENTRY_PAYOUT;
-    ledger_order(&o, tx);
-}
-
-/* Why a tx with an order in it was not committed: ERR_EXISTS, the id was used
- * before (ledger_posting_query, ledger_is_same say whether for the same);
- * ERR_FUNDS, there is not that much; ERR_LIMIT, the balance would be too large;
- * else the tx's own error. With words. OK: it was committed. */
+/* Why a tx with an order was not committed, with a message: ERR_EXISTS: the id
+ * was used before (ledger_posting_query and ledger_is_same show whether for the
+ * same order); ERR_FUNDS: too little money; ERR_LIMIT: the balance would be too
+ * large; else the tx's own error. OK: it was committed. */
 MUST_USE enum err ledger_order_refused(const struct tx *tx, struct why *why);
 void ledger_posting_query(struct query *q, struct str id);
-/* A row of posting_table: the same was asked for then. */
+/* Whether a row of posting_table has the same order. */
 bool ledger_is_same(const struct ledger_order *o, const struct row *r);
 
-/* The charge for a turn goes back to its payer, from those who got it; once,
- * whatever the id: the posting is "task_…:TURN:refund". o->amount is how much
- * of it, zero for all; the platform gives back its fee in proportion, rounded
+/* Refund the charge of a turn to its payer, from those who received it. Once,
+ * whatever the id: the posting is "task_…:TURN:refund". o->amount is the part
+ * to refund, zero for all; the platform returns its fee in proportion, rounded
  * down, and the creator the rest. o->kind, name and id do not matter. A creator
  * who was paid out goes below zero: the platform covers the refund, and the
- * creator owes it. `entries` is what ledger_turn_query found. ERR_NOT_FOUND:
- * nothing was charged for it; ERR_BAD_REQUEST: it is more than the charge;
- * ERR_LIMIT: not all of it was read. With words. */
+ * creator owes it. `entries` is the result of ledger_turn_query. ERR_NOT_FOUND:
+ * the turn has no charge; ERR_BAD_REQUEST: more than the charge; ERR_LIMIT: the
+ * result is incomplete. With a message. */
 void ledger_turn_query(struct query *q, struct str task_id, int64_t turn);
 MUST_USE enum err ledger_refund_turn(const struct ledger_order *o,
                                      const struct query *entries, struct tx *tx,
@@ -360,45 +339,48 @@ struct ledger_account ledger_creator(struct str name); /* "creator:anna" */
 struct ledger_entry {
     int64_t seq, at_ms, amount, turn;
     enum entry_kind kind;
-    int64_t became; /* enum reservation_state; zero: not known, or no reserve */
+    int64_t became; /* enum reservation_state; zero: unknown, or no reserve */
     struct str posting, account, task_id, agent, skill, by, note; /* lent */
 };
 void ledger_entry_from(struct ledger_entry *e, const struct row *r);
 
-/* One account's row, which is not there as long as nothing was posted; or all
- * of them by their names, behind `after`. */
+/* The row of one account, which exists once something was posted; or all rows
+ * in the order of names, after `after`. */
 void ledger_balance_query(struct query *q, struct str account);
 void ledger_balances_query(struct query *q, struct str after, size_t limit);
 
-/* What is reserved of a user's: open reservations behind `after`, by their
- * RESERVATION_OF. What was spent on the day (UTC) of at_ms: one row, or none.
- * The entry that a task's last turn was paid by, if one was. */
+/* A user's open reservations after `after`, by RESERVATION_OF. The user's
+ * spending on the day (UTC) of at_ms: one row, or none. */
 void ledger_reserved_query(struct query *q, struct str user, struct str after,
                            size_t limit);
 void ledger_day_query(struct query *q, struct str user, int64_t at_ms);
-void ledger_root_query(struct query *q, struct str root); /* under that one */
+void ledger_root_query(struct query *q, struct str root); /* below that root */
 void ledger_conversation_query(struct query *q, struct str user,
-                               struct str conversation); /* that user's */
+                               struct str conversation); /* of that user */
+/* The cost of delegations below the messages of that query's conversation, at
+ * any depth. The conversation's own cost does not include it. */
+void ledger_below_query(struct query *q, const struct query *conversation);
 
-/* False: nothing has ever cost anything, and there is nothing to look for. At
- * start it is noted where there is a row of spent_table. */
+/* False: no turn with a price was ever accepted: there is nothing to query. At
+ * start the caller notes it if spent_table has a row. */
 bool ledger_has_spending(const struct ledger *l);
 void ledger_note_spending(struct ledger *l);
+/* The entry that paid for a task's last turn, if any. */
 void ledger_last_turn_query(struct query *q, struct str task_id);
 
-/* What was paid for a task, all its turns together and less what was refunded:
- * ledger_paid adds up what the query found, of some hundred turns at most
- * (has_more). */
+/* The net amount paid for a task, over all its turns and after refunds.
+ * ledger_paid sums the result of the query, which covers the first thousand
+ * turns or so (has_more). */
 void ledger_paid_query(struct query *q, struct str task_id);
 int64_t ledger_paid(const struct query *q);
 
 /* The entries of an account (empty: of all), from since_ms (inclusive) to
- * until_ms (exclusive; zero: no end), the newest first and those before
- * `before` (zero: from the end); or the oldest first and those after it. */
+ * until_ms (exclusive; zero: no end): newest first and before `cursor`, or
+ * oldest first and after it. */
 struct ledger_span {
     struct str account;
     int64_t since_ms, until_ms;
-    int64_t cursor; /* an ENTRY_SEQ; zero: from where it begins */
+    int64_t cursor; /* an ENTRY_SEQ; zero: from the start of the span */
     bool is_oldest_first;
     size_t limit;
 };
@@ -407,8 +389,8 @@ void ledger_statement_query(struct query *q, const struct ledger_span *s);
 /* Budgets of users, orgs and agents. */
 
 enum {
-    BUDGETS_MAX = 10000,   /* of all of them */
-    BUDGETS_OF_MAX = 8,    /* that count for one turn */
+    BUDGETS_MAX = 10000,   /* in total */
+    BUDGETS_OF_MAX = 8,    /* that one turn can count against */
     BUDGET_NAME_MAX = 128, /* of a user, an org or an agent */
     BUDGET_KEY_MAX = BUDGET_NAME_MAX + 16,
 };
@@ -423,18 +405,18 @@ struct ledger_budget {
 
 struct str budget_kind_name(enum budget_kind k);      /* "user" */
 struct str budget_period_name(enum budget_period p);  /* "day" */
-enum budget_period budget_period_of(struct str name); /* zero: it is none */
+enum budget_period budget_period_of(struct str name); /* zero: unknown */
 
-/* When the period of that moment is over, and the next one begins. */
+/* The end of the period that contains at_ms, which begins the next one. */
 int64_t budget_period_end(enum budget_period p, int64_t at_ms);
 
-/* What is used of it in the period of that moment: one row of spent_table, or
+/* The amount used in the period that contains at_ms: one row of spent_table, or
  * none. */
 void budget_spent_query(struct query *q, const struct ledger_budget *b,
                         int64_t at_ms);
 
-/* By its key, or by its place among all, in the order of the keys; and the
- * place of the first behind a key. Borrowed until the next change. */
+/* Budgets by key, or by index in the order of keys; ledger_budgets_behind is
+ * the index of the first one after a key. Borrowed until the next change. */
 struct ledger_budget_key {
     char text[BUDGET_KEY_MAX];
 };
@@ -449,28 +431,30 @@ size_t ledger_budgets_behind(const struct ledger *l, struct str key);
 const struct ledger_budget *ledger_budget_at(const struct ledger *l, size_t i);
 size_t ledger_n_budgets(const struct ledger *l);
 
-/* Set it, in place of the one with the same key. ERR_BAD_REQUEST;
- * ERR_NOT_ALLOWED: one's own is more than an admin allows; ERR_LIMIT: there are
- * BUDGETS_MAX; with words. After OK it must be settled, whatever came of the
- * tx. */
+/* Set a budget, in place of the one with the same key. With a message:
+ * ERR_BAD_REQUEST; ERR_NOT_ALLOWED: more than an admin allows that user;
+ * ERR_LIMIT: BUDGETS_MAX exist. ERR_NOMEM. After OK the caller must settle it
+ * whatever became of the tx. */
 MUST_USE enum err ledger_budget_put(struct ledger *l,
                                     const struct ledger_budget *b,
                                     struct tx *tx, struct why *why);
 void ledger_budget_settle(struct ledger *l, const struct ledger_budget *b,
                           bool is_committed);
 
-/* Remove it: guarded, it is there. Once that is committed memory forgets it. */
+/* Remove a budget; a guard checks that it exists. Once the tx is committed,
+ * call ledger_budget_forget. */
 void ledger_budget_drop(const struct ledger_budget *b, struct tx *tx);
 void ledger_budget_forget(struct ledger *l, const struct ledger_budget *b);
 
-/* At start: all of them, in pages. ERR_NOMEM. */
+/* At start: read all budgets, in pages. ERR_NOMEM. */
 void ledger_budgets_query(struct query *q, struct str after, size_t limit);
 MUST_USE enum err ledger_budgets_take(struct ledger *l, const struct query *q);
 
-/* A warning. Copies of those that count for a turn; whether so much is near the
- * limit, at 80 % of it; whether it was told in the period of that moment. The
- * tx is guarded: once in a period, and of this limit. When it came back without
- * an error of its own, memory follows. */
+/* Warnings. ledger_budgets_of copies the budgets that count for a turn;
+ * budget_is_near: at least 80 % are used; budget_was_warned: there was a
+ * warning in the period that contains at_ms. The guards of ledger_budget_warn
+ * hold once per period and limit. If the tx failed in no other way than by a
+ * guard, call ledger_budget_was_warned. */
 size_t ledger_budgets_of(const struct ledger *l, struct str user,
                          struct str org, struct str agent,
                          struct ledger_budget out[BUDGETS_OF_MAX]);
@@ -479,57 +463,57 @@ bool budget_was_warned(const struct ledger_budget *b, int64_t at_ms);
 void ledger_budget_warn(struct ledger_budget *b, int64_t at_ms, struct tx *tx);
 void ledger_budget_was_warned(struct ledger *l, const struct ledger_budget *b);
 
-/* Retention: closed reservations and budgets that nobody has used since
- * before_ms, up to `limit` of each; entries, accounts and postings stay. */
+/* Retention: remove closed reservations and budget counts that have not
+ * changed since before_ms, up to `limit` of each. Entries, accounts and
+ * postings stay. */
 void ledger_prune(struct tx *tx, int64_t before_ms, size_t limit);
 
-/* Whether the books are right: a fold over rows, in pages, beside a server that
- * goes on or without one. Every balance is the sum of its entries and, but
- * outside's, not below zero at any time, except a creator's, which a refund may
- * take below zero and a payout may not; every posting sums to zero, and so do
- * all; `reserved` is what is reserved; every turn was reserved once, closed at
- * most once, captured exactly when it was completed, and refunded at most once,
- * by at most its price.
+/* The audit: fold all rows, in pages, beside a running server or offline. It
+ * checks that every balance is the sum of its entries and, except for outside,
+ * was never below zero, although a refund may leave a creator below zero (a
+ * payout may not); that every posting sums to zero, and so do all together;
+ * that `reserved` is the sum of open reservations; that every turn was reserved
+ * once, closed at most once, captured exactly if it was completed, and refunded
+ * at most once and by at most its price.
  *
  *     while (ledger_check_next(c, &q)) {
- *         store_look(store, &q);    (or store_read, and on when it is there)
+ *         store_look(store, &q);    (or store_read, and continue in done)
  *         ledger_check_take(c, &q);
  *         query_fini(&q);
  *     }
  *     r = ledger_check_report(c);
  *
- * What is read while things move is judged by what could be true then: each
- * balance must have been so at some moment while it was read. */
+ * Rows that change during the audit are compared with all states that were
+ * possible meanwhile: each balance must have been right at some moment. */
 struct ledger_check;
 
-/* Where turns are: the tables belong to another room. */
+/* Where to find turns: the ledger does not know the tables of the tasks. */
 struct ledger_turns {
     const struct table *task;
     uint8_t task_seq, task_id, task_turn, task_status, task_price;
-    const struct table *turn; /* those before a task's last one */
+    const struct table *turn; /* turns before a task's last one */
     uint8_t turn_task_seq, turn_number, turn_status, turn_price;
 };
 
 enum { LEDGER_PROBLEMS = 16 };
 
 struct ledger_report {
-    enum err err; /* it came to no end: a query's, or ERR_NOMEM */
+    enum err err; /* the audit stopped: a query failed, or ERR_NOMEM */
     int64_t n_accounts, n_entries, n_postings, n_turns;
     int64_t n_reserved, reserved; /* open reservations, and their sum */
-    int64_t owed; /* by creators, after refunds: what the platform covers */
-    int64_t n_problems;                   /* zero: the books are right */
+    int64_t owed;       /* by creators after refunds; the platform covers it */
+    int64_t n_problems; /* zero: the books are right */
     struct why problems[LEDGER_PROBLEMS]; /* the first of them */
 };
 
-/* NULL: memory is gone. */
 MUST_USE struct ledger_check *ledger_check_new(const struct ledger_turns *turns,
                                                const uint64_t seed[2]);
 void ledger_check_free(struct ledger_check *c);
-/* The next page to read, into a query that is then the caller's; false: all was
- * read. */
+/* The next page to read, into a query that the caller frees; false: all rows
+ * were read. */
 MUST_USE bool ledger_check_next(struct ledger_check *c, struct query *q);
 void ledger_check_take(struct ledger_check *c, const struct query *q);
-/* Once, after the last. Lent. */
+/* Call once, after the last page. Borrowed. */
 const struct ledger_report *ledger_check_report(struct ledger_check *c);
 
 #endif

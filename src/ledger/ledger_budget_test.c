@@ -1,4 +1,4 @@
-/* Budgets: guarded in the tx that spends, given back when it is released. */
+/* Budgets: guarded in the tx that spends, and released with it. */
 #include "test/lib/ledger_stage.h"
 
 enum { DAY_MS = 24 * 3600 * 1000 };
@@ -57,7 +57,7 @@ TEST(a_day_s_budget_is_a_user_s_and_says_what_is_left)
               "slow costs 0.0003, and of the budget of anna for the day "
               "2026-11-16 (UTC), which is 0.000601, 0.000001 is left");
     CHECK_INT(slow("bob", "a").err, OK);
-    /* Given back: there is room again. */
+    /* Released: there is room again. */
     cancel(&b);
     CHECK_INT(slow("anna", "d").err, OK);
     CHECK_INT(slow("anna", "e").err, ERR_BUDGET);
@@ -159,7 +159,7 @@ TEST(old_rows_go_and_a_release_after_that_does_no_harm)
     pass_ms(10);
     CHECK_INT(money_rows(&reservation_table), 2);
     tx_init(&tx);
-    /* Those of a month stay until it is over. */
+    /* A month's rows stay until it is over. */
     ledger_prune(&tx, loop_wall_ms(&stage.loop) + INT64_C(31) * DAY_MS, 100);
     money_commit(&tx);
     CHECK_INT(tx.result, TX_COMMITTED);

@@ -1,8 +1,8 @@
-/* The ceiling of a message's tree, on the firm's stage: what agents spend below
- * a message, whoever they give it to, is never more than its sender was shown.
- * a is free; b, c and d cost PRICE. */
+/* The ceiling of a message's tree, on the firm's stage: delegations never cost
+ * more than the sender of the message was shown. a is free; b, c and d cost
+ * PRICE. */
 #include "test/lib/control.h"
-#include "test/lib/hire_stage.h"
+#include "test/lib/delegation_stage.h"
 #include "test/lib/ledger_stage.h"
 
 enum { PRICE = 100, ALLOWANCE = 250, WEALTH = 25000000 };
@@ -11,7 +11,7 @@ static void set_allowance(int64_t allowance)
 {
     struct walk_opts opts = stage_walk_opts();
 
-    opts.hire = firm.settings;
+    opts.delegation = firm.settings;
     opts.ledger.delegation_allowance = allowance;
     walk_set(stage.walk, &opts);
 }
@@ -54,7 +54,7 @@ static struct gotten given(const char *by, const char *to,
     return asked((struct wanted){.by = by, .to = to, .parent = parent});
 }
 
-/* As often as an agent can, one after the other. */
+/* One after the other, as often as an agent can. */
 static void drain(const struct id *root)
 {
     for (int i = 0; i < 20; i++) {
@@ -108,7 +108,7 @@ TEST(one_delegation_cannot_take_it_all)
     firm_close();
 }
 
-/* a -> b -> c -> d: all of it is the one message's. */
+/* a -> b -> c -> d: all of it counts for the one message. */
 TEST(the_ceiling_is_of_the_tree_at_any_depth)
 {
     struct gotten b, c, d;
@@ -122,7 +122,7 @@ TEST(the_ceiling_is_of_the_tree_at_any_depth)
     CHECK_INT(b.err || c.err, OK);
     CHECK_INT(d.err, ERR_CEILING);
     CHECK_INT(d.needed, 3 * PRICE);
-    /* And not of another message's. */
+    /* And for no other message. */
     root = root_of("a");
     CHECK_INT(given("a", "d", &root).err, OK);
     money_check();
@@ -249,7 +249,7 @@ TEST(no_allowance_is_no_delegation_at_others_cost)
     firm_close();
 }
 
-/* A price of its own is all that a delegation's limit is about. */
+/* A limit of a delegation covers its own price only. */
 TEST(a_delegation_may_have_a_limit_of_its_own)
 {
     struct id root;
@@ -264,7 +264,7 @@ TEST(a_delegation_may_have_a_limit_of_its_own)
                               .max_cost = PRICE - 1});
     CHECK_INT(g.err, ERR_CEILING);
     CHECK_INT(g.needed, PRICE);
-    /* It does not lift the tree's. */
+    /* It does not raise the tree's ceiling. */
     set_price(1, ALLOWANCE + 1);
     g = asked((struct wanted){.by = "a",
                               .to = "b",
@@ -276,8 +276,8 @@ TEST(a_delegation_may_have_a_limit_of_its_own)
     firm_close();
 }
 
-/* What a person says is a message of its own; what an agent says is part of the
- * work that it is said for. */
+/* A person's message begins a tree of its own; an agent's message is part of
+ * the work that it is sent for. */
 TEST(a_further_turn_is_of_the_tree_that_it_is_done_for)
 {
     struct id root;
@@ -309,7 +309,7 @@ TEST(a_further_turn_is_of_the_tree_that_it_is_done_for)
     firm_close();
 }
 
-/* An agent that works on nothing: its creator's message, or whoever's it is. */
+/* An agent without a task: a message of its creator or of its user. */
 TEST(what_an_agent_begins_itself_has_a_ceiling_too)
 {
     struct gotten b;
@@ -323,7 +323,7 @@ TEST(what_an_agent_begins_itself_has_a_ceiling_too)
     firm_close();
 }
 
-/* A task from before there were ceilings. */
+/* A task older than ceilings. */
 TEST(a_tree_of_an_earlier_version_has_the_allowance)
 {
     struct gotten b;
@@ -346,7 +346,7 @@ TEST(a_tree_of_an_earlier_version_has_the_allowance)
     CHECK_INT(given("a", "c", &root).err, OK);
     CHECK_INT(given("b", "d", &b.task).err, OK);
     CHECK_INT(given("a", "d", &root).err, ERR_CEILING);
-    /* And ends without harm. */
+    /* And it ends normally. */
     CHECK_INT(firm_end(&b.task, TASK_FAILED, NULL), OK);
     CHECK_INT(firm_end(&root, TASK_COMPLETED, "x"), OK);
     money_check();

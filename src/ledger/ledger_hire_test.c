@@ -1,6 +1,6 @@
-/* What agents spend below a root, on the firm's stage: who pays, whose budget
- * it counts for, and what is told to whom. */
-#include "test/lib/hire_stage.h"
+/* Delegations, on the firm's stage: who pays, which budgets count, and which
+ * amounts a caller sees. */
+#include "test/lib/delegation_stage.h"
 #include "test/lib/ledger_stage.h"
 
 static void firm_with_prices(struct ledger_settings s)
@@ -12,7 +12,7 @@ static void firm_with_prices(struct ledger_settings s)
     stage_start();
     firm_come();
     opts = stage_walk_opts();
-    opts.hire = firm.settings;
+    opts.delegation = firm.settings;
     s.delegation_allowance = 1000000; /* no ceiling is in the way here */
     opts.ledger = s;
     walk_set(stage.walk, &opts);
@@ -34,8 +34,8 @@ static int64_t root_spent(const struct id *root)
     return n;
 }
 
-/* A task of an older root is gone on with: its price is of the root that it is
- * done for now, when it is reserved and when it is given back. */
+/* A delegation continues a task of an older root: its price counts for the root
+ * that it is done for now, both when reserved and when released. */
 TEST(a_further_turn_counts_for_the_root_it_is_done_for)
 {
     struct id r1, r2;
@@ -100,8 +100,7 @@ static void set_budget(enum budget_kind kind, const char *name, int64_t limit)
     tx_fini(&tx);
 }
 
-/* Whatever the depth, the root's user pays, and the agent that costs it is
- * counted. */
+/* At any depth the root's user pays, and the priced agent is counted. */
 TEST(what_is_delegated_counts_for_the_root_s_user_and_its_agent)
 {
     struct gotten b, c;
@@ -124,13 +123,14 @@ TEST(what_is_delegated_counts_for_the_root_s_user_and_its_agent)
     set_budget(BUDGET_AGENT, "c", 99);
     b = asked((struct wanted){.by = "b", .to = "c", .parent = &b.task});
     CHECK_INT(b.err, ERR_BUDGET);
-    CHECK_STR(str_of(b.why.text), "c costs 0.0001, and who pays has too little "
-                                  "left of a budget");
+    CHECK_STR(str_of(b.why.text),
+              "c costs 0.0001, and its payer has too little "
+              "left of a budget");
     money_check();
     firm_close();
 }
 
-/* By its user, it counts where it did. */
+/* Continued by its user, it counts for its own root. */
 TEST(a_further_turn_by_a_person_is_given_back_where_it_was_taken)
 {
     struct id root;
@@ -151,7 +151,8 @@ TEST(a_further_turn_by_a_person_is_given_back_where_it_was_taken)
     firm_close();
 }
 
-/* Whoever's agent works for somebody does not learn what they have. */
+/* The creator of an agent does not learn the balance of the user it works
+ * for. */
 TEST(an_agent_is_not_told_what_its_user_has)
 {
     struct gotten g;
@@ -163,8 +164,8 @@ TEST(an_agent_is_not_told_what_its_user_has)
     g = asked((struct wanted){.by = "a", .to = "b", .parent = &root});
     CHECK_INT(g.err, ERR_FUNDS);
     CHECK_STR(str_of(g.why.text),
-              "b costs 0.0001, and who pays has too little");
-    /* In her agent's name as well, if it is another's work. */
+              "b costs 0.0001, and its payer has too little");
+    /* Nor in the name of her own agent, if the work is another user's. */
     g = asked(
         (struct wanted){.by = "a", .to = "b", .parent = &root, .user = "bob"});
     CHECK_INT(g.err, ERR_FUNDS);
@@ -188,7 +189,7 @@ TEST(an_agent_is_not_told_what_is_left_of_a_budget)
         root = root_of("a");
         g = asked((struct wanted){.by = "a", .to = "b", .parent = &root});
         CHECK_INT(g.err, ERR_BUDGET);
-        CHECK_STR(str_of(g.why.text), "b costs 0.0001, and who pays has "
+        CHECK_STR(str_of(g.why.text), "b costs 0.0001, and its payer has "
                                       "too little left of a budget");
         CHECK(strstr(sent((struct letter){.to = "b"}).why.text, "99"));
         firm_close();

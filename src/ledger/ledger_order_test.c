@@ -1,4 +1,4 @@
-/* What an admin asks for: each once by its id, never below zero, and at its
+/* Orders of an admin: each once by its id, never below zero, and at its
  * limits. */
 #include "test/lib/control.h"
 #include "test/lib/ledger_stage.h"
@@ -50,7 +50,7 @@ TEST(a_refund_takes_what_there_is_and_no_more)
     give("p1", "anna", 100);
     CHECK_INT(money_order(ENTRY_REFUND, "r1", "anna", 101, &why), ERR_FUNDS);
     CHECK_STR(str_of(why.text), "user:anna has less than 0.000101");
-    /* An id that was refused is free still. */
+    /* The id of a rejected order can be used again. */
     CHECK_INT(order(ENTRY_REFUND, "r1", "anna", 100), OK);
     CHECK_INT(balance("user:anna"), 0);
     CHECK_INT(balance("outside"), 0);
@@ -76,7 +76,7 @@ TEST(amounts_have_limits)
         snprintf(id, sizeof(id), "q%d", i);
         CHECK_INT(order(ENTRY_TOPUP, id, "anna", LEDGER_AMOUNT_MAX), OK);
     }
-    /* Nine times that is as much as 64 bits hold. */
+    /* Nine times that is nearly the maximum of 64 bits. */
     CHECK_INT(order(ENTRY_TOPUP, "r", "anna", LEDGER_AMOUNT_MAX), ERR_LIMIT);
     CHECK_INT(order(ENTRY_TOPUP, "r", "bob", LEDGER_AMOUNT_MAX), ERR_LIMIT);
     CHECK(balance("user:anna") == 9 * LEDGER_AMOUNT_MAX);
@@ -107,7 +107,7 @@ TEST(ids_names_and_notes_have_limits)
     CHECK_INT(ledger_order_check(&o, &why), ERR_BAD_REQUEST);
     o.id.n = 0;
     CHECK_INT(ledger_order_check(&o, &why), ERR_BAD_REQUEST);
-    /* Never the name of a task's posting. */
+    /* Never the id of a task's posting. */
     o.id = STR("task_x:1:capture");
     CHECK_INT(ledger_order_check(&o, &why), ERR_BAD_REQUEST);
     o.id = (struct str){"a\0b", 3};
@@ -150,8 +150,8 @@ static enum err refund_turn(const struct id *task, int64_t turn)
     return e;
 }
 
-/* zoe's agent has earned a charge of which the platform keeps a tenth; she is
- * paid out, and the charge is refunded. */
+/* zoe's agent has earned a charge, of which the platform keeps a tenth; she is
+ * paid out, and then the charge is refunded. */
 
 static struct told charged(void)
 {
@@ -182,7 +182,7 @@ TEST(a_paid_out_charge_is_refunded_and_the_creator_owes_it)
     CHECK_INT(balance("platform"), 0);
     CHECK_INT(money_report().owed, 450);
     money_check();
-    /* Nothing is paid out of a debt; earnings fill it first. */
+    /* Nothing is paid out below zero; earnings fill the debt first. */
     CHECK_INT(order(ENTRY_PAYOUT, "o2", "zoe", 1), ERR_FUNDS);
     for (int i = 0; i < 2; i++) {
         (void)sent((struct letter){.to = "hers"});

@@ -204,7 +204,7 @@ TEST(one_s_own_budget_is_at_most_the_admin_s_and_the_lower_one_counts)
     CHECK_INT(put(&own, &why), OK);
     CHECK_INT(slow("anna").err, OK);
     CHECK(strstr(slow("anna").why.text, "that anna set for themselves"));
-    /* An admin's that is lower by now counts all the same. */
+    /* A lower budget of an admin counts even if it was set later. */
     own.limit = 2 * SLOW_PRICE;
     CHECK_INT(put(&own, &why), OK);
     set(BUDGET_USER, "anna", BUDGET_MONTH, SLOW_PRICE);
@@ -212,7 +212,7 @@ TEST(one_s_own_budget_is_at_most_the_admin_s_and_the_lower_one_counts)
     stage_close();
 }
 
-/* A budget of nothing lets what is free pass, and nothing else. */
+/* A budget of zero accepts only free messages. */
 TEST(a_limit_of_nothing_is_a_limit)
 {
     struct ledger_budget b;
@@ -241,7 +241,7 @@ TEST(what_is_released_comes_back_to_its_own_period)
     CHECK_INT(a.err, OK);
     CHECK_INT(spent("month:anna:2026-11"), SLOW_PRICE);
     CHECK_INT(slow("anna").err, ERR_BUDGET);
-    /* The next month begins while it goes on. */
+    /* The next month begins during the task. */
     stage.now.wall_ms += 13 * HOUR_MS;
     CHECK_INT(slow("anna").err, OK);
     CHECK_INT(spent("month:anna:2026-12"), SLOW_PRICE);
@@ -273,8 +273,8 @@ TEST(budgets_and_what_is_used_of_them_survive_a_restart)
     stage_close();
 }
 
-/* As retention takes it: what a month has cost stays until the month is over,
- * however long ago it was. */
+/* Retention keeps the count of a month until the month is over, however old the
+ * row is. */
 TEST(retention_leaves_a_month_that_goes_on)
 {
     struct tx tx;
@@ -312,7 +312,7 @@ TEST(a_budget_warns_once_in_its_period_also_over_a_restart)
     CHECK_INT(slow("anna").err, OK);
     pass_ms(0);
     CHECK_INT(n_warnings(""), 1);
-    /* The next day, and another limit, may warn again. */
+    /* The next day, or a changed limit, may warn again. */
     stage.now.wall_ms += DAY_MS;
     for (int i = 0; i < 4; i++)
         CHECK_INT(slow("anna").err, OK);
@@ -343,7 +343,7 @@ TEST(there_are_so_many_budgets_and_no_more)
     }
     CHECK_INT(ledger_n_budgets(l), BUDGETS_MAX);
     tx_init(&tx);
-    CHECK_INT(ledger_budget_put(l, &b, &tx, &why), OK); /* is there already */
+    CHECK_INT(ledger_budget_put(l, &b, &tx, &why), OK); /* it exists already */
     ledger_budget_settle(l, &b, true);
     snprintf(b.name, sizeof(b.name), "one-more");
     CHECK_INT(ledger_budget_put(l, &b, &tx, &why), ERR_LIMIT);
@@ -365,8 +365,8 @@ TEST(there_are_so_many_budgets_and_no_more)
     ledger_free(l);
 }
 
-/* Many at once, with budgets for four of them: prepared before any of them is
- * committed. */
+/* Many at once, with budgets for four of them: all are prepared before the
+ * first is committed. */
 static void race(void)
 {
     struct told told[12];

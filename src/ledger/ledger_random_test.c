@@ -1,5 +1,5 @@
-/* Many lives at random, beside books that a child could keep; the check, page
- * by page while everything moves; and every step that can fail. */
+/* Many random runs, compared with simple books; the audit, page by page, while
+ * everything changes; and every step that can fail. */
 #include "test/lib/control.h"
 #include "test/lib/ledger_stage.h"
 
@@ -11,7 +11,7 @@ static unsigned dice(unsigned n)
     return (unsigned)(state >> 33) % n;
 }
 
-/* The plain books: what each user has, and the tasks that are going on. */
+/* The simple books: each user's balance, and the tasks in progress. */
 
 enum { USERS = 3, TASKS = 400 };
 static const char *const users[USERS] = {"anna", "bob", "carl"};
@@ -68,7 +68,7 @@ static void send_one(void)
     struct told t;
     enum err want;
 
-    /* Whoever is over has given back before this one asks. */
+    /* A task that is over has released its amount before this message. */
     look_who_is_over();
     want = per_day && day[who] + price > per_day ? ERR_BUDGET
            : has[who] < price                    ? ERR_FUNDS
@@ -185,11 +185,11 @@ TEST(control_released_after_capture_is_noticed)
     check_control("ledger.release_after_capture", live_once);
 }
 
-/* Between one page and the next something happens, each time something else:
- * never is that a problem. */
+/* Something happens between any two pages, something else each time: the audit
+ * never reports a problem. */
 static int64_t check_while_things_move(void)
 {
-    struct ledger_check *c = reckon_new((const uint64_t[2]){1, 2});
+    struct ledger_check *c = ledger_audit_new((const uint64_t[2]){1, 2});
     const struct ledger_report *r;
     struct query q;
     int64_t n;
@@ -237,7 +237,7 @@ TEST(the_check_sees_no_problem_where_things_only_move)
     stage_close();
 }
 
-/* Wrong books, wrong in one way each: each is seen. */
+/* Books that are wrong in one way each: the audit finds each. */
 
 static void spoil_number(const struct table *t, uint8_t key, const char *which,
                          uint8_t column, int64_t delta)
@@ -260,7 +260,7 @@ static void check_sees(const char *words)
     for (int i = 0; i < LEDGER_PROBLEMS && i < r.n_problems; i++)
         if (strstr(r.problems[i].text, words))
             return;
-    T_FAIL("nobody says \"%s\" but %lld things: %s", words,
+    T_FAIL("no problem says \"%s\"; %lld others: %s", words,
            (long long)r.n_problems, r.problems[0].text);
 }
 
@@ -410,7 +410,7 @@ TEST(the_check_survives_every_fault)
         enum err e;
 
         fault_arm(++nth);
-        e = reckon_store(stage.store, &r);
+        e = ledger_audit_store(stage.store, &r);
         fired = fault_fired();
         fault_arm(0);
         CHECK(fired ? e != OK : e == OK && !r.n_problems);

@@ -1,4 +1,4 @@
-/* Which skill is run, so that what an agent is told is what was paid for. */
+/* The skill that is sent to the agent is the skill that is paid for. */
 #include "test/lib/ledger_stage.h"
 #include "test/lib/walk_agents.h"
 
@@ -22,7 +22,7 @@ static void open_with_skills(void)
     give("p1", "anna", 100000);
 }
 
-/* What the message costs; the skill is what the task's row has. */
+/* The message's cost; the task's row has the skill. */
 static int64_t costs(struct letter l, const char *skill)
 {
     int64_t before = balance("user:anna");
@@ -88,7 +88,7 @@ TEST(a_further_turn_runs_the_same_skill_unless_it_says_another)
                                     .skill = "dear"},
                     "dear"),
               5000);
-    /* It is not there any more. */
+    /* The skill was removed. */
     stage_put("carl", "two",
               CARD("\"skills\":[" SKILL("new", "9") "," SKILL("old", "8") "]"));
     CHECK_INT(

@@ -1,16 +1,16 @@
-/* Hostile trees: sixteen creators' agents delegate to each other as often as
- * they can, several at once, and change their prices meanwhile; the server is
- * killed wherever it is. Whatever the tables say afterwards, no tree has cost
- * more than its sender was shown, and the books are right.
+/* Hostile trees: the agents of sixteen creators delegate to each other as often
+ * as they can, several at once, and change their prices meanwhile; the server
+ * is killed at any point. Afterwards no tree may have cost more than its sender
+ * was shown, and the books must be right.
  *
- * Each life is a process that ends itself by SIGKILL, or gets through. What it
- * leaves is judged by the task's rows and a sum, and by nothing of the ledger.
+ * Each run is a process that ends itself by SIGKILL or completes. Its tables
+ * are judged by the tasks' rows and a sum, independent of the ledger.
  * STRESS=full: a hundred thousand trees. */
 #include <signal.h>
 #include <sys/mman.h>
 
 #include "test/lib/control.h"
-#include "test/lib/hire_stage.h"
+#include "test/lib/delegation_stage.h"
 #include "test/lib/ledger_stage.h"
 #include "test/lib/walk_agents.h"
 
@@ -27,7 +27,7 @@ enum {
 static const char *const payers[PAYERS] = {"anna", "bob", "carl", "dora"};
 static char names[CREATORS][8];
 
-/* What all lives have done together. */
+/* Totals of all runs. */
 static struct seen {
     int64_t trees, kills, delegated, over_ceiling, price_changes;
 } * seen;
@@ -46,7 +46,7 @@ static void ground(void)
 {
     memset(&firm, 0, sizeof(firm));
     stage_ground();
-    firm.settings = stage_walk_opts().hire;
+    firm.settings = stage_walk_opts().delegation;
     firm.settings.max_concurrent = 1000;
     firm.settings.max_waiting = 1000;
     firm.settings.max_per_root = 1000;
@@ -56,7 +56,7 @@ static void ground(void)
     stage.n_agents = 0;
 }
 
-/* As its creator says, from now on. Every fourth is free at first. */
+/* The agent's price from now on. Every fourth agent is free at first. */
 static void put_agent(int i, int64_t price)
 {
     char card[256], creator[16];
@@ -89,7 +89,7 @@ static void begin(void)
     stage_start();
     walk_set_hub(stage.walk, &(struct walk_hub){.on_delegated = on_delegated});
     opts = stage_walk_opts();
-    opts.hire = firm.settings;
+    opts.delegation = firm.settings;
     opts.ledger.delegation_allowance = ALLOWANCE;
     walk_set(stage.walk, &opts);
     all = registry_agents(stage.registry);
@@ -117,7 +117,7 @@ static void perhaps_die(unsigned sides)
     raise(SIGKILL);
 }
 
-/* Some turns of the loop, with death between them. */
+/* Some turns of the loop, with a possible kill between them. */
 static void turn(unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -133,8 +133,8 @@ static void change_price(void)
     seen->price_changes++;
 }
 
-/* Up to four at once, each below any task that goes on: the guard in the commit
- * is all that is between them. */
+/* Up to four at once, each below any task in progress: only the guard in the
+ * commit separates them. */
 static void delegate_some(void)
 {
     struct gotten got[4];
@@ -187,7 +187,7 @@ static void end_one(bool is_root)
             !task_find(walk_tasks(stage.walk), str_of(tasks[i].id.text));
 }
 
-/* The text says what its sender was ready to pay, for whoever judges it. */
+/* The text records the sender's limit for the final check. */
 static void grow(void)
 {
     bool has_max = dice(3) == 0;
@@ -233,7 +233,7 @@ static void live(void)
     stage_stop();
 }
 
-/* What is left of it. */
+/* The remaining amount. */
 
 enum { ROWS_MAX = 40000 };
 
@@ -254,7 +254,8 @@ static bool is_given_back(int64_t status)
            status == TASK_EXPIRED;
 }
 
-/* What the sender of a root was shown, from the text and the price alone. */
+/* The limit shown to the sender of a root, from the text and the price
+ * alone. */
 static int64_t shown(const struct row *r)
 {
     long long max = strtoll(row_str(r, TASK_TEXT).p, NULL, 10);
@@ -310,13 +311,13 @@ static void judge(void)
     stage_stop();
 }
 
-/* Its own process, which may be killed by itself and by nobody else. */
+/* In its own process, which only kills itself. */
 static void life(uint64_t seed)
 {
     int status = 0;
     pid_t pid;
 
-    /* Later than the one before, and with other ids. */
+    /* At a later time than the run before, and with other ids. */
     stage.now.wall_ms += 3600000;
     stage.now.mono_ms += 3600000;
     stage.seed.state = seed * 7919;
@@ -380,7 +381,7 @@ TEST(no_tree_costs_more_than_was_shown)
            (long long)seen->trees, (long long)seen->kills,
            (long long)seen->delegated, (long long)seen->over_ceiling,
            (long long)seen->price_changes);
-    /* It was a storm. */
+    /* The run was busy enough to mean something. */
     CHECK(seen->kills > 2 && seen->price_changes > 20);
     CHECK(seen->delegated > seen->trees / 2);
     CHECK(seen->over_ceiling > seen->trees / 4);

@@ -1,5 +1,5 @@
-/* What a task costs, on its whole walk: reserved, captured, released, each
- * once, with the real store's guards. */
+/* A task's price on its whole walk: reserved, captured or released, each once,
+ * with the real store's guards. */
 #include "test/lib/control.h"
 #include "test/lib/ledger_stage.h"
 
@@ -69,7 +69,7 @@ TEST(control_two_who_want_the_last_unit_without_a_floor)
     check_control("ledger.no_floor", two_for_the_last_unit);
 }
 
-/* Everything that ends a task, with the money that belongs to it. */
+/* Each way to end a task, and where its money goes. */
 static void ends(void)
 {
     struct told done, gone, late;
@@ -87,7 +87,7 @@ static void ends(void)
     CHECK_INT(walk_cancel(stage.walk, str_of(gone.task_id.text), STR("anna"),
                           NULL, NULL),
               OK);
-    /* A second wish finds it over, or is too late for the guard. */
+    /* A second order finds it over, or comes too late for the guard. */
     (void)!walk_cancel(stage.walk, str_of(gone.task_id.text), STR("anna"), NULL,
                        NULL);
     pass_ms(600);
@@ -140,7 +140,7 @@ TEST(a_repeat_costs_nothing_and_a_further_turn_costs_again)
     pass_ms(10);
     b = sent((struct letter){.task_id = a.task_id.text});
     CHECK_INT(b.err, ERR_FUNDS);
-    /* A repeat is one, however little is left. */
+    /* A repeated order is recognized even if the balance is too low. */
     b = sent((struct letter){.key = "k"});
     CHECK(!b.err && b.is_repeat);
     money_check();
@@ -170,7 +170,7 @@ TEST(the_price_is_the_one_of_when_it_was_reserved)
     stage_close();
 }
 
-/* Books that somebody else wrote in. */
+/* Books that another program has changed. */
 static void forget_reservation(const struct id *task)
 {
     struct tx tx;

@@ -1,17 +1,17 @@
 /* Budgets that people set, by user, org and agent, for a day or a month (UTC).
  *
- * What is set is in rows of `budget`, with a copy in memory that is sorted by
- * key and as large as BUDGETS_MAX allows. What counts against it is in rows of
- * `spent`, one for each user, org and agent and each of their periods, whether
- * there is a budget or not: so one that is set in the middle of a month knows
- * what the month has cost. Every priced turn adds to them in the tx that
- * accepts it, and the limits are guards behind these additions in the same tx:
- * of many turns that are accepted at once, those fit that fit together.
+ * Rows of `budget` hold the limits, with a copy in memory that is sorted by
+ * key and limited to BUDGETS_MAX. Rows of `spent` count the spending of each
+ * user, org and agent in each period, with or without a budget, so a budget
+ * that is set in the middle of a month includes the month so far. Every priced
+ * turn adds to these rows in the tx that accepts it, and the limits are guards
+ * after the additions in the same tx: of many turns that arrive at once, only
+ * as many are accepted as fit together.
  *
  * The period is that of the message which began the turn, by the time in its
- * id, as for ledger.perDay (budget.c). The row of the task has the org and the
- * agent that were counted, since the user may change orgs and the task may be
- * given to another agent before the money comes back. */
+ * id, as for ledger.perDay (budget.c). The task's row keeps the org and the
+ * agent that were counted, since the user may change orgs and another agent may
+ * take the task before a release. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,15 +56,14 @@ enum budget_period budget_period_of(struct str name)
 /* Periods. */
 
 /* "2026-11-16", or "2026-11". */
-static struct str label_of(enum budget_period p, int64_t at_ms,
-                           char out[RFC3339_BYTES])
+static struct str period_label(enum budget_period p, int64_t at_ms,
+                               char out[RFC3339_BYTES])
 {
     rfc3339_write(at_ms, out);
     return (struct str){out, p == BUDGET_DAY ? DAY_CHARS : MONTH_CHARS};
 }
 
-/* A month has at most 31 days: the 1st of the next one is within 32 of this
- * month's first. */
+/* A month has at most 31 days, so the 1st plus 32 days is in the next month. */
 int64_t budget_period_end(enum budget_period p, int64_t at_ms)
 {
     char text[RFC3339_BYTES], next[RFC3339_BYTES];
@@ -72,19 +71,19 @@ int64_t budget_period_end(enum budget_period p, int64_t at_ms)
 
     if (p == BUDGET_DAY)
         return (at_ms / DAY_MS + 1) * DAY_MS;
-    label_of(p, at_ms, text);
+    period_label(p, at_ms, text);
     snprintf(next, sizeof(next), "%.7s-01T00:00:00Z", text);
     if (!rfc3339_read(str_of(next), &first))
         return at_ms;
-    label_of(p, first + 32 * DAY_MS, text);
+    period_label(p, first + 32 * DAY_MS, text);
     snprintf(next, sizeof(next), "%.7s-01T00:00:00Z", text);
     return rfc3339_read(str_of(next), &end) ? end : at_ms;
 }
 
-/* What is counted. */
+/* Counting. */
 
-/* "month:anna:2026-11". A user's own budget and an admin's for them count the
- * same; that of a day is ledger.perDay's row. */
+/* "month:anna:2026-11". A user's own budget and an admin's for that user share
+ * a row; the row of a day is that of ledger.perDay. */
 static struct str spent_name(enum budget_kind kind, enum budget_period period,
                              struct str name, int64_t at_ms,
                              char out[LEDGER_BUDGET_MAX])
@@ -98,10 +97,10 @@ static struct str spent_name(enum budget_kind kind, enum budget_period period,
     char lower[BUDGET_NAME_MAX], label[RFC3339_BYTES];
     struct str of = kind == BUDGET_AGENT
                         ? str_lowered(name, lower, sizeof(lower))
-                        : name; /* orgs are told apart by case too */
+                        : name; /* names of orgs are case-sensitive */
     int n =
         snprintf(out, LEDGER_BUDGET_MAX, "%s:%.*s:%.*s", prefixes[kind][period],
-                 STR_ARG(of), STR_ARG(label_of(period, at_ms, label)));
+                 STR_ARG(of), STR_ARG(period_label(period, at_ms, label)));
 
     assert(n > 0 && n < LEDGER_BUDGET_MAX);
     return (struct str){out, (size_t)n};
@@ -112,13 +111,11 @@ void budget_spent_query(struct query *q, const struct ledger_budget *b,
 {
     char of[LEDGER_BUDGET_MAX];
 
-    query_init(q, &spent_table, 1);
-    query_if(
-        q, SPENT_OF, IS,
-        value_text(spent_name(b->kind, b->period, str_of(b->name), at_ms, of)));
+    ledger_spent_query(
+        q, spent_name(b->kind, b->period, str_of(b->name), at_ms, of));
 }
 
-/* One thing that a turn counts for. */
+/* One row that a turn counts in. */
 struct slot {
     enum budget_kind kind;
     enum budget_period period;
@@ -127,8 +124,7 @@ struct slot {
 
 enum { N_SLOTS = 6 };
 
-static void slots_of(const struct ledger_period_use *u,
-                     struct slot out[N_SLOTS])
+static void period_slots(const struct ledger_use *u, struct slot out[N_SLOTS])
 {
     const struct slot all[N_SLOTS] = {{BUDGET_USER, BUDGET_DAY, u->user},
                                       {BUDGET_USER, BUDGET_MONTH, u->user},
@@ -140,35 +136,30 @@ static void slots_of(const struct ledger_period_use *u,
     memcpy(out, all, sizeof(all));
 }
 
-/* Retention leaves a month's row alone until the month is over. */
-static void count(const struct slot *s, const struct ledger_period_use *u,
-                  int64_t first, int64_t delta, struct tx *tx)
+/* Retention must not remove a month's row before the month is over. */
+static void period_count(const struct slot *s, const struct ledger_use *u,
+                         int64_t first, int64_t delta, struct tx *tx)
 {
     struct id id = id_from(u->message_id);
+    int64_t at_ms = id_time_ms(&id);
     char text[LEDGER_BUDGET_MAX];
-    struct str of =
-        spent_name(s->kind, s->period, s->name, id_time_ms(&id), text);
-    struct tx_op *op = tx_put(tx, &spent_table);
 
-    tx_set(op, SPENT_OF, value_text(of));
-    tx_set_new(op, SPENT_AMOUNT, value_int(first));
-    op = tx_add(tx, &spent_table, SPENT_AMOUNT, delta, LEDGER_NO_FLOOR);
-    tx_if(op, SPENT_OF, IS, value_text(of));
-    tx_set(op, SPENT_UPDATED_MS,
-           value_int(s->period == BUDGET_DAY
-                         ? u->at_ms
-                         : budget_period_end(s->period, id_time_ms(&id))));
+    ledger_count_spent(
+        spent_name(s->kind, s->period, s->name, at_ms, text), first, delta,
+        s->period == BUDGET_DAY ? u->at_ms
+                                : budget_period_end(s->period, at_ms),
+        tx);
 }
 
-/* The day of a user is counted with ledger.perDay. */
-static bool is_counted_here(const struct slot *s)
+/* ledger.perDay counts the day of a user. */
+static bool is_period_counted(const struct slot *s)
 {
     return s->name.n && !(s->kind == BUDGET_USER && s->period == BUDGET_DAY);
 }
 
-/* Of an admin's budget for a user and their own, the lower one. */
-static const struct ledger_budget *lowest(const struct ledger *l,
-                                          const struct slot *s)
+/* The lower one of an admin's budget for a user and the user's own. */
+static const struct ledger_budget *lowest_budget(const struct ledger *l,
+                                                 const struct slot *s)
 {
     const struct ledger_budget *b =
         ledger_budget_find(l, s->kind, s->name, s->period);
@@ -180,19 +171,19 @@ static const struct ledger_budget *lowest(const struct ledger *l,
     return !b || (own && own->limit < b->limit) ? own : b;
 }
 
-void ledger_use_periods(const struct ledger *l,
-                        const struct ledger_period_use *u, struct tx *tx)
+void ledger_use_periods(const struct ledger *l, const struct ledger_use *u,
+                        struct tx *tx)
 {
     struct id id = id_from(u->message_id);
     struct slot slots[N_SLOTS];
 
-    slots_of(u, slots);
+    period_slots(u, slots);
     for (size_t i = 0; i < N_SLOTS; i++)
-        if (is_counted_here(&slots[i]))
-            count(&slots[i], u, 0, u->price, tx);
+        if (is_period_counted(&slots[i]))
+            period_count(&slots[i], u, 0, u->price, tx);
     for (size_t i = 0; i < N_SLOTS; i++) {
         const struct slot *s = &slots[i];
-        const struct ledger_budget *b = s->name.n ? lowest(l, s) : NULL;
+        const struct ledger_budget *b = s->name.n ? lowest_budget(l, s) : NULL;
         char of[LEDGER_BUDGET_MAX];
         struct tx_op *op;
 
@@ -206,93 +197,82 @@ void ledger_use_periods(const struct ledger *l,
     }
 }
 
-/* A turn from before there were such rows names no agent, and was not
- * counted. */
-void ledger_give_back_periods(const struct ledger_period_use *u, struct tx *tx)
+/* A turn older than these rows names no agent and was not counted. */
+void ledger_give_back_periods(const struct ledger_use *u, struct tx *tx)
 {
     struct slot slots[N_SLOTS];
 
     if (!u->agent.n || PLANTED("ledger.keep_periods"))
         return;
-    slots_of(u, slots);
+    period_slots(u, slots);
     for (size_t i = 0; i < N_SLOTS; i++)
-        if (is_counted_here(&slots[i]))
-            count(&slots[i], u, u->price, -u->price, tx);
+        if (is_period_counted(&slots[i]))
+            period_count(&slots[i], u, u->price, -u->price, tx);
 }
 
-/* Refused. */
+/* Rejections. */
 
 bool ledger_is_period(const struct tx_op *op)
 {
     return op->table == &spent_table && op->kind == TX_EXPECT;
 }
 
-static struct ledger_period_use use_of(const struct msg *m)
-{
-    return (struct ledger_period_use){.user = m->ledger.payer,
-                                      .org = m->ledger.org,
-                                      .agent = m->choice.agent};
-}
-
-/* What an agent has cost is others' money too: its numbers are an admin's. */
-static bool may_hear_of(const struct msg *m, enum budget_kind kind)
+/* An agent's total includes other users' money: only admins see it. */
+static bool may_see_budget(const struct msg *m, enum budget_kind kind)
 {
     return kind != BUDGET_AGENT || caller_is_admin(&m->in.caller);
 }
 
-static void say_whose(const struct ledger_budget *b, struct why *out)
-{
-    if (b->kind == BUDGET_SELF)
-        why_err(out, OK, "that %s set for themselves", b->name);
-    else
-        why_err(out, OK, "of the %s %s", kind_names[b->kind].p, b->name);
-}
-
-enum err ledger_period_words(const struct ledger *l, struct msg *m,
-                             const struct tx_op *op, int64_t spent,
-                             bool is_known)
+enum err ledger_explain_period(const struct ledger *l, struct msg *m,
+                               const struct tx_op *op, int64_t spent,
+                               bool is_known)
 {
     struct str of = ledger_guard_text(op, SPENT_OF);
-    struct ledger_period_use u = use_of(m);
+    struct ledger_use u = {.user = m->ledger.payer,
+                           .org = m->ledger.org,
+                           .agent = m->choice.agent};
     struct id id = m->task.message_id;
     char text[LEDGER_BUDGET_MAX], end[RFC3339_BYTES];
     const struct ledger_budget *b = NULL;
     struct slot slots[N_SLOTS];
-    struct why numbers = {""}, whose;
+    struct why numbers = {""}, budget;
 
-    slots_of(&u, slots);
+    period_slots(&u, slots);
     for (size_t i = 0; i < N_SLOTS && !b; i++)
         if (slots[i].name.n &&
             str_eq(of, spent_name(slots[i].kind, slots[i].period, slots[i].name,
                                   id_time_ms(&id), text)))
-            b = lowest(l, &slots[i]);
-    if (!b) /* it was removed meanwhile */
+            b = lowest_budget(l, &slots[i]);
+    if (!b) /* removed meanwhile */
         return why_err(&m->why, ERR_BUDGET,
-                       "%.*s costs %s, and a budget left less; it is gone by "
-                       "now: send it again",
+                       "%.*s costs %s, and a budget left less; the budget was "
+                       "removed meanwhile: send it again",
                        STR_ARG(m->choice.agent),
                        amount_write(m->ledger.price_micros).text);
     rfc3339_write(budget_period_end(b->period, id_time_ms(&id)), end);
-    if (may_hear_of(m, b->kind) && is_known)
+    if (may_see_budget(m, b->kind) && is_known)
         why_err(&numbers, OK, ", which is %s, %s is used",
                 amount_write(b->limit).text, amount_write(spent).text);
-    else if (may_hear_of(m, b->kind))
+    else if (may_see_budget(m, b->kind))
         why_err(&numbers, OK, ", which is %s, too little is left",
                 amount_write(b->limit).text);
     else
         why_err(&numbers, OK, " too little is left");
-    say_whose(b, &whose);
+    if (b->kind == BUDGET_SELF)
+        why_err(&budget, OK, "that %s set for themselves", b->name);
+    else
+        why_err(&budget, OK, "of the %s %s", kind_names[b->kind].p, b->name);
     return why_err(&m->why, ERR_BUDGET,
                    "%.*s costs %s, and of the %s's budget %s%s; it resets at "
                    "%s",
                    STR_ARG(m->choice.agent),
                    amount_write(m->ledger.price_micros).text,
-                   period_names[b->period].p, whose.text, numbers.text, end);
+                   period_names[b->period].p, budget.text, numbers.text, end);
 }
 
-/* Those that are set. */
+/* Budgets in memory. */
 
-/* Users and agents go by their names in any case, orgs do not. */
+/* Names of users and agents are case-insensitive, those of orgs are not. */
 struct ledger_budget_key ledger_budget_key(enum budget_kind kind,
                                            struct str name,
                                            enum budget_period period)
@@ -308,19 +288,19 @@ struct ledger_budget_key ledger_budget_key(enum budget_kind kind,
     return k;
 }
 
-static struct ledger_budget_key key_of(const struct ledger_budget *b)
+static struct ledger_budget_key budget_key_of(const struct ledger_budget *b)
 {
     return ledger_budget_key(b->kind, str_of(b->name), b->period);
 }
 
-/* The first that is not before the key. */
-static size_t place_of(const struct ledger *l, const char *key)
+/* The first index whose key is not below `key`. */
+static size_t budget_index(const struct ledger *l, const char *key)
 {
     size_t from = 0, to = l->n_budgets;
 
     while (from < to) {
         size_t mid = (from + to) / 2;
-        struct ledger_budget_key k = key_of(&l->budgets[mid]);
+        struct ledger_budget_key k = budget_key_of(&l->budgets[mid]);
 
         if (strcmp(k.text, key) < 0)
             from = mid + 1;
@@ -330,14 +310,15 @@ static size_t place_of(const struct ledger *l, const char *key)
     return from;
 }
 
-static struct ledger_budget *at_key(const struct ledger *l, const char *key)
+static struct ledger_budget *budget_with_key(const struct ledger *l,
+                                             const char *key)
 {
-    size_t i = place_of(l, key);
+    size_t i = budget_index(l, key);
     struct ledger_budget_key k;
 
     if (i == l->n_budgets)
         return NULL;
-    k = key_of(&l->budgets[i]);
+    k = budget_key_of(&l->budgets[i]);
     return strcmp(k.text, key) == 0 ? &l->budgets[i] : NULL;
 }
 
@@ -351,7 +332,7 @@ const struct ledger_budget *ledger_budget_find(const struct ledger *l,
     if (!l->n_budgets || name.n > BUDGET_NAME_MAX)
         return NULL;
     k = ledger_budget_key(kind, name, period);
-    return at_key(l, k.text);
+    return budget_with_key(l, k.text);
 }
 
 size_t ledger_budgets_behind(const struct ledger *l, struct str key)
@@ -360,8 +341,8 @@ size_t ledger_budgets_behind(const struct ledger *l, struct str key)
     size_t i;
 
     snprintf(text, sizeof(text), "%.*s", STR_ARG(key));
-    i = place_of(l, text);
-    return i + (at_key(l, text) != NULL);
+    i = budget_index(l, text);
+    return i + (budget_with_key(l, text) != NULL);
 }
 
 const struct ledger_budget *ledger_budget_at(const struct ledger *l, size_t i)
@@ -374,8 +355,8 @@ size_t ledger_n_budgets(const struct ledger *l)
     return l->n_budgets;
 }
 
-/* Room for one more, so that what is committed is never lost to memory. */
-static enum err make_room(struct ledger *l)
+/* Reserve a slot before the commit, so that a committed budget always fits. */
+static enum err budgets_grow(struct ledger *l)
 {
     size_t cap = l->cap_budgets ? 2 * l->cap_budgets : 16;
     struct ledger_budget *more;
@@ -392,11 +373,11 @@ static enum err make_room(struct ledger *l)
     return OK;
 }
 
-static void keep_budget(struct ledger *l, const struct ledger_budget *b)
+static void budgets_keep(struct ledger *l, const struct ledger_budget *b)
 {
-    struct ledger_budget_key k = key_of(b);
-    struct ledger_budget *there = at_key(l, k.text);
-    size_t i = place_of(l, k.text);
+    struct ledger_budget_key k = budget_key_of(b);
+    struct ledger_budget *there = budget_with_key(l, k.text);
+    size_t i = budget_index(l, k.text);
 
     if (there) {
         *there = *b;
@@ -409,10 +390,11 @@ static void keep_budget(struct ledger *l, const struct ledger_budget *b)
     l->n_budgets++;
 }
 
-static enum err check_name(const struct ledger_budget *b, struct why *why)
+static enum err budget_check(const struct ledger_budget *b, struct why *why)
 {
     if (!b->name[0])
-        return why_err(why, ERR_BAD_REQUEST, "say whose budget it is");
+        return why_err(why, ERR_BAD_REQUEST,
+                       "name the user, org or agent of the budget");
     if (b->limit < 0 || b->limit > LEDGER_AMOUNT_MAX)
         return why_err(why, ERR_BAD_REQUEST,
                        "a limit is a whole number of micro-units from 0 to "
@@ -421,9 +403,10 @@ static enum err check_name(const struct ledger_budget *b, struct why *why)
     return OK;
 }
 
-/* One's own is within what an admin allows. */
-static enum err check_self(const struct ledger *l,
-                           const struct ledger_budget *b, struct why *why)
+/* A user's own budget is at most an admin's. */
+static enum err budget_check_self(const struct ledger *l,
+                                  const struct ledger_budget *b,
+                                  struct why *why)
 {
     const struct ledger_budget *most =
         b->kind == BUDGET_SELF
@@ -442,20 +425,21 @@ enum err ledger_budget_put(struct ledger *l, const struct ledger_budget *b,
                            struct tx *tx, struct why *why)
 {
     struct ledger_budget_key k;
-    enum err e = check_name(b, why);
+    enum err e = budget_check(b, why);
     struct tx_op *op;
 
     if (!e)
-        e = check_self(l, b, why);
+        e = budget_check_self(l, b, why);
     if (e)
         return e;
-    k = key_of(b);
-    if (!at_key(l, k.text) && l->n_budgets + l->n_new_budgets >= BUDGETS_MAX)
+    k = budget_key_of(b);
+    if (!budget_with_key(l, k.text) &&
+        l->n_budgets + l->n_new_budgets >= BUDGETS_MAX)
         return why_err(why, ERR_LIMIT,
-                       "there are %d budgets already, and no more are kept: "
+                       "there are %d budgets, and no more are allowed: "
                        "remove some (signalbox budgets remove)",
                        BUDGETS_MAX);
-    e = make_room(l);
+    e = budgets_grow(l);
     if (e)
         return e;
     l->n_new_budgets++;
@@ -477,12 +461,12 @@ void ledger_budget_settle(struct ledger *l, const struct ledger_budget *b,
     assert(l->n_new_budgets > 0);
     l->n_new_budgets--;
     if (is_committed)
-        keep_budget(l, b);
+        budgets_keep(l, b);
 }
 
 void ledger_budget_drop(const struct ledger_budget *b, struct tx *tx)
 {
-    struct ledger_budget_key k = key_of(b);
+    struct ledger_budget_key k = budget_key_of(b);
     struct tx_op *op = tx_delete(tx, &budget_table);
 
     tx_if(op, BUDGET_KEY, IS, value_text(str_of(k.text)));
@@ -490,8 +474,8 @@ void ledger_budget_drop(const struct ledger_budget *b, struct tx *tx)
 
 void ledger_budget_forget(struct ledger *l, const struct ledger_budget *b)
 {
-    struct ledger_budget_key k = key_of(b);
-    struct ledger_budget *there = at_key(l, k.text);
+    struct ledger_budget_key k = budget_key_of(b);
+    struct ledger_budget *there = budget_with_key(l, k.text);
     size_t i;
 
     if (!there)
@@ -501,7 +485,7 @@ void ledger_budget_forget(struct ledger *l, const struct ledger_budget *b)
     l->n_budgets--;
 }
 
-/* At start. */
+/* Start. */
 
 void ledger_budgets_query(struct query *q, struct str after, size_t limit)
 {
@@ -509,11 +493,6 @@ void ledger_budgets_query(struct query *q, struct str after, size_t limit)
     if (after.n)
         query_if(q, BUDGET_KEY, IS_MORE, value_text(after));
     query_order(q, BUDGET_KEY, false);
-}
-
-static void copy(char *to, size_t size, struct str s)
-{
-    snprintf(to, size, "%.*s", STR_ARG(s));
 }
 
 enum err ledger_budgets_take(struct ledger *l, const struct query *q)
@@ -526,12 +505,12 @@ enum err ledger_budgets_take(struct ledger *l, const struct query *q)
             .limit = row_int(r, BUDGET_LIMIT),
             .updated_ms = row_int(r, BUDGET_UPDATED_MS)};
 
-        copy(b.name, sizeof(b.name), row_str(r, BUDGET_NAME));
-        copy(b.by, sizeof(b.by), row_str(r, BUDGET_BY));
-        copy(b.warned, sizeof(b.warned), row_str(r, BUDGET_WARNED));
-        if (make_room(l))
+        ledger_copy(b.name, sizeof(b.name), row_str(r, BUDGET_NAME));
+        ledger_copy(b.by, sizeof(b.by), row_str(r, BUDGET_BY));
+        ledger_copy(b.warned, sizeof(b.warned), row_str(r, BUDGET_WARNED));
+        if (budgets_grow(l))
             return ERR_NOMEM;
-        keep_budget(l, &b);
+        budgets_keep(l, &b);
     }
     return OK;
 }
@@ -548,18 +527,18 @@ bool budget_was_warned(const struct ledger_budget *b, int64_t at_ms)
 {
     char label[RFC3339_BYTES];
 
-    return str_eq(str_of(b->warned), label_of(b->period, at_ms, label));
+    return str_eq(str_of(b->warned), period_label(b->period, at_ms, label));
 }
 
 size_t ledger_budgets_of(const struct ledger *l, struct str user,
                          struct str org, struct str agent,
                          struct ledger_budget out[BUDGETS_OF_MAX])
 {
-    struct ledger_period_use u = {.user = user, .org = org, .agent = agent};
+    struct ledger_use u = {.user = user, .org = org, .agent = agent};
     struct slot slots[N_SLOTS];
     size_t n = 0;
 
-    slots_of(&u, slots);
+    period_slots(&u, slots);
     for (size_t i = 0; l->n_budgets && i < N_SLOTS; i++) {
         const struct slot *s = &slots[i];
         const struct ledger_budget *b =
@@ -580,12 +559,12 @@ size_t ledger_budgets_of(const struct ledger *l, struct str user,
 
 void ledger_budget_warn(struct ledger_budget *b, int64_t at_ms, struct tx *tx)
 {
-    struct ledger_budget_key k = key_of(b);
+    struct ledger_budget_key k = budget_key_of(b);
     struct tx_op *op = tx_update(tx, &budget_table);
     char label[RFC3339_BYTES];
-    struct str l = label_of(b->period, at_ms, label);
+    struct str l = period_label(b->period, at_ms, label);
 
-    copy(b->warned, sizeof(b->warned), l);
+    ledger_copy(b->warned, sizeof(b->warned), l);
     tx_if(op, BUDGET_KEY, IS, value_text(str_of(k.text)));
     tx_if(op, BUDGET_LIMIT, IS, value_int(b->limit));
     tx_if(op, BUDGET_WARNED, IS_NOT, value_text(l));
@@ -594,9 +573,9 @@ void ledger_budget_warn(struct ledger_budget *b, int64_t at_ms, struct tx *tx)
 
 void ledger_budget_was_warned(struct ledger *l, const struct ledger_budget *b)
 {
-    struct ledger_budget_key k = key_of(b);
-    struct ledger_budget *there = at_key(l, k.text);
+    struct ledger_budget_key k = budget_key_of(b);
+    struct ledger_budget *there = budget_with_key(l, k.text);
 
     if (there && there->limit == b->limit)
-        copy(there->warned, sizeof(there->warned), str_of(b->warned));
+        ledger_copy(there->warned, sizeof(there->warned), str_of(b->warned));
 }

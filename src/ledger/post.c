@@ -1,4 +1,4 @@
-/* Postings, and those that an admin asks for. */
+/* Postings, and those that an admin orders. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -18,23 +18,29 @@ struct str entry_kind_name(enum entry_kind k)
 
 struct str reservation_state_name(int64_t state)
 {
-    switch (state) {
-    case RESERVATION_RESERVED: return STR("reserved");
-    case RESERVATION_CAPTURED: return STR("charged");
-    case RESERVATION_RELEASED: return STR("released");
-    default: break;
-    }
-    return (struct str){NULL, 0};
+    static const struct str names[] = {[RESERVATION_RESERVED] = STR("reserved"),
+                                       [RESERVATION_CAPTURED] = STR("charged"),
+                                       [RESERVATION_RELEASED] =
+                                           STR("released")};
+
+    return state >= RESERVATION_RESERVED && state <= RESERVATION_RELEASED
+               ? names[state]
+               : (struct str){NULL, 0};
 }
 
-struct ledger_of ledger_of(struct str task_id, int64_t turn)
+struct ledger_turn_key ledger_turn_key(struct str task_id, int64_t turn)
 {
-    struct ledger_of of;
-    int n = snprintf(of.text, sizeof(of.text), "%.*s:%lld", STR_ARG(task_id),
+    struct ledger_turn_key key;
+    int n = snprintf(key.text, sizeof(key.text), "%.*s:%lld", STR_ARG(task_id),
                      (long long)turn);
 
-    assert(n > 0 && n < (int)sizeof(of.text));
-    return of;
+    assert(n > 0 && n < (int)sizeof(key.text));
+    return key;
+}
+
+void ledger_copy(char *to, size_t size, struct str s)
+{
+    snprintf(to, size, "%.*s", STR_ARG(s));
 }
 
 static struct ledger_account account_of(const char *kind, struct str name)
@@ -85,7 +91,7 @@ void ledger_post(const struct ledger_posting *p, struct str account,
 
 /* Orders. */
 
-static bool is_id(struct str s)
+static bool is_posting_id(struct str s)
 {
     if (!s.n || s.n > LEDGER_ID_MAX)
         return false;
@@ -105,13 +111,13 @@ enum err ledger_order_check(const struct ledger_order *o, struct why *why)
                        "an amount is a whole number of micro-units from 1 to "
                        "%lld",
                        (long long)LEDGER_AMOUNT_MAX);
-    if (!is_id(o->id))
+    if (!is_posting_id(o->id))
         return why_err(why, ERR_BAD_REQUEST,
                        "the id of a posting has 1 to %d letters, digits, '.', "
                        "'_' and '-'",
                        LEDGER_ID_MAX);
     if (!o->name.n || o->name.n > PRINCIPAL_NAME_MAX)
-        return why_err(why, ERR_BAD_REQUEST, "say whose account it is");
+        return why_err(why, ERR_BAD_REQUEST, "name the user of the account");
     if (o->note.n > LEDGER_NOTE_MAX || !utf8_is_valid(o->note))
         return why_err(why, ERR_BAD_REQUEST,
                        "a note has at most %d bytes, in UTF-8",
@@ -119,14 +125,14 @@ enum err ledger_order_check(const struct ledger_order *o, struct why *why)
     return OK;
 }
 
-static struct ledger_account whose(const struct ledger_order *o)
+static struct ledger_account order_account(const struct ledger_order *o)
 {
     return o->kind == ENTRY_PAYOUT ? ledger_creator(o->name)
                                    : ledger_user(o->name);
 }
 
-/* Once for its id. First in the tx, so that a repeat is known as one even
- * where there is not enough by now. */
+/* Once per id. First in the tx, so that a repeated order is recognized even if
+ * the balance is too low by now. */
 static void claim_id(struct tx *tx, struct str id, enum entry_kind kind,
                      struct str account, int64_t amount,
                      const struct ledger_order *o)
@@ -144,7 +150,7 @@ static void claim_id(struct tx *tx, struct str id, enum entry_kind kind,
 
 void ledger_order(const struct ledger_order *o, struct tx *tx)
 {
-    struct ledger_account account = whose(o);
+    struct ledger_account account = order_account(o);
     struct ledger_posting p = {.tx = tx,
                                .kind = o->kind,
                                .at_ms = o->at_ms,
@@ -175,7 +181,7 @@ enum err ledger_order_refused(const struct tx *tx, struct why *why)
     if (tx->result != TX_GUARD_FAILED)
         return tx->err ? tx->err : ERR_OUTCOME_UNKNOWN;
     if (op->table == &posting_table)
-        return why_err(why, ERR_EXISTS, "there is a posting %.*s already",
+        return why_err(why, ERR_EXISTS, "the posting %.*s already exists",
                        STR_ARG(tx_value(op, POSTING_ID).s));
     if (op->delta > 0 || op->floor == LEDGER_NO_FLOOR)
         return why_err(why, ERR_LIMIT, "the balance would be too large");
@@ -192,7 +198,7 @@ void ledger_posting_query(struct query *q, struct str id)
 
 bool ledger_is_same(const struct ledger_order *o, const struct row *r)
 {
-    struct ledger_account account = whose(o);
+    struct ledger_account account = order_account(o);
 
     return row_int(r, POSTING_KIND) == o->kind &&
            row_int(r, POSTING_AMOUNT) == o->amount &&
@@ -200,11 +206,11 @@ bool ledger_is_same(const struct ledger_order *o, const struct row *r)
            str_eq(row_str(r, POSTING_ACCOUNT), str_of(account.text));
 }
 
-/* A turn's price goes back. */
+/* Refund of a turn. */
 
 enum {
     TURN_ENTRIES_MAX = 16,   /* reserve 2, capture 3, refund 3 */
-    TASK_ENTRIES_MAX = 4000, /* that take something: 4 of a turn */
+    TASK_ENTRIES_MAX = 4000, /* with a negative amount: 4 per turn */
 };
 
 void ledger_turn_query(struct query *q, struct str task_id, int64_t turn)
@@ -215,10 +221,9 @@ void ledger_turn_query(struct query *q, struct str task_id, int64_t turn)
     query_order(q, ENTRY_SEQ, false);
 }
 
-/* Who paid a turn's charge, and who got how much of it. */
+/* The payer of a turn's charge, and the shares of those who received it. */
 struct charge {
-    struct str payer,
-        creator; /* accounts; no creator: all was the platform's */
+    struct str payer, creator; /* accounts; creator may be empty */
     int64_t earned, fee;
 };
 
@@ -257,8 +262,7 @@ enum err ledger_refund_turn(const struct ledger_order *o,
                                .at_ms = o->at_ms,
                                .by = o->by,
                                .note = o->note};
-    struct ledger_of of;
-    int n;
+    struct ledger_turn_key key;
 
     *out = (struct ledger_refunded){.amount = 0};
     if (entries->has_more)
@@ -274,17 +278,16 @@ enum err ledger_refund_turn(const struct ledger_order *o,
     fee = (int64_t)((__int128)c.fee * back / whole);
     out->amount = back;
     out->from_creator = back - fee;
-    snprintf(out->creator.text, sizeof(out->creator.text), "%.*s",
-             STR_ARG(c.creator));
+    ledger_copy(out->creator.text, sizeof(out->creator.text), c.creator);
     p.task_id = row_str(entries->rows, ENTRY_TASK_ID);
     p.turn = row_int(entries->rows, ENTRY_TURN);
     p.agent = row_str(entries->rows, ENTRY_AGENT);
     p.skill = row_str(entries->rows, ENTRY_SKILL);
-    of = ledger_of(p.task_id, p.turn);
-    n = snprintf(id, sizeof(id), "%s:refund", of.text);
-    p.id = (struct str){id, (size_t)n};
+    key = ledger_turn_key(p.task_id, p.turn);
+    snprintf(id, sizeof(id), "%s:refund", key.text);
+    p.id = str_of(id);
     if (!PLANTED("ledger.refund_twice"))
-        claim_id(tx, p.id, ENTRY_REFUND, str_of(of.text), back, o);
+        claim_id(tx, p.id, ENTRY_REFUND, str_of(key.text), back, o);
     if (back > fee)
         ledger_post(&p, c.creator, fee - back, LEDGER_NO_FLOOR);
     if (fee)
@@ -362,8 +365,8 @@ void ledger_last_turn_query(struct query *q, struct str task_id)
     query_order(q, ENTRY_SEQ, true);
 }
 
-/* What went out of accounts: of a capture out of `reserved`, of a refund out of
- * those of who had got it. */
+/* Only entries that take from an account: a capture takes from `reserved`, a
+ * refund from those who received the charge. */
 void ledger_paid_query(struct query *q, struct str task_id)
 {
     query_init(q, &entry_table, TASK_ENTRIES_MAX);

@@ -1,9 +1,9 @@
 /* Quotes: prices that were shown and hold for a while.
  *
- * A table of a fixed size, in sets of WAYS places. A user's quotes are in one
- * set, and are at most half of it: so whoever asks in a loop pushes out their
- * own. What was pushed out, and what a restart forgets, is refused when it is
- * named. */
+ * A table of fixed size, in sets of WAYS slots. A user's quotes are in one set
+ * and fill at most half of it, so a user who requests quotes in a loop evicts
+ * only their own. A message that names an evicted quote, or one that a restart
+ * lost, is rejected. */
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -13,13 +13,13 @@
 enum { WAYS = 2 * LEDGER_QUOTES_OF_USER, SETS = LEDGER_QUOTES_MAX / WAYS };
 
 struct quote {
-    struct id id; /* empty: the place is free */
+    struct id id; /* empty: a free slot */
     int64_t until_ms, micros;
     char user[PRINCIPAL_NAME_MAX + 1];
     char agent[AGENT_NAME_MAX + 1];
     char skill[MSG_SKILL_MAX + 1];
     char creator[PRINCIPAL_NAME_MAX + 1];
-    int64_t created_ms; /* of the agent: a name may become another's */
+    int64_t created_ms; /* of the agent: detects a reused name */
 };
 
 struct ledger_quotes {
@@ -37,16 +37,16 @@ void ledger_quotes_free(struct ledger_quotes *q)
     free(q);
 }
 
-static struct quote *set_of(struct ledger_quotes *q, struct str user)
+static struct quote *quote_set(struct ledger_quotes *q, struct str user)
 {
     static const uint64_t seed[2] = {0x71756f7465, 1};
 
     return &q->list[hash_bytes(user, seed) % SETS * WAYS];
 }
 
-/* A free place, or that of the oldest: of the user's own, if they have as many
- * as they may. */
-static struct quote *place_for(struct quote *set, struct str user)
+/* A free slot, else the oldest: the user's own oldest, if they have
+ * LEDGER_QUOTES_OF_USER. */
+static struct quote *quote_slot(struct quote *set, struct str user)
 {
     struct quote *oldest = NULL, *own = NULL;
     size_t n = 0;
@@ -64,7 +64,7 @@ static struct quote *place_for(struct quote *set, struct str user)
     return n >= LEDGER_QUOTES_OF_USER ? own : oldest;
 }
 
-static bool copy(struct str s, char *out, size_t room)
+static bool quote_copy(struct str s, char *out, size_t room)
 {
     if (s.n >= room)
         return false;
@@ -83,35 +83,30 @@ int64_t ledger_quotes_add(struct ledger_quotes *table, const struct msg *m,
                       .micros = m->ledger.price_micros,
                       .created_ms = chosen->created_ms};
 
-    if (!q.id.text[0] || !copy(user, q.user, sizeof(q.user)) ||
-        !copy(chosen->name, q.agent, sizeof(q.agent)) ||
-        !copy(m->ledger.skill, q.skill, sizeof(q.skill)) ||
-        !copy(chosen->creator, q.creator, sizeof(q.creator)))
+    if (!q.id.text[0] || !quote_copy(user, q.user, sizeof(q.user)) ||
+        !quote_copy(chosen->name, q.agent, sizeof(q.agent)) ||
+        !quote_copy(m->ledger.skill, q.skill, sizeof(q.skill)) ||
+        !quote_copy(chosen->creator, q.creator, sizeof(q.creator)))
         return 0;
-    *place_for(set_of(table, user), user) = q;
+    *quote_slot(quote_set(table, user), user) = q;
     return q.until_ms;
 }
 
-static bool id_is(const struct id *id, struct str text)
-{
-    return str_eq((struct str){id->text, strnlen(id->text, ID_BYTES)}, text);
-}
-
-static const struct quote *find(struct ledger_quotes *table,
-                                const struct msg *m)
+static const struct quote *quote_find(struct ledger_quotes *table,
+                                      const struct msg *m)
 {
     struct str user = caller_name(&m->in.caller);
-    struct quote *set = set_of(table, user);
+    struct quote *set = quote_set(table, user);
 
     for (size_t i = 0; i < WAYS; i++)
-        if (id_is(&set[i].id, m->call.quote) &&
+        if (str_eq(str_of(set[i].id.text), m->call.quote) &&
             str_eq(str_of(set[i].user), user) && m->in.at_ms < set[i].until_ms)
             return &set[i];
     return NULL;
 }
 
-static enum err other_wish(struct msg *m, const struct quote *q,
-                           const char *field, struct str given)
+static enum err quote_conflict(struct msg *m, const struct quote *q,
+                               const char *field, struct str given)
 {
     return why_err(&m->why, ERR_BAD_REQUEST,
                    "%s is \"%.*s\", and the quote is for %s%s%s: leave it out, "
@@ -122,18 +117,18 @@ static enum err other_wish(struct msg *m, const struct quote *q,
 
 enum err ledger_quotes_take(struct ledger_quotes *table, struct msg *m)
 {
-    const struct quote *q = find(table, m);
+    const struct quote *q = quote_find(table, m);
 
     if (!q)
         return why_err(&m->why, ERR_QUOTE,
-                       "the quote %.*s is not known, or is over: one of your "
-                       "own holds for %d minutes; ask POST /api/route again",
+                       "the quote %.*s is unknown or has expired: each of your "
+                       "quotes holds for %d minutes; ask POST /api/route again",
                        STR_ARG(m->call.quote), LEDGER_QUOTE_MS / 60000);
     if (m->call.executor.n &&
         !str_eq_nocase(m->call.executor, str_of(q->agent)))
-        return other_wish(m, q, "executor.name", m->call.executor);
+        return quote_conflict(m, q, "executor.name", m->call.executor);
     if (m->call.skill.n && !str_eq(m->call.skill, str_of(q->skill)))
-        return other_wish(m, q, "skill", m->call.skill);
+        return quote_conflict(m, q, "skill", m->call.skill);
     m->ledger.quote.is_given = true;
     m->ledger.quote.micros = q->micros;
     m->ledger.quote.created_ms = q->created_ms;
@@ -152,8 +147,8 @@ enum err ledger_keep_quote(struct msg *m, const struct agent *chosen)
     if (!str_eq(m->ledger.quote.creator, chosen->creator) ||
         m->ledger.quote.created_ms != chosen->created_ms)
         return why_err(&m->why, ERR_QUOTE,
-                       "the agent that the quote is for is gone, and its name "
-                       "is another's; ask POST /api/route again");
+                       "the agent of the quote was removed, and its name is "
+                       "another's; ask POST /api/route again");
     if (m->ledger.price_micros > m->ledger.quote.micros &&
         !PLANTED("ledger.no_quotes"))
         m->ledger.price_micros = m->ledger.quote.micros;

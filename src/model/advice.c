@@ -1,7 +1,7 @@
-/* Hosts that are names are not looked up: that takes time, and the answer may
- * be another one when a message is sent. Only addresses and localhost are
- * judged; for the others the guard speaks when it is asked to connect. Agents
- * of the configuration are exempt there, and so they are here. */
+/* Host names are not resolved: that takes time, and the answer may differ when
+ * a message is sent. Only addresses and localhost are judged; for names the
+ * guard decides at the connection. Agents of the configuration are exempt
+ * there, and so they are here. */
 #include "model/advice.h"
 
 #include <stdarg.h>
@@ -9,11 +9,11 @@
 
 #include "base/url.h"
 
-static void warn(struct advice *out, const char *code, const char *field,
-                 const char *fmt, ...) PRINTF_LIKE(4, 5);
+static void advice_warn(struct advice *out, const char *code, const char *field,
+                        const char *fmt, ...) PRINTF_LIKE(4, 5);
 
-static void warn(struct advice *out, const char *code, const char *field,
-                 const char *fmt, ...)
+static void advice_warn(struct advice *out, const char *code, const char *field,
+                        const char *fmt, ...)
 {
     struct advice_warning *w = &out->list[out->n];
     va_list ap;
@@ -42,52 +42,57 @@ static size_t count_words(struct str s)
     return n;
 }
 
-/* By bytes too: Chinese and Japanese write no spaces between words. */
+/* Bytes count too: Chinese and Japanese write no spaces between words. */
 static bool has_few_words(struct str s)
 {
     return count_words(s) < ADVICE_WORDS && s.n < ADVICE_BYTES;
 }
 
-static void check_description(const struct agent *a, struct advice *out)
+static void advice_check_description(const struct agent *a, struct advice *out)
 {
     if (a->routing.is_unroutable || a->n_skills ||
         !has_few_words(a->description))
         return;
     if (!a->description.n)
-        warn(out, "thin_card", "description",
-             "the card has neither a description nor skills, so only messages "
-             "that name the agent reach it; say what it does, and give it "
-             "skills with examples");
+        advice_warn(
+            out, "thin_card", "description",
+            "the card has neither a description nor skills, so only messages "
+            "that name the agent reach it; say what it does, and give it "
+            "skills with examples");
     else
-        warn(out, "thin_card", "description",
-             "the card has no skills and a description of %zu word%s, which is "
-             "little to route by; say in two or three sentences what it does, "
-             "and give it skills with examples of messages",
-             count_words(a->description),
-             count_words(a->description) == 1 ? "" : "s");
+        advice_warn(
+            out, "thin_card", "description",
+            "the card has no skills and a description of %zu word%s, which is "
+            "little to route by; say in two or three sentences what it does, "
+            "and give it skills with examples of messages",
+            count_words(a->description),
+            count_words(a->description) == 1 ? "" : "s");
 }
 
-static void check_closeness(const struct agent *a,
-                            const struct advice_against *g, struct advice *out)
+static void advice_check_closeness(const struct agent *a,
+                                   const struct advice_against *g,
+                                   struct advice *out)
 {
     if (!g->close.n || a->routing.is_unroutable)
         return;
     if (g->likeness > 0)
-        warn(out, "close_card", "description",
-             "the card says nearly the same as that of %.*s (likeness %.2f), "
-             "so messages go to either; say in each what the other does not "
-             "do, or keep one of the two",
-             STR_ARG(g->close), g->likeness);
+        advice_warn(
+            out, "close_card", "description",
+            "the card says nearly the same as that of %.*s (likeness %.2f), "
+            "so messages go to either; say in each what the other does not "
+            "do, or keep one of the two",
+            STR_ARG(g->close), g->likeness);
     else
-        warn(out, "close_card", "description",
-             "the description is the same as that of %.*s, so messages go to "
-             "either; say in each what the other does not do, or keep one of "
-             "the two",
-             STR_ARG(g->close));
+        advice_warn(
+            out, "close_card", "description",
+            "the description is the same as that of %.*s, so messages go to "
+            "either; say in each what the other does not do, or keep one of "
+            "the two",
+            STR_ARG(g->close));
 }
 
-static void check_model(struct str id, const struct advice_against *g,
-                        struct advice *out)
+static void advice_check_model(struct str id, const struct advice_against *g,
+                               struct advice *out)
 {
     struct str model, name = str_sub(id, 0, str_find(id, '/', 0));
     const struct model_def *m =
@@ -95,23 +100,25 @@ static void check_model(struct str id, const struct advice_against *g,
 
     name = str_head(name, 64);
     if (!m)
-        warn(out, "unknown_model", "url",
-             "the model \"%.*s\" is not configured, so the agent cannot "
-             "answer; add \"models\": {\"%.*s\": {\"baseUrl\": "
-             "\"https://…/v1\", \"model\": \"…\"}} to the configuration, or "
-             "name another model",
-             STR_ARG(name), STR_ARG(name));
+        advice_warn(
+            out, "unknown_model", "url",
+            "the model \"%.*s\" is not configured, so the agent cannot "
+            "answer; add \"models\": {\"%.*s\": {\"baseUrl\": "
+            "\"https://…/v1\", \"model\": \"…\"}} to the configuration, or "
+            "name another model",
+            STR_ARG(name), STR_ARG(name));
     else if (!model.n)
-        warn(out, "unknown_model", "url",
-             "models.%.*s.model, the name that its endpoint knows, is not set, "
-             "so the agent cannot answer; set it in the configuration",
-             STR_ARG(m->name));
+        advice_warn(
+            out, "unknown_model", "url",
+            "models.%.*s.model, the name that its endpoint knows, is not set, "
+            "so the agent cannot answer; set it in the configuration",
+            STR_ARG(m->name));
 }
 
-/* Whether the host is written as an address, or means this machine, and that
- * is closed. One open family is enough for localhost. */
-static bool is_closed(const struct guard *g, const struct url *url,
-                      struct addr *out, const char **kind)
+/* Whether the host is an address, or names this machine, and the guard rejects
+ * it. One allowed family is enough for localhost. */
+static bool advice_is_closed(const struct guard *g, const struct url *url,
+                             struct addr *out, const char **kind)
 {
     char text[URL_HOST_MAX + 16];
 
@@ -129,8 +136,9 @@ static bool is_closed(const struct guard *g, const struct url *url,
            guard_judge(g, &out->sa.any, kind) != OK;
 }
 
-static void check_address(struct str text, const char *field,
-                          const struct advice_against *g, struct advice *out)
+static void advice_check_address(struct str text, const char *field,
+                                 const struct advice_against *g,
+                                 struct advice *out)
 {
     char range[GUARD_RANGE_BYTES];
     struct guard_range needed;
@@ -139,11 +147,11 @@ static void check_address(struct str text, const char *field,
     struct url url;
 
     if (url_read(text, &url, NULL) ||
-        !is_closed(&g->guard, &url, &addr, &kind) ||
+        !advice_is_closed(&g->guard, &url, &addr, &kind) ||
         guard_range_of(&addr.sa.any, &needed))
         return;
     guard_range_write(&needed, range);
-    warn(
+    advice_warn(
         out, "closed_address", field,
         "%.*s is a %s address that outgoing.allow does not list, so the server "
         "will not connect to it; an operator can add \"%s\" to outgoing.allow",
@@ -153,7 +161,7 @@ static void check_address(struct str text, const char *field,
 void advice_of_card(const struct agent *a, struct advice *out)
 {
     out->n = 0;
-    check_description(a, out);
+    advice_check_description(a, out);
 }
 
 void advice_of(const struct agent *a, const struct advice_against *against,
@@ -162,15 +170,15 @@ void advice_of(const struct agent *a, const struct advice_against *against,
     struct agent_url url;
 
     advice_of_card(a, out);
-    check_closeness(a, against, out);
+    advice_check_closeness(a, against, out);
     if (agent_url_read(a->url, &url, NULL) == OK) {
-        if (url.road == ROAD_MODEL)
-            check_model(url.id, against, out);
-        if (url.road == ROAD_HTTP && !a->is_configured)
-            check_address(a->url, "url", against, out);
+        if (url.transport == TRANSPORT_MODEL)
+            advice_check_model(url.id, against, out);
+        if (url.transport == TRANSPORT_HTTP && !a->is_configured)
+            advice_check_address(a->url, "url", against, out);
     }
     if (a->wake.url.n && !a->is_configured)
-        check_address(a->wake.url, "wake.url", against, out);
+        advice_check_address(a->wake.url, "wake.url", against, out);
 }
 
 bool advice_is_same_description(const struct agent *a, const struct agent *b)

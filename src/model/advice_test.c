@@ -1,4 +1,4 @@
-/* Warnings about cards that are valid and will not work. */
+/* Warnings about cards that are valid but will not work. */
 #include "model/advice.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static struct advice_against usual(void)
     return (struct advice_against){.models = models, .n_models = 2};
 }
 
-/* A card that there is nothing to say about. */
+/* A card without warnings. */
 static struct agent good(void)
 {
     return (struct agent){
@@ -182,7 +182,7 @@ TEST(addresses_that_are_closed_are_told_with_what_opens_them)
     }
     a.url = STR("https://93.184.216.34/");
     CHECK(is_fine(&a));
-    a.url = STR("https://internal.example/"); /* names are not looked up */
+    a.url = STR("https://internal.example/"); /* names are not resolved */
     CHECK(is_fine(&a));
 }
 

@@ -1,35 +1,17 @@
-/* Names, roads, and who sees whom. What an agent says of itself is read and
- * written by card*.c.
+/* Names, transports and visibility. card*.c reads and writes cards.
  *
- * Users are the same whatever their case, as where they are kept (access/);
- * orgs are compared as they are written: they are nobody's but the admins' to
- * hand out, and two that look alike share nothing by accident. */
+ * User names are compared without case, as in access/. Orgs are compared
+ * exactly: only admins assign them, and two that look alike must not share
+ * anything by accident. */
 #include "model/agent.h"
 
 #include <stdio.h>
 
 #include "base/url.h"
 
-static bool is_alnum(char c)
-{
-    c = str_lower(c);
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-/* A letter or digit, then those and what is in `more`. */
-static bool is_word(struct str s, const char *more, size_t max)
-{
-    if (s.n == 0 || s.n > max || !is_alnum(s.p[0]))
-        return false;
-    for (size_t i = 1; i < s.n; i++)
-        if (!is_alnum(s.p[i]) && (!s.p[i] || !strchr(more, s.p[i])))
-            return false;
-    return true;
-}
-
 bool agent_name_is_valid(struct str name)
 {
-    return is_word(name, "._-", AGENT_NAME_MAX);
+    return str_is_name(name, "._-", AGENT_NAME_MAX);
 }
 
 const struct agent *agent_find(const struct agents *all, struct str name)
@@ -43,7 +25,7 @@ const struct agent *agent_find(const struct agents *all, struct str name)
     return map_get(all->by_name, (struct str){lower, name.n});
 }
 
-/* Names of numbers. */
+/* Names of enums. */
 
 static const struct str visibilities[] = {
     [VISIBILITY_PRIVATE] = STR("private"),
@@ -63,44 +45,42 @@ static const struct str states[] = {
     [AGENT_ERROR] = STR("ERROR"),   [AGENT_DEAD] = STR("DEAD"),
 };
 
+static const struct str reviews[] = {
+    [REVIEW_WAITING] = STR("waiting"),
+    [REVIEW_REJECTED] = STR("rejected"),
+    [REVIEW_HIDDEN] = STR("hidden"),
+};
+
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-static struct str name_of(const struct str *names, size_t n, unsigned number)
+static struct str enum_name(const struct str *names, size_t n, unsigned number)
 {
     return number < n && number ? names[number] : STR("");
 }
 
-static unsigned number_of(const struct str *names, size_t n, struct str name)
-{
-    for (unsigned i = 1; i < n; i++)
-        if (str_eq(names[i], name))
-            return i;
-    return 0;
-}
-
 struct str visibility_name(enum visibility v)
 {
-    return name_of(visibilities, COUNT(visibilities), v);
+    return enum_name(visibilities, COUNT(visibilities), v);
 }
 
 enum visibility visibility_of(struct str name)
 {
-    return number_of(visibilities, COUNT(visibilities), name);
+    return str_index(visibilities, COUNT(visibilities), name);
 }
 
 struct str agent_kind_name(enum agent_kind k)
 {
-    return name_of(kinds, COUNT(kinds), k);
+    return enum_name(kinds, COUNT(kinds), k);
 }
 
 enum agent_kind agent_kind_of(struct str name)
 {
-    return number_of(kinds, COUNT(kinds), name);
+    return str_index(kinds, COUNT(kinds), name);
 }
 
 struct str agent_state_name(enum agent_state s)
 {
-    return name_of(states, COUNT(states), s);
+    return enum_name(states, COUNT(states), s);
 }
 
 enum agent_state agent_state_of(struct str name)
@@ -111,26 +91,37 @@ enum agent_state agent_state_of(struct str name)
     return 0;
 }
 
-/* Roads. */
+struct str review_name(enum review_state s)
+{
+    return enum_name(reviews, COUNT(reviews), s);
+}
+
+enum review_state review_of(struct str name)
+{
+    return str_index(reviews, COUNT(reviews), name);
+}
+
+/* Transports. */
 
 /* "echo:" or "echo:250". */
-static enum err read_echo(struct str rest, struct agent_url *out,
-                          struct why *why)
+static enum err agent_url_read_echo(struct str rest, struct agent_url *out,
+                                    struct why *why)
 {
     int64_t delay_ms = 0;
 
     _Static_assert(ECHO_DELAY_MAX_MS == 3600000, "the words below say so");
-    /* A minus is in no delay, not even before a zero. */
+    /* A minus is not allowed, not even before a zero. */
     if ((rest.n && (rest.p[0] == '-' || str_to_i64(rest, &delay_ms) != OK)) ||
         delay_ms > ECHO_DELAY_MAX_MS)
         return why_err(why, ERR_SYNTAX,
                        "must have a number of milliseconds up to 3600000 "
-                       "behind \"echo:\", or nothing");
+                       "after \"echo:\", or nothing");
     out->delay_ms = delay_ms;
     return OK;
 }
 
-static enum err read_id(struct str rest, struct agent_url *out, struct why *why)
+static enum err agent_url_read_id(struct str rest, struct agent_url *out,
+                                  struct why *why)
 {
     if (!agent_name_is_valid(rest))
         return why_err(why, ERR_SYNTAX,
@@ -141,13 +132,13 @@ static enum err read_id(struct str rest, struct agent_url *out, struct why *why)
     return OK;
 }
 
-/* Models are called "llama3:8b" or "vendor/model" by who serves them. */
-static enum err read_model(struct str rest, struct agent_url *out,
-                           struct why *why)
+/* Providers name models "llama3:8b" or "vendor/model". */
+static enum err agent_url_read_model(struct str rest, struct agent_url *out,
+                                     struct why *why)
 {
-    if (!is_word(rest, "._-:/@+", AGENT_NAME_MAX))
+    if (!str_is_name(rest, "._-:/@+", AGENT_NAME_MAX))
         return why_err(why, ERR_SYNTAX,
-                       "must have a model's name behind \"model:\": 1 to %d "
+                       "must have a model's name after \"model:\": 1 to %d "
                        "letters, digits, \".\", \"_\", \"-\", \":\", \"/\", "
                        "\"@\" and \"+\" that begin with a letter or digit",
                        AGENT_NAME_MAX);
@@ -167,37 +158,39 @@ enum err agent_web_read(struct str text, struct why *why)
         return why_err(why, ERR_SYNTAX,
                        "must begin with \"https://\" or \"http://\"");
     if (url_read(text, &url, &what))
-        return why_err(why, ERR_SYNTAX, "is no web address: %s", what.text);
+        return why_err(why, ERR_SYNTAX, "is not a web address: %s", what.text);
     if (str_find(text, '#', 0) < text.n)
-        return why_err(why, ERR_SYNTAX,
-                       "may have no fragment: what stands behind \"#\" is "
-                       "never sent");
+        return why_err(
+            why, ERR_SYNTAX,
+            "may not have a fragment: the part after \"#\" is never sent");
     return OK;
 }
 
 static const struct {
     struct str head;
-    enum road road;
+    enum transport transport;
     enum err (*read)(struct str rest, struct agent_url *out, struct why *why);
-} roads[] = {
-    {STR("echo:"), ROAD_ECHO, read_echo},
-    {STR("ws-agent://"), ROAD_HUB, read_id},
-    {STR("process:"), ROAD_PROCESS, read_id},
-    {STR("model:"), ROAD_MODEL, read_model},
+} transports[] = {
+    {STR("echo:"), TRANSPORT_ECHO, agent_url_read_echo},
+    {STR("ws-agent://"), TRANSPORT_HUB, agent_url_read_id},
+    {STR("process:"), TRANSPORT_PROCESS, agent_url_read_id},
+    {STR("model:"), TRANSPORT_MODEL, agent_url_read_model},
 };
 
-static enum err read_url(struct str url, struct agent_url *out, struct why *why)
+static enum err agent_url_parse(struct str url, struct agent_url *out,
+                                struct why *why)
 {
     if (url.n > AGENT_URL_MAX)
         return why_err(why, ERR_SYNTAX, "may have %d bytes, not %zu",
                        AGENT_URL_MAX, url.n);
-    for (size_t i = 0; i < COUNT(roads); i++) {
-        if (!str_starts(url, roads[i].head))
+    for (size_t i = 0; i < COUNT(transports); i++) {
+        if (!str_starts(url, transports[i].head))
             continue;
-        out->road = roads[i].road;
-        return roads[i].read(str_sub(url, roads[i].head.n, url.n), out, why);
+        out->transport = transports[i].transport;
+        return transports[i].read(str_sub(url, transports[i].head.n, url.n),
+                                  out, why);
     }
-    out->road = ROAD_HTTP;
+    out->transport = TRANSPORT_HTTP;
     if (url_is_http(url))
         return agent_web_read(url, why);
     return why_err(why, ERR_SYNTAX, "must be %.*s",
@@ -207,7 +200,7 @@ static enum err read_url(struct str url, struct agent_url *out, struct why *why)
 enum err agent_url_read(struct str url, struct agent_url *out, struct why *why)
 {
     struct agent_url got = {.id = STR("")};
-    enum err e = read_url(url, &got, why);
+    enum err e = agent_url_parse(url, &got, why);
 
     if (!e)
         *out = got;
@@ -221,7 +214,7 @@ struct str agent_url_allowed(void)
                "\"echo:MILLISECONDS\"");
 }
 
-/* Who sees whom. */
+/* Visibility. */
 
 struct eyes eyes_of(const struct caller *c, int64_t now_ms)
 {
@@ -245,7 +238,7 @@ struct str eyes_scope(const struct eyes *e, char out[EYES_SCOPE_BYTES])
     return (struct str){out, (size_t)n};
 }
 
-/* Nobody is nobody, twice over. */
+/* An empty name matches nothing, not even another empty name. */
 static bool is_same_user(struct str a, struct str b)
 {
     return a.n && str_eq_nocase(a, b);
@@ -292,6 +285,20 @@ bool agent_is_visible(const struct agent *a, const struct eyes *e)
         return true;
     return a->visibility == VISIBILITY_SHARED &&
            (is_same_org(a->org, e->org) || has_grant(a, e));
+}
+
+struct agent agent_wanted(const struct agent *a)
+{
+    struct agent wanted = *a->review->wanted;
+
+    wanted.creator = a->creator;
+    wanted.org = a->org;
+    wanted.kind = a->kind;
+    wanted.is_configured = a->is_configured;
+    wanted.revision = a->revision;
+    wanted.created_ms = a->created_ms;
+    wanted.updated_ms = a->updated_ms;
+    return wanted;
 }
 
 /* Skills. */

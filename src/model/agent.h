@@ -1,9 +1,9 @@
 #ifndef MODEL_AGENT_H
 #define MODEL_AGENT_H
 
-/* agent: who can be given work, what it says of itself (its card, read and
- * written by card.h), and who may see it. Names are unique whatever their
- * case. Borrowed strings all over; whoever made the struct owns them. */
+/* agent: an executor of work, its card (read and written by card.h), and who
+ * may see it. Names are unique without case. All strings are borrowed; the
+ * creator of the struct owns them. */
 
 #include "base/map.h"
 #include "base/str.h"
@@ -18,21 +18,21 @@ enum {
     AGENT_PROMPT_MAX = 64 * 1024,
     AGENT_KEYWORDS_MAX = 128,
     AGENT_KEYWORD_MAX = 64,       /* bytes of one */
-    AGENT_OBJECT_MAX = 16 * 1024, /* of provider, capabilities, authentication
+    AGENT_OBJECT_MAX = 16 * 1024, /* provider, capabilities, authentication
                                    * and metadata, each */
-    AGENT_OBJECT_DEPTH = 16,      /* how deep they may be nested */
+    AGENT_OBJECT_DEPTH = 16,      /* deepest nesting inside them */
     AGENT_COMMAND_MAX = 64,       /* words of a command */
-    AGENT_WORD_MAX = 4096,        /* bytes of one of them */
+    AGENT_WORD_MAX = 4096,        /* bytes of one word */
     AGENT_ALLOWED_MAX = 256,      /* names in delegation.allowAgents */
     AGENT_WAKE_MAX_MS = 600 * 1000,
     AGENT_QUEUE_MAX = 1000 * 1000,
     AGENT_IN_FLIGHT_MAX = 10 * 1000,
-    AGENT_PRIORITY_MAX = 100, /* and as much below zero */
+    AGENT_PRIORITY_MAX = 100, /* also the largest negative one */
     AGENT_CONCURRENT_MAX = 1000,
     AGENT_DEPTH_MAX = 32,
     AGENT_SKILLS_MAX = 256,
     AGENT_GRANTS_MAX = 1000,
-    AGENT_CARD_MAX = 1024 * 1024, /* bytes of the whole, as JSON */
+    AGENT_CARD_MAX = 1024 * 1024, /* bytes of the whole card as JSON */
 
     SKILL_ID_MAX = 128,
     SKILL_NAME_MAX = 128,
@@ -45,20 +45,20 @@ enum {
 #define AGENT_PRICE_MAX INT64_C(1000000000000) /* micro-units: a million */
 enum { AGENT_CURRENCY_MAX = 16 };              /* bytes of its name */
 
-/* The numbers of both are kept in the store. */
+/* The store keeps the numbers of both enums. */
 enum visibility {
-    VISIBILITY_PRIVATE = 1, /* its creator */
-    VISIBILITY_SHARED = 2,  /* and the creator's org, and whoever has a grant */
-    VISIBILITY_PUBLIC = 3,  /* everybody who may call at all */
+    VISIBILITY_PRIVATE = 1, /* visible to its creator */
+    VISIBILITY_SHARED = 2,  /* also to the creator's org and to grantees */
+    VISIBILITY_PUBLIC = 3,  /* to every caller */
 };
 
 enum agent_kind {
-    AGENT_PLATFORM = 1,    /* of the configuration, or an admin's */
-    AGENT_MANAGED = 2,     /* deployed by somebody, who told us */
-    AGENT_SELF_HOSTED = 3, /* registered itself */
+    AGENT_PLATFORM = 1,    /* from the configuration or an admin */
+    AGENT_MANAGED = 2,     /* deployed and announced by an operator */
+    AGENT_SELF_HOSTED = 3, /* it registered itself */
 };
 
-/* What is known of how it is; derived, never kept. */
+/* The health of an agent; derived, never stored. */
 enum agent_state {
     AGENT_ACTIVE = 1,
     AGENT_IDLE = 2,
@@ -68,12 +68,13 @@ enum agent_state {
     AGENT_DEAD = 6,
 };
 
-struct str visibility_name(enum visibility v);    /* "public" */
-enum visibility visibility_of(struct str name);   /* zero: none of that name */
-struct str agent_kind_name(enum agent_kind k);    /* "self-hosted" */
-enum agent_kind agent_kind_of(struct str name);   /* zero likewise */
-struct str agent_state_name(enum agent_state s);  /* "IDLE" */
-enum agent_state agent_state_of(struct str name); /* zero likewise; any case */
+struct str visibility_name(enum visibility v);   /* "public" */
+enum visibility visibility_of(struct str name);  /* zero: unknown name */
+struct str agent_kind_name(enum agent_kind k);   /* "self-hosted" */
+enum agent_kind agent_kind_of(struct str name);  /* zero: unknown name */
+struct str agent_state_name(enum agent_state s); /* "IDLE" */
+/* zero: unknown name; ignores case */
+enum agent_state agent_state_of(struct str name);
 
 struct strs {
     const struct str *list;
@@ -92,32 +93,54 @@ struct skill {
     struct price price;
 };
 
-/* One who may see a shared agent although not of its org. */
+/* A user or an org that may see a shared agent of another org. */
 struct agent_grant {
     struct id id;         /* grant_… */
-    struct str user, org; /* one of them; the other is empty */
+    struct str user, org; /* exactly one of them is set */
     int64_t expires_ms;   /* Unix time; zero: never */
     int64_t created_ms;
     struct str by;
 };
 
+/* The review of a card by an admin before others see it. The store keeps the
+ * numbers. */
+enum review_state {
+    REVIEW_WAITING = 1,  /* an admin must approve it */
+    REVIEW_REJECTED = 2, /* an admin rejected it */
+    REVIEW_HIDDEN = 3,   /* an admin hid the agent */
+};
+
+struct str review_name(enum review_state s);  /* "waiting" */
+enum review_state review_of(struct str name); /* zero: unknown name */
+
+enum { REVIEW_REASON_MAX = 1000 }; /* bytes */
+
+/* The review of an agent whose creator wants a card other than the active
+ * one. */
+struct review {
+    enum review_state state;
+    struct str reason;          /* for the creator; may be empty */
+    struct str by;              /* the admin; empty while it is waiting */
+    int64_t at_ms;              /* when it entered this state */
+    const struct agent *wanted; /* the card that its creator wants */
+};
+
 struct agent {
-    /* The card. Empty and zero: not given. */
-    struct str name;  /* as it was written */
+    /* The card. Empty and zero mean: not given. */
+    struct str name;  /* as written by its creator */
     struct str title; /* for people */
     struct str description, version;
-    struct str url; /* how it is reached; never empty once it was read */
+    struct str url;             /* the transport; never empty after reading */
     enum visibility visibility; /* zero: not given */
     struct str provider, capabilities, authentication,
-        metadata; /* JSON
-                   * objects, compact */
+        metadata; /* compact JSON objects */
     const struct skill *skills;
     size_t n_skills;
-    struct price price; /* of skills without one */
+    struct price price; /* for skills without a price */
     struct {
         struct str system_prompt;
         struct strs keywords;
-        bool is_unroutable; /* only found by who names it */
+        bool is_unroutable; /* reached only by its name */
     } routing;
     struct {
         struct str url;
@@ -130,107 +153,112 @@ struct agent {
         int64_t priority;
     } limits;
     struct {
-        bool is_limited; /* `allow` was given; empty then means nobody */
+        bool is_limited; /* `allow` was given; an empty list then allows none */
         struct strs allow;
         int64_t max_concurrent, max_depth; /* -1: not given */
     } delegation;
 
-    /* What the server says of it. */
-    struct str creator; /* a user's name; empty: the configuration */
-    struct str org; /* whose members see it when it is shared; empty: none */
-    bool is_org_creators; /* of a card that was read: org was said, to be that
-                           * of its creator */
+    /* Assigned by the server. */
+    struct str creator;   /* user name; empty: from the configuration */
+    struct str org;       /* may see it if it is shared; empty: none */
+    bool is_org_creators; /* in a card: org was given as "", meaning the
+                           * creator's */
     enum agent_kind kind;
-    bool is_configured; /* it comes from the configuration and goes with it */
-    int64_t revision;   /* one more with every change: the ETag; never one
-                         * that its name had before it was removed */
+    bool is_configured; /* from the configuration, removed with it */
+    int64_t revision;   /* incremented by every change; the ETag; never
+                         * reused for the same name, even after removal */
     int64_t created_ms, updated_ms;
     const struct agent_grant *grants;
     size_t n_grants;
+    const struct review *review; /* NULL: the active card is the one that its
+                                  * creator wants */
 };
 
-/* The road that a url names. */
-enum road {
-    ROAD_ECHO, /* "echo:", "echo:250": answers with its message, after so many
-                * milliseconds; to try things out with */
-    ROAD_HUB,  /* "ws-agent://ID": the agent's own connection to us */
-    ROAD_HTTP, /* "https://…", "http://…" */
-    ROAD_PROCESS, /* "process:NAME" */
-    ROAD_MODEL,   /* "model:NAME" */
-    N_ROADS,
+/* The transport that a url names. */
+enum transport {
+    TRANSPORT_ECHO,    /* "echo:", "echo:250": returns the message after so many
+                        * milliseconds; for experiments */
+    TRANSPORT_HUB,     /* "ws-agent://ID": the agent's own connection to us */
+    TRANSPORT_HTTP,    /* "https://…", "http://…" */
+    TRANSPORT_PROCESS, /* "process:NAME" */
+    TRANSPORT_MODEL,   /* "model:NAME" */
+    N_TRANSPORTS,
 };
 
 struct agent_url {
-    enum road road;
-    int64_t delay_ms; /* ROAD_ECHO: 0 to ECHO_DELAY_MAX_MS */
-    struct str id;    /* ROAD_HUB, ROAD_PROCESS, ROAD_MODEL: points into the
-                       * text */
+    enum transport transport;
+    int64_t delay_ms; /* TRANSPORT_ECHO: 0 to ECHO_DELAY_MAX_MS */
+    struct str id;    /* TRANSPORT_HUB, TRANSPORT_PROCESS, TRANSPORT_MODEL:
+                       * points into the text */
 };
 
 enum { ECHO_DELAY_MAX_MS = 3600 * 1000 };
 
-/* ERR_SYNTAX when it is no url that we know or longer than AGENT_URL_MAX; *out
- * is then untouched, and why (may be NULL) says what is wrong with it, to stand
- * behind the name of a field: "must be …", "may not hold a user or password".
- * A web address must be one that url.h reads, without user, password or
- * fragment. */
+/* ERR_SYNTAX if the url is unknown or longer than AGENT_URL_MAX; *out is then
+ * untouched, and why (may be NULL) completes a sentence that begins with a
+ * field name: "must be …", "may not hold a user or password". A web address
+ * must be one that url.h accepts, without user, password or fragment. */
 MUST_USE enum err agent_url_read(struct str url, struct agent_url *out,
                                  struct why *why);
 
-/* What a url must be, to stand behind "must be". */
+/* The accepted forms of a url, to complete "must be". */
 struct str agent_url_allowed(void);
 
-/* A web address alone, as ROAD_HTTP's: for wake.url. Errors as above. */
+/* A web address only, for wake.url. Errors as above. */
 MUST_USE enum err agent_web_read(struct str url, struct why *why);
 
-/* Whoever looks: a caller, with the eyes of who they act for. */
+/* The viewer: a caller, or the owner that an agent acts for. */
 struct eyes {
     struct str user, org; /* org may be empty */
-    struct str self;      /* the agent that looks, which does not find itself;
-                           * empty: it is none */
+    struct str self;      /* the agent that looks, which does not find
+                           * itself; empty: not an agent */
     bool sees_all;        /* admins */
-    int64_t now_ms;       /* Unix time, for grants that expire */
+    int64_t now_ms;       /* Unix time, for the expiry of grants */
 };
 
 /* Borrows c. */
 struct eyes eyes_of(const struct caller *c, int64_t now_ms);
 
-/* "org:acme" or "user:ann", into out: what is kept for one of them is found by
- * no other. */
+/* "org:acme" or "user:ann", written to out: records kept under one scope are
+ * not found under another. */
 enum { EYES_SCOPE_BYTES = PRINCIPAL_NAME_MAX + 8 };
 struct str eyes_scope(const struct eyes *e, char out[EYES_SCOPE_BYTES]);
 
-/* Whether it is there, for them. Itself counts as any other. */
+/* Whether the agent exists for this viewer. The viewing agent itself is treated
+ * like any other. */
 bool agent_is_visible(const struct agent *a, const struct eyes *e);
 
-/* Whether they may see all of it, change it and remove it: its creator, and
- * admins. */
+/* Whether the viewer may see all of it, change it and remove it: its creator
+ * and admins may. */
 bool agent_is_owned(const struct agent *a, const struct eyes *e);
 
-/* Whether it is somebody else's, from outside their org: not their own, nor of
- * those that the platform answers for, the admins' and the configuration's. Who
- * has no org has everybody else outside. */
+/* Whether the agent belongs to another user outside the viewer's org, and is
+ * not one that the platform vouches for (of admins or the configuration). For a
+ * viewer without an org all other users are outside. */
 bool agent_is_outsider(const struct agent *a, const struct eyes *e);
 
-/* Whether it is the one that `user` meant by its name at that time. A name that
- * was given up may be somebody else's by now; one's own and the configuration's
- * are whom they were meant to be, also when they are made anew. */
+/* Whether this is the agent that `user` meant by its name at that time. A
+ * released name may belong to another user by now; the user's own agents and
+ * configured ones count as meant, even if they were created again. */
 bool agent_is_meant(const struct agent *a, int64_t at_ms, struct str user);
 
-/* What running a skill costs; NULL or a skill without a price: the agent's. */
+/* The price of a skill, or the agent's price if it has none or s is NULL. */
 int64_t agent_price(const struct agent *a, const struct skill *s);
 
-/* NULL when it has none of that id. */
+/* The card that its creator wants (a->review must be set), with the members
+ * that the server assigns. */
+struct agent agent_wanted(const struct agent *a);
+
+/* NULL if it has no skill with that id. */
 const struct skill *agent_skill(const struct agent *a, struct str id);
 
-/* Whatever the case; an agent has those of its skills. */
+/* Ignore case. An agent has the tags of its skills. */
 bool skill_has_tag(const struct skill *s, struct str tag);
 bool agent_has_tag(const struct agent *a, struct str tag);
 
-/* All of them as a decision may see them. Borrowed for the call. */
+/* The agents that a decision may consider. Borrowed for the call. */
 struct agents {
-    const struct agent *const *list; /* in the order of their names, without
-                                      * case */
+    const struct agent *const *list; /* sorted by name, ignoring case */
     size_t n;
     const struct map *by_name; /* lower-case name -> struct agent */
 };
@@ -238,7 +266,7 @@ struct agents {
 /* [A-Za-z0-9][A-Za-z0-9._-]{0,127} */
 bool agent_name_is_valid(struct str name);
 
-/* NULL when there is none of that name, whatever its case. */
+/* Ignores case. NULL if there is none. */
 const struct agent *agent_find(const struct agents *all, struct str name);
 
 #endif

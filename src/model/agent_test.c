@@ -35,7 +35,7 @@ static int64_t delay_of(const char *url)
         CHECK(out.delay_ms == -7); /* untouched */
         return -1;
     }
-    CHECK(out.road == ROAD_ECHO);
+    CHECK(out.transport == TRANSPORT_ECHO);
     return out.delay_ms;
 }
 
@@ -95,22 +95,22 @@ TEST(agents_are_found_whatever_the_case)
     map_fini(&by_name);
 }
 
-/* Roads. */
+/* Transports. */
 
 static const struct {
     const char *url;
-    enum road road;
-    const char *id;    /* NULL: it is refused */
+    enum transport transport;
+    const char *id;    /* NULL: rejected */
     const char *words; /* a part of them */
 } urls[] = {
-    {"echo:", ROAD_ECHO, "", NULL},
-    {"ws-agent://openclaw-abc123", ROAD_HUB, "openclaw-abc123", NULL},
-    {"ws-agent://A.b_c", ROAD_HUB, "A.b_c", NULL},
-    {"process:coder", ROAD_PROCESS, "coder", NULL},
-    {"model:gpt", ROAD_MODEL, "gpt", NULL},
-    {"model:vendor/m-4:8b@2", ROAD_MODEL, "vendor/m-4:8b@2", NULL},
-    {"https://provider.example.com/tasks/process", ROAD_HTTP, "", NULL},
-    {"HTTP://127.0.0.1:8080", ROAD_HTTP, "", NULL},
+    {"echo:", TRANSPORT_ECHO, "", NULL},
+    {"ws-agent://openclaw-abc123", TRANSPORT_HUB, "openclaw-abc123", NULL},
+    {"ws-agent://A.b_c", TRANSPORT_HUB, "A.b_c", NULL},
+    {"process:coder", TRANSPORT_PROCESS, "coder", NULL},
+    {"model:gpt", TRANSPORT_MODEL, "gpt", NULL},
+    {"model:vendor/m-4:8b@2", TRANSPORT_MODEL, "vendor/m-4:8b@2", NULL},
+    {"https://provider.example.com/tasks/process", TRANSPORT_HTTP, "", NULL},
+    {"HTTP://127.0.0.1:8080", TRANSPORT_HTTP, "", NULL},
 
     {"", 0, NULL, "must be \"https://"},
     {"echo:x", 0, NULL, "must have a number of milliseconds"},
@@ -128,7 +128,7 @@ static const struct {
     {"http://", 0, NULL, "no host"},
     {"http:/x", 0, NULL, "must be \"https://"},
     {"https://a@b/", 0, NULL, "no user or password"},
-    {"https://b/#", 0, NULL, "no fragment"},
+    {"https://b/#", 0, NULL, "not have a fragment"},
     {"https://b:99999/", 0, NULL, "port"},
     {"wss://b/", 0, NULL, "must be \"https://"},
     {"data:text/html,x", 0, NULL, "must be \"https://"},
@@ -137,17 +137,17 @@ static const struct {
 TEST(a_url_names_a_road)
 {
     for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
-        struct agent_url out = {.road = N_ROADS};
+        struct agent_url out = {.transport = N_TRANSPORTS};
         struct why why = {""};
         enum err e = agent_url_read(str_of(urls[i].url), &out, &why);
 
         if ((e == OK) != (urls[i].id != NULL))
             T_FAIL("%s: %d %s", urls[i].url, e, why.text);
         if (!e) {
-            CHECK(out.road == urls[i].road);
+            CHECK(out.transport == urls[i].transport);
             CHECK_STR(out.id, urls[i].id);
         } else {
-            CHECK(e == ERR_SYNTAX && out.road == N_ROADS);
+            CHECK(e == ERR_SYNTAX && out.transport == N_TRANSPORTS);
             if (!strstr(why.text, urls[i].words))
                 T_FAIL("%s: %s", urls[i].url, why.text);
         }
@@ -172,7 +172,7 @@ TEST(numbers_have_names)
     CHECK_INT(agent_state_of(STR("")), 0);
 }
 
-/* Who sees whom. */
+/* Visibility. */
 
 enum { NOW = 1000 };
 
@@ -291,7 +291,7 @@ TEST(who_sees_whom)
          true,
          true,
          true},
-        {"agent of somebody else",
+        {"agent of another user",
          {.principal = "anna",
           .owner = "eve",
           .org = "evil",
@@ -300,7 +300,7 @@ TEST(who_sees_whom)
          false,
          false,
          false},
-        {"agent of nobody",
+        {"agent of no user",
          {.principal = "helper", .role = ROLE_AGENT},
          true,
          false,
@@ -331,11 +331,11 @@ TEST(who_sees_whom)
 TEST(what_is_nobodys_is_the_admins)
 {
     const struct caller admin = {.role = ROLE_ADMIN, .scopes = SCOPE_ALL};
-    const struct caller nobody = {.role = 0};
+    const struct caller no_caller = {.role = 0};
     const struct agent_grant empty = {.expires_ms = 0};
     const struct agent a = {
         .visibility = VISIBILITY_SHARED, .grants = &empty, .n_grants = 1};
-    struct eyes e = eyes_of(&nobody, NOW);
+    struct eyes e = eyes_of(&no_caller, NOW);
 
     CHECK(!agent_is_owned(&a, &e) && !agent_is_visible(&a, &e));
     e = eyes_of(&admin, NOW);

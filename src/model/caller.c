@@ -16,16 +16,7 @@ static const struct str scopes[N_SCOPES] = {
 
 bool principal_name_is_valid(struct str name)
 {
-    if (name.n == 0 || name.n > PRINCIPAL_NAME_MAX)
-        return false;
-    for (size_t i = 0; i < name.n; i++) {
-        char c = str_lower(name.p[i]);
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-
-        if (!is_plain && (i == 0 || !c || !strchr("._@-", c)))
-            return false;
-    }
-    return true;
+    return str_is_name(name, "._@-", PRINCIPAL_NAME_MAX);
 }
 
 struct str role_name(enum role r)

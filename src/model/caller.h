@@ -1,12 +1,12 @@
 #ifndef MODEL_CALLER_H
 #define MODEL_CALLER_H
 
-/* caller: who asks, as the token says and never as the body says. */
+/* caller: the authenticated caller, from the token and never from the body. */
 
 #include "base/id.h"
 #include "base/str.h"
 
-/* The numbers of roles and scopes are kept in the store. */
+/* The store keeps the numbers of roles and scopes. */
 enum role { ROLE_ADMIN = 1, ROLE_USER = 2, ROLE_AGENT = 3 };
 
 enum scope {
@@ -15,9 +15,9 @@ enum scope {
     SCOPE_AGENTS = 1 << 2,
     SCOPE_ESCALATIONS = 1 << 3,
     SCOPE_LEDGER = 1 << 4,
-    SCOPE_ADMIN = 1 << 5,   /* what is left: users, tokens, configuration */
-    SCOPE_CREATOR = 1 << 6, /* an agent's line speaks as who made the agent; in
-                             * no token whose maker did not ask for it */
+    SCOPE_ADMIN = 1 << 5,   /* everything else: users, tokens, configuration */
+    SCOPE_CREATOR = 1 << 6, /* an agent's connection speaks as the agent's
+                             * creator; only in tokens that requested it */
     SCOPE_METRICS = 1 << 7, /* /metrics where it is not public; likewise */
     SCOPE_ALL = (1 << 8) - 1,
 
@@ -26,26 +26,26 @@ enum scope {
 
 enum { N_SCOPES = 8, PRINCIPAL_NAME_MAX = 128 };
 
-/* [A-Za-z0-9][A-Za-z0-9._@-]{0,127}: users, and orgs too. */
+/* [A-Za-z0-9][A-Za-z0-9._@-]{0,127}: users and orgs. */
 bool principal_name_is_valid(struct str name);
 
 struct str role_name(enum role r);
-enum role role_of(struct str name); /* zero: there is none of that name */
-unsigned role_scopes(enum role r);  /* what a token of that role has if its
-                                     * maker asked for nothing in particular */
-unsigned role_may(enum role r);     /* and the most that it can have */
+enum role role_of(struct str name); /* zero: unknown name */
+unsigned role_scopes(enum role r);  /* default scopes of a token with that
+                                     * role */
+unsigned role_may(enum role r);     /* the most that it can have */
 
 struct str scope_name(enum scope s);
-unsigned scope_of(struct str name); /* zero: there is none of that name */
+unsigned scope_of(struct str name); /* zero: unknown name */
 
-/* Small enough to be copied along with whatever waits. */
+/* Small enough to be copied into every waiting object. */
 struct caller {
-    struct id token_id;                     /* tok_…; empty: nobody */
-    char principal[PRINCIPAL_NAME_MAX + 1]; /* the name of who calls */
-    char owner[PRINCIPAL_NAME_MAX + 1]; /* of an agent: the user it acts for;
-                                         * empty: nobody */
-    char org[PRINCIPAL_NAME_MAX + 1];   /* the owner's where there is one;
-                                         * empty: none */
+    struct id token_id;                     /* tok_…; empty: no caller */
+    char principal[PRINCIPAL_NAME_MAX + 1]; /* the caller's name */
+    char owner[PRINCIPAL_NAME_MAX + 1];     /* agents: the user it acts for, or
+                                             * empty */
+    char org[PRINCIPAL_NAME_MAX + 1];       /* the owner's if there is one; may
+                                             * be empty */
     enum role role;
     unsigned scopes;
     int64_t expires_ms; /* Unix time; zero: never */

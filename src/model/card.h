@@ -1,47 +1,47 @@
 #ifndef MODEL_CARD_H
 #define MODEL_CARD_H
 
-/* card: an agent as JSON, read and written in one place whoever brings it: the
+/* card: an agent as JSON, read and written in one place for all sources: the
  * API, the hub, the configuration, a file, the store.
  *
- * Reading is strict: a field that is not known (the nearest one is named), of
- * another type or beyond its limit is a problem. All problems of a card are
- * found at once, each with the place as a JSON pointer; a name that stands
- * twice in an object is none of them, since such a text is no JSON for us and
- * never becomes a tree. A field that is null counts as not given. What only
- * some may say is a problem of its own, so that nobody believes it was taken.
+ * Reading is strict: an unknown field (the nearest name is suggested), a wrong
+ * type or a value beyond its limit is a problem. All problems of a card are
+ * found at once, each with its place as a JSON pointer. Duplicate names never
+ * get here, since the JSON reader rejects them. A null field counts as not
+ * given. A field that the caller may not set is a problem too, so that it is
+ * never ignored silently.
  *
- * Text is data: letters of every writing are welcome, also those from right to
- * left; what cannot be seen and could mislead is not (controls but for line
- * ends and tabs in long texts, marks that turn the direction of others, U+200B
- * and other nothings; joiners stay, some writing needs them).
+ * Text is data: letters of every script are allowed, also right-to-left ones.
+ * Invisible characters that could mislead are not: controls except line ends
+ * and tabs in long texts, bidirectional marks, U+200B and other invisible
+ * characters; joiners stay, because some scripts need them.
  *
- * Pure. Threads: any; nothing here keeps state. */
+ * Pure. Threads: any; no state. */
 
 #include "base/json.h"
 #include "model/agent.h"
 
-/* How fields are spelt: snake_case on the wire; in the configuration camelCase,
- * and the name is `id`. */
+/* The spelling of fields: snake_case on the wire; camelCase in the
+ * configuration, where the name is `id`. */
 enum card_dialect { CARD_WIRE, CARD_CONFIG };
 
 enum card_right {
-    CARD_MAY_RUN = 1 << 0,    /* restart.command, and a url of "process:…"
-                               * or "model:…" */
+    CARD_MAY_RUN = 1 << 0,    /* restart.command, and a "process:" or
+                               * "model:" url */
     CARD_MAY_SHOW = 1 << 1,   /* visibility other than private */
     CARD_MAY_ASSIGN = 1 << 2, /* creator_id, org and kind */
     CARD_MAY_ALL = (1 << 3) - 1,
 };
 
-/* What a caller may say: admins all of it, others visibility with the scope
+/* The fields that a caller may set: all for admins, visibility with the scope
  * agents. */
 unsigned card_rights_of(const struct caller *c);
 
 struct card_problem {
-    struct str pointer; /* "/skills/0/name"; empty: the whole */
-    struct str message; /* "must be …": to stand behind a field's name */
-    size_t at;          /* where in the text that was parsed */
-    bool is_forbidden;  /* not wrong in itself, but not for this caller */
+    struct str pointer; /* "/skills/0/name"; empty: the whole card */
+    struct str message; /* "must be …": completes the field's name */
+    size_t at;          /* offset in the parsed text */
+    bool is_forbidden;  /* valid, but not for this caller */
 };
 
 enum { CARD_PROBLEMS_MAX = 64 };
@@ -49,82 +49,79 @@ enum { CARD_PROBLEMS_MAX = 64 };
 struct card_problems {
     struct card_problem list[CARD_PROBLEMS_MAX];
     size_t n;           /* in the list */
-    size_t n_all;       /* also those that did not fit */
+    size_t n_all;       /* including those that did not fit */
     size_t n_forbidden; /* of all */
 };
 
-/* What the reader is told beside the card. */
+/* Further inputs of the reader. */
 struct card_opts {
     enum card_dialect dialect;
     unsigned rights;
-    bool is_part;    /* others will be laid over or under it: what a group needs
-                      * may stand there */
-    struct str name; /* from the path of the request: the card may leave it
-                      * out, but not say another (case included); empty: it is
-                      * in the card */
-    /* What is there already under that name, whatever the case, or NULL; the
-     * name is then written as it is there. What the caller may not say
-     * (restart.command, …) may be said as it is there. creator_id, org and kind
-     * said as they are there are passed over: that is no wish. created_ms,
-     * updated_ms, revision, state, embedded, paused and grants are what we say
-     * of it and are always passed over. */
+    bool is_part;    /* it will be merged with others: members that a group
+                      * requires may be missing */
+    struct str name; /* from the request path: the card may omit the name but
+                      * not differ (including case); empty: it is in the card */
+    /* The agent that already has that name (ignoring case), or NULL; the name
+     * is then written as it is there. Fields that the caller may not set
+     * (restart.command, …) may repeat its values. creator_id, org and kind that
+     * repeat its values are ignored, since that requests nothing. created_ms,
+     * updated_ms, revision, state, embedded, paused and grants are the server's
+     * and always ignored. */
     const struct agent *before;
-    struct str currency; /* what prices may be in: the ledger's; empty: it is
-                          * not known here, and any will do */
+    struct str currency; /* required currency of prices: the ledger's; empty:
+                          * unknown here, and any will do */
 };
 
-/* Fill *out, everything copied into the arena. A card without url gets
- * "ws-agent://NAME". creator, org and kind are filled in where they were said
- * and may be; otherwise left empty.
- * ERR_BAD_REQUEST: problems say why, at least one; ERR_NOT_ALLOWED: all of
- * them are is_forbidden; ERR_NOMEM. *out is then of no use. */
+/* Fill *out; everything is copied into the arena. A card without url gets
+ * "ws-agent://NAME". creator, org and kind are filled in if they are given and
+ * allowed, and otherwise left empty. ERR_BAD_REQUEST: problems has at least
+ * one; ERR_NOT_ALLOWED: all of them are is_forbidden; ERR_NOMEM. *out is then
+ * undefined. */
 MUST_USE enum err card_read(struct arena *a, const struct json *card,
                             const struct card_opts *opts, struct agent *out,
                             struct card_problems *problems);
 
-/* One sentence for who takes only one: the first problem, and how many more
- * there are. */
+/* All problems as one sentence: the first one, and how many more there are. */
 void card_problems_say(const struct card_problems *p, struct why *why);
 
-/* Every field of a card, one after another, for a manual. */
+/* Describes one field of a card, for the manual. */
 struct card_about {
     struct str path;    /* "skills[].pricing.amountMicros" */
-    struct str allowed; /* to stand behind "must be" */
+    struct str allowed; /* completes "must be" */
     const char *what;   /* a sentence; groups and objects have one too */
-    bool is_required;   /* within what it stands in */
+    bool is_required;   /* within its object */
 };
 void card_each(enum card_dialect d,
                void (*each)(void *ctx, const struct card_about *f), void *ctx);
 
-/* Write a card, as an object. STORED is the card alone, all of it, in one
- * canonical form: two cards say the same if these are the same bytes. ALL is
- * what its creator and admins see: that and what the server says of it, with
- * `revision`, `created_ms`, `updated_ms`, `creator_id`, `org`, `kind`;
- * credentials are only said to be set (CARD_IS_SET). OTHERS leaves out
- * system_prompt, wake, restart, credentials in authentication, and the query of
- * url. SETTING is how it stands in the configuration: all of it, in
- * CARD_CONFIG. The caller adds members (state) by card_write_members into an
- * object that is open. */
+/* Write a card as an object. STORED is the complete card without the server's
+ * members, in one canonical form: two cards are equal exactly if these bytes
+ * are. ALL is the view of its creator and admins: also the server's members
+ * `revision`, `created_ms`, `updated_ms`, `creator_id`, `org` and `kind`, while
+ * credentials appear as CARD_IS_SET. OTHERS omits system_prompt, wake, restart,
+ * credentials in authentication, and the query of url. SETTING is the form in
+ * the configuration, complete, in CARD_CONFIG. To add members (state) the
+ * caller opens the object and calls card_write_members. */
 #define CARD_IS_SET "…set…"
 enum card_view { CARD_STORED, CARD_ALL, CARD_OTHERS, CARD_SETTING };
 void card_write(struct json_out *o, const struct agent *a, enum card_view v);
 void card_write_members(struct json_out *o, const struct agent *a,
                         enum card_view v);
 
-/* A url as others see it: without its query, which may have a key in it. */
+/* A url as others see it: without its query, which may contain a key. */
 void card_put_url(struct json_out *o, struct str url);
 
-/* One skill, as it stands in a card; `members`: into an object that is open. */
+/* The members of one skill as in a card, into an open object. */
 void card_write_skill_members(struct json_out *o, const struct skill *s);
 
-/* Read what CARD_STORED wrote; everything is copied into the arena. ERR_SYNTAX:
- * it is none; ERR_NOMEM. */
+/* Read the output of CARD_STORED; everything is copied into the arena.
+ * ERR_SYNTAX if it is something else; ERR_NOMEM. */
 MUST_USE enum err card_read_stored(struct arena *a, struct str text,
                                    struct agent *out);
 
-/* A card changed as RFC 7396 has it: `patch` over `card` (NULL: nothing), both
- * trees; lists are replaced whole. Also for defaults: card over defaults. All
- * of it is new but for the strings. NULL: no memory. */
+/* Apply a merge patch (RFC 7396): `patch` over `card` (NULL: nothing); lists
+ * are replaced whole. Also used for defaults: card over defaults. All nodes are
+ * new, the strings are shared. NULL: the arena is full. */
 MUST_USE struct json *card_merge(struct arena *a, const struct json *card,
                                  const struct json *patch);
 
@@ -132,7 +129,7 @@ MUST_USE struct json *card_merge(struct arena *a, const struct json *card,
 void card_diff(struct json_out *o, const struct agent *a,
                const struct agent *b);
 
-/* What is made into vectors. */
+/* The texts that are embedded as vectors. */
 void card_search_text(struct buf *out, const struct agent *a);
 void card_routing_text(struct buf *out, const struct agent *a);
 void card_skill_text(struct buf *out, const struct skill *s);

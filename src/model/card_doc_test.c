@@ -1,5 +1,5 @@
-/* What docs/protocol.md says of the card: its example is one, and the fields of
- * its table are those there are. */
+/* The card in docs/protocol.md: its example is valid, and its table has all
+ * fields. */
 #include "test/lib/card_stage.h"
 
 #include "model/card_internal.h"
@@ -45,7 +45,7 @@ TEST(the_example_is_a_card)
     stage_fini(&s);
 }
 
-/* Each name of a table with what it stands in: `routing.keywords`. */
+/* Each name of a table with its parent: `routing.keywords`. */
 static void expect(struct str text, const struct card_fields *t,
                    const char *prefix)
 {

@@ -1,12 +1,11 @@
-/* Letters of every writing are welcome; what cannot be seen is not, because
- * people approve what they see and machines read what is there: a mark that
- * turns the direction makes "gpj.exe" of "exe.jpg", and letters of the block of
- * tags spell whole sentences to a model that nobody else sees. U+200C and
- * U+200D join or part letters of Persian and of the Indic scripts, and emoji;
- * they stay. So do variation selectors, which choose among shapes.
+/* Letters of every script are allowed; invisible characters are not, because
+ * people approve the text that they see and machines read the bytes: a
+ * bidirectional mark turns "exe.jpg" into "gpj.exe", and tag characters spell
+ * whole sentences to a model that no person sees. U+200C and U+200D join or
+ * separate letters of Persian, of the Indic scripts and of emoji; they stay. So
+ * do variation selectors, which choose among shapes.
  *
- * The flags of England, Scotland and Wales are written with tags and are the
- * price. */
+ * The cost: the flags of England, Scotland and Wales are written with tags. */
 #include "base/utf8.h"
 #include "model/card_internal.h"
 
@@ -21,7 +20,7 @@ struct range {
     const char *what;
 };
 
-/* In their order. */
+/* Sorted. */
 static const struct range refused[] = {
     {0x0000, 0x001f, control},   {0x007f, 0x009f, control},
     {0x00ad, 0x00ad, nothing},   {0x034f, 0x034f, nothing},
@@ -37,7 +36,7 @@ static const struct range refused[] = {
     {0xe0000, 0xe007f, tag},     {0xe0080, 0xe00ff, nothing},
 };
 
-/* What alone is nothing to look at. */
+/* Characters that show nothing on their own. */
 static const struct range blank[] = {
     {0x0009, 0x000d, ""}, {0x0020, 0x0020, ""}, {0x00a0, 0x00a0, ""},
     {0x1680, 0x1680, ""}, {0x180b, 0x180d, ""}, {0x2000, 0x200d, ""},
@@ -45,7 +44,8 @@ static const struct range blank[] = {
     {0x3000, 0x3000, ""}, {0xfe00, 0xfe0f, ""}, {0xe0100, 0xe01ef, ""},
 };
 
-static const struct range *find(const struct range *list, size_t n, uint32_t c)
+static const struct range *letter_range_find(const struct range *list, size_t n,
+                                             uint32_t c)
 {
     for (size_t i = 0; i < n && list[i].from <= c; i++)
         if (c <= list[i].to)
@@ -53,9 +53,9 @@ static const struct range *find(const struct range *list, size_t n, uint32_t c)
     return NULL;
 }
 
-/* How many bytes there are one character, which is *c. Bytes that are none
- * come from nowhere: JSON has only UTF-8. */
-static size_t next(struct str s, size_t at, uint32_t *c)
+/* The length of the character at `at`, which becomes *c. Invalid bytes cannot
+ * occur: JSON has only UTF-8. */
+static size_t letter_next(struct str s, size_t at, uint32_t *c)
 {
     size_t n = utf8_one(s.p + at, s.p + s.n);
 
@@ -76,12 +76,12 @@ bool card_letter_find(struct str s, bool has_lines, struct card_letter *out)
     for (size_t at = 0, n; at < s.n; at += n) {
         const struct range *r;
 
-        n = next(s, at, &c);
+        n = letter_next(s, at, &c);
         if (c >= ' ' && c <= '~')
             continue;
         if (has_lines && is_line_or_tab(s, at))
             continue;
-        r = find(refused, sizeof(refused) / sizeof(refused[0]), c);
+        r = letter_range_find(refused, sizeof(refused) / sizeof(refused[0]), c);
         if (r) {
             *out = (struct card_letter){c, at, r->what};
             return true;
@@ -95,8 +95,8 @@ bool card_has_ink(struct str s)
     uint32_t c;
 
     for (size_t at = 0; at < s.n;) {
-        at += next(s, at, &c);
-        if (!find(blank, sizeof(blank) / sizeof(blank[0]), c))
+        at += letter_next(s, at, &c);
+        if (!letter_range_find(blank, sizeof(blank) / sizeof(blank[0]), c))
             return true;
     }
     return false;

@@ -1,18 +1,20 @@
-/* The types that have others inside: lists, groups of fields, and objects that
- * are kept as they are. Lists are short, so each element is simply compared
- * with those before it. */
+/* The types with inner values: lists, groups of fields, and objects that are
+ * kept unchanged. Lists are short, so each element is compared with all those
+ * before it. */
 #include "model/card_internal.h"
 
-/* The element i of what stands at s. */
-static struct card_spot element(const struct card_spot *s, size_t i,
-                                const struct json *v)
+/* The position of element i in the list at s. */
+static struct card_spot card_element(const struct card_spot *s, size_t i,
+                                     const struct json *v)
 {
     return (struct card_spot){.up = s, .i = i, .at = v->at};
 }
 
-/* How many elements are to be read: none when v is no list. */
-static size_t count(struct card_reader *r, const struct card_field *f,
-                    const struct json *v, const struct card_spot *s)
+/* The number of elements to read: none if v is not a list. */
+static size_t card_count_elements(struct card_reader *r,
+                                  const struct card_field *f,
+                                  const struct json *v,
+                                  const struct card_spot *s)
 {
     if (v->type != JSON_ARR) {
         card_problem(r, s, "must be a list, not %s", card_show_as(f, v).text);
@@ -28,34 +30,25 @@ static size_t count(struct card_reader *r, const struct card_field *f,
 
 /* Lists of strings. */
 
-/* Whether it stands there before; that is then said. */
-static bool is_twice(struct card_reader *r, const struct str *list, size_t i,
-                     const struct card_spot *s)
-{
-    for (size_t k = 0; k < i; k++)
-        if (list[k].n && str_eq_nocase(list[k], list[i])) {
-            card_problem(r, s, "is the same as element %zu", k);
-            return true;
-        }
-    return false;
-}
-
 static void strs_read(struct card_reader *r, const struct card_field *f,
                       const struct json *v, const struct card_spot *s,
                       void *field)
 {
     const struct card_field *of = &f->inner->list[0];
-    size_t n = count(r, f, v, s), i = 0;
+    size_t n = card_count_elements(r, f, v, s), i = 0;
     struct str *list = n ? card_array(r, n, sizeof(*list)) : NULL;
 
     if (!list)
         return;
     for (const struct json *kid = v->kids.first; i < n; kid = kid->next) {
-        struct card_spot at = element(s, i, kid);
+        struct card_spot at = card_element(s, i, kid);
 
         of->type->read(r, of, kid, &at, &list[i]);
-        if (f->inner->is_unique && list[i].n)
-            is_twice(r, list, i, &at);
+        for (size_t k = 0; f->inner->is_unique && list[i].n && k < i; k++)
+            if (str_eq_nocase(list[k], list[i])) {
+                card_problem(r, &at, "is the same as element %zu", k);
+                break;
+            }
         i++;
     }
     *(struct strs *)field = (struct strs){list, n};
@@ -97,7 +90,8 @@ static void strs_write(struct json_out *o, const struct card_field *f,
 const struct card_type card_strs = {strs_read, strs_is_given, strs_is_same,
                                     strs_write};
 
-/* Who may be asked for help: not given is everybody, empty is nobody. */
+/* Agents that may be asked for help: a missing list allows all, an empty one
+ * none. */
 
 typedef typeof(((struct agent *)0)->delegation) delegation;
 
@@ -178,9 +172,9 @@ static void group_write(struct json_out *o, const struct card_field *f,
 const struct card_type card_group = {group_read, group_is_given, group_is_same,
                                      group_write};
 
-/* A price is said once: in micros, or as an amount of its currency. */
+/* A price is given once: in micros, or as an amount with its currency. */
 
-static bool has_member(const struct json *v, struct str key)
+static bool card_has_member(const struct json *v, struct str key)
 {
     const struct json *one = json_get(v, key);
 
@@ -193,9 +187,9 @@ static void pricing_read(struct card_reader *r, const struct card_field *f,
 {
     bool is_wire = r->opts->dialect == CARD_WIRE;
     const char *micros = is_wire ? "amount_micros" : "amountMicros";
-    bool has_amount = has_member(v, STR("amount"));
-    bool has_currency = has_member(v, STR("currency"));
-    bool has_micros = has_member(v, str_of(micros));
+    bool has_amount = card_has_member(v, STR("amount"));
+    bool has_currency = card_has_member(v, STR("currency"));
+    bool has_micros = card_has_member(v, str_of(micros));
     size_t n_before = r->problems->n_all;
 
     group_read(r, f, v, s, field);
@@ -217,25 +211,18 @@ const struct card_type card_pricing = {pricing_read, group_is_given,
 
 /* Skills. */
 
-/* Whatever their case; but a card that is kept already may have been taken
- * when that was not looked at. */
-static bool is_same_id(const struct card_reader *r, struct str a, struct str b)
-{
-    return r->is_stored ? str_eq(a, b) : str_eq_nocase(a, b);
-}
-
 static void skills_read(struct card_reader *r, const struct card_field *f,
                         const struct json *v, const struct card_spot *s,
                         void *field)
 {
-    size_t n = count(r, f, v, s), i = 0;
+    size_t n = card_count_elements(r, f, v, s), i = 0;
     struct skill *list = n ? card_array(r, n, sizeof(*list)) : NULL;
     struct agent *a = field;
 
     if (!list)
         return;
     for (const struct json *kid = v->kids.first; i < n; kid = kid->next, i++) {
-        struct card_spot at = element(s, i, kid);
+        struct card_spot at = card_element(s, i, kid);
         struct card_spot id = {&at, STR("id"), 0, kid->at};
 
         if (kid->type != JSON_OBJ) {
@@ -245,7 +232,10 @@ static void skills_read(struct card_reader *r, const struct card_field *f,
         }
         card_read_members(r, f->inner, kid, &at, &list[i]);
         for (size_t k = 0; list[i].id.n && k < i; k++)
-            if (is_same_id(r, list[k].id, list[i].id)) {
+            /* Ids ignore case; but a stored card may be from before that was
+             * checked. */
+            if (r->is_stored ? str_eq(list[k].id, list[i].id)
+                             : str_eq_nocase(list[k].id, list[i].id)) {
                 card_problem(r, &id, "is the same as that of skill %zu", k);
                 break;
             }
@@ -254,7 +244,7 @@ static void skills_read(struct card_reader *r, const struct card_field *f,
     a->n_skills = n;
 }
 
-/* None are a list too: whoever walks it need not ask. */
+/* An empty list is written too, so that readers need no check. */
 static bool skills_is_given(const struct card_field *f, const void *field,
                             enum card_view v)
 {
@@ -289,12 +279,12 @@ static void skills_write(struct json_out *o, const struct card_field *f,
 const struct card_type card_skills = {skills_read, skills_is_given,
                                       skills_is_same, skills_write};
 
-/* Objects that are kept as they are. Of what is known to stand in them the
- * types are looked at; it is read into a struct that nobody keeps. */
+/* Objects that are kept unchanged. The types of their known members are checked
+ * by reading them into a struct that is then discarded. */
 
 static bool is_deeper(const struct json *v, int most)
 {
-    if (v->type != JSON_ARR && v->type != JSON_OBJ)
+    if (!json_has_kids(v))
         return false;
     if (most == 0)
         return true;
@@ -306,13 +296,13 @@ static bool is_deeper(const struct json *v, int most)
     return false;
 }
 
-/* Names are lines, texts are texts; a name that is no good is told by what has
- * it, so that no pointer has such letters either. */
-static void check_letters(struct card_reader *r, const struct json *v,
-                          const struct card_spot *s);
+/* Names must be lines, texts must be texts; a bad name is reported at its
+ * object, so that pointers never contain such characters. */
+static void card_check_letters(struct card_reader *r, const struct json *v,
+                               const struct card_spot *s);
 
-static void check_member(struct card_reader *r, const struct json *v,
-                         const struct card_spot *s)
+static void card_check_member(struct card_reader *r, const struct json *v,
+                              const struct card_spot *s)
 {
     struct card_spot at = {s, v->key, 0, v->at};
     struct card_letter bad;
@@ -320,63 +310,46 @@ static void check_member(struct card_reader *r, const struct json *v,
     if (!at.key.p)
         at.key = STR("");
     if (!card_letter_find(v->key, false, &bad))
-        check_letters(r, v, &at);
+        card_check_letters(r, v, &at);
     else
-        card_problem(r, s,
-                     "has a member whose name may not have U+%04X, %s, in it "
-                     "(byte %zu)",
-                     (unsigned)bad.number, bad.what, bad.at + 1);
+        card_problem(
+            r, s,
+            "has a member whose name may not contain U+%04X, %s (byte %zu)",
+            (unsigned)bad.number, bad.what, bad.at + 1);
 }
 
-static void check_letters(struct card_reader *r, const struct json *v,
-                          const struct card_spot *s)
+static void card_check_letters(struct card_reader *r, const struct json *v,
+                               const struct card_spot *s)
 {
     struct card_letter bad;
     size_t i = 0;
 
     if (v->type == JSON_STR && card_letter_find(v->s, true, &bad))
-        card_problem(r, s, "may not have U+%04X, %s, in it (byte %zu)",
+        card_problem(r, s, "may not contain U+%04X, %s (byte %zu)",
                      (unsigned)bad.number, bad.what, bad.at + 1);
     if (v->type == JSON_OBJ) {
         JSON_EACH(kid, v)
         {
-            check_member(r, kid, s);
+            card_check_member(r, kid, s);
         }
     } else if (v->type == JSON_ARR) {
         JSON_EACH(kid, v)
         {
-            struct card_spot at = element(s, i++, kid);
+            struct card_spot at = card_element(s, i++, kid);
 
-            check_letters(r, kid, &at);
+            card_check_letters(r, kid, &at);
         }
     }
 }
 
-/* What is known of it was looked at by its type. */
-static void check_unknown(struct card_reader *r, const struct card_fields *t,
-                          const struct json *v, const struct card_spot *s)
-{
-    JSON_EACH(kid, v)
-    {
-        if (!t || !card_find(r, t, kid->key))
-            check_member(r, kid, s);
-    }
-}
-
-/* Compact, into the arena. */
-static void keep(struct card_reader *r, const struct json *v,
-                 const struct card_spot *s, struct str *out)
+/* Copy it in compact form into the arena. */
+static void card_keep_object(struct card_reader *r, const struct json *v,
+                             const struct card_spot *s, struct str *out)
 {
     struct json_out o;
     struct buf text;
 
     buf_init(&text, AGENT_OBJECT_MAX);
-    /* All at once, so that what does not fit is too long and not out of
-     * memory. */
-    if (!buf_reserve(&text, AGENT_OBJECT_MAX)) {
-        r->is_out_of_memory = true;
-        return;
-    }
     o = json_out(&text);
     json_put(&o, v);
     if (text.over)
@@ -403,23 +376,12 @@ static void object_read(struct card_reader *r, const struct card_field *f,
     }
     if (f->inner)
         card_read_members(r, f->inner, v, s, &looked_at);
-    if (!r->is_stored)
-        check_unknown(r, f->inner, v, s);
-    keep(r, v, s, field);
-}
-
-static bool object_is_given(const struct card_field *f, const void *field,
-                            enum card_view v)
-{
-    (void)f, (void)v;
-    return ((const struct str *)field)->n > 0;
-}
-
-static bool object_is_same(const struct card_field *f, const void *a,
-                           const void *b)
-{
-    (void)f;
-    return str_eq(*(const struct str *)a, *(const struct str *)b);
+    /* Known members were checked by their type. */
+    for (const struct json *kid = v->kids.first; kid && !r->is_stored;
+         kid = kid->next)
+        if (!f->inner || !card_find(r, f->inner, kid->key))
+            card_check_member(r, kid, s);
+    card_keep_object(r, v, s, field);
 }
 
 static bool is_hidden(const struct card_fields *t, struct str key)
@@ -430,10 +392,10 @@ static bool is_hidden(const struct card_fields *t, struct str key)
     return false;
 }
 
-/* Without what is hidden in it; for its creator, that it is set. What cannot be
- * looked through for want of memory is not shown. */
-static void write_rest(struct json_out *o, const struct card_field *f,
-                       struct str object, bool is_told)
+/* Write an object without its hidden members; for its creator, that they are
+ * set. If memory for parsing is missing nothing of it is shown. */
+static void card_write_shown(struct json_out *o, const struct card_field *f,
+                             struct str object, bool is_told)
 {
     struct arena scratch;
     struct json *v;
@@ -462,10 +424,10 @@ static void object_write(struct json_out *o, const struct card_field *f,
     struct str object = *(const struct str *)field;
 
     if ((v == CARD_OTHERS || v == CARD_ALL) && f->inner)
-        write_rest(o, f, object, v == CARD_ALL);
+        card_write_shown(o, f, object, v == CARD_ALL);
     else
         json_put_raw(o, object);
 }
 
-const struct card_type card_object = {object_read, object_is_given,
-                                      object_is_same, object_write};
+const struct card_type card_object = {object_read, card_str_is_given,
+                                      card_str_is_same, object_write};

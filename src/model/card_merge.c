@@ -1,42 +1,28 @@
-/* RFC 7396: an object over an object, member by member, null for "take it
- * away"; anything else takes the place of what was there.
+/* RFC 7396: an object is merged member by member, null removes a member, and
+ * any other value replaces the target.
  *
- * Members are found in a sorted list of the patch's: both sides come from
- * outside, and a patch of a hundred thousand names over an object of a
- * thousand must not be a hundred million comparisons. Recursion is as deep as
- * the reader lets documents be. */
+ * The members of the patch are sorted and searched: both sides come from
+ * outside, and a patch of a hundred thousand names over an object of a thousand
+ * must not cost a hundred million comparisons. The recursion is as deep as the
+ * JSON reader allows. */
 #include "model/card.h"
 
 #include <stdlib.h>
 
-/* What the patch says of one member. */
-struct wish {
+/* One member of the patch. */
+struct member_patch {
     const struct json *value;
-    bool is_done; /* the target has it */
+    bool is_done; /* the target has the member */
 };
 
-static int by_key(const void *a, const void *b)
+static int member_patch_cmp(const void *a, const void *b)
 {
-    return str_cmp(((const struct wish *)a)->value->key,
-                   ((const struct wish *)b)->value->key);
+    return str_cmp(((const struct member_patch *)a)->value->key,
+                   ((const struct member_patch *)b)->value->key);
 }
 
-static struct wish *sort(struct arena *a, const struct json *patch)
-{
-    size_t n = patch->kids.n, i = 0;
-    struct wish *list = arena_array(a, n + 1, sizeof(*list));
-
-    if (!list)
-        return NULL;
-    JSON_EACH(kid, patch)
-    {
-        list[i++].value = kid;
-    }
-    qsort(list, n, sizeof(*list), by_key);
-    return list;
-}
-
-static struct wish *find(struct wish *list, size_t n, struct str key)
+static struct member_patch *member_patch_find(struct member_patch *list,
+                                              size_t n, struct str key)
 {
     size_t from = 0;
 
@@ -54,14 +40,9 @@ static struct wish *find(struct wish *list, size_t n, struct str key)
     return NULL;
 }
 
-/* Making trees. */
+/* Building trees. */
 
-static bool has_kids(const struct json *v)
-{
-    return v->type == JSON_ARR || v->type == JSON_OBJ;
-}
-
-static struct json *copy_bare(struct arena *a, const struct json *v)
+static struct json *json_copy_bare(struct arena *a, const struct json *v)
 {
     struct json *c = arena_alloc(a, sizeof(*c));
 
@@ -69,16 +50,16 @@ static struct json *copy_bare(struct arena *a, const struct json *v)
         return NULL;
     *c = *v;
     c->next = NULL;
-    if (has_kids(v)) {
+    if (json_has_kids(v)) {
         c->kids.first = NULL;
         c->kids.n = 0;
     }
     return c;
 }
 
-/* Hang one more onto what is being made; false: there is none, memory is
- * gone. */
-static bool hang(struct json *to, struct json ***tail, struct json *kid)
+/* Append a child; false if kid is NULL because the arena is full. */
+static bool json_append_kid(struct json *to, struct json ***tail,
+                            struct json *kid)
 {
     if (!kid)
         return false;
@@ -88,46 +69,52 @@ static bool hang(struct json *to, struct json ***tail, struct json *kid)
     return true;
 }
 
-static struct json *copy(struct arena *a, const struct json *v)
+static struct json *json_copy(struct arena *a, const struct json *v)
 {
-    struct json *c = copy_bare(a, v);
+    struct json *c = json_copy_bare(a, v);
     struct json **tail;
 
-    if (!c || !has_kids(v))
+    if (!c || !json_has_kids(v))
         return c;
     tail = &c->kids.first;
     JSON_EACH(kid, v)
     {
-        if (!hang(c, &tail, copy(a, kid)))
+        if (!json_append_kid(c, &tail, json_copy(a, kid)))
             return NULL;
     }
     return c;
 }
 
-/* What the target has, in its order, then what is new, in the patch's. */
-static bool fill(struct arena *a, struct json *out, const struct json *target,
-                 const struct json *patch, struct wish *wishes)
+/* First the members of the target, in its order, then the new ones, in the
+ * order of the patch. */
+static bool card_merge_members(struct arena *a, struct json *out,
+                               const struct json *target,
+                               const struct json *patch,
+                               struct member_patch *patches)
 {
     struct json **tail = &out->kids.first;
     const struct json *first =
         target && target->type == JSON_OBJ ? target->kids.first : NULL;
 
     for (const struct json *kid = first; kid; kid = kid->next) {
-        struct wish *w = find(wishes, patch->kids.n, kid->key);
+        struct member_patch *w =
+            member_patch_find(patches, patch->kids.n, kid->key);
 
         if (w)
             w->is_done = true;
         if (w && w->value->type == JSON_NULL)
             continue;
-        if (!hang(out, &tail, w ? card_merge(a, kid, w->value) : copy(a, kid)))
+        if (!json_append_kid(out, &tail,
+                             w ? card_merge(a, kid, w->value)
+                               : json_copy(a, kid)))
             return false;
     }
     JSON_EACH(kid, patch)
     {
         if (kid->type == JSON_NULL ||
-            find(wishes, patch->kids.n, kid->key)->is_done)
+            member_patch_find(patches, patch->kids.n, kid->key)->is_done)
             continue;
-        if (!hang(out, &tail, card_merge(a, NULL, kid)))
+        if (!json_append_kid(out, &tail, card_merge(a, NULL, kid)))
             return false;
     }
     return true;
@@ -136,12 +123,20 @@ static bool fill(struct arena *a, struct json *out, const struct json *target,
 struct json *card_merge(struct arena *a, const struct json *card,
                         const struct json *patch)
 {
-    struct wish *wishes;
+    struct member_patch *patches;
     struct json *out;
+    size_t n = 0;
 
     if (patch->type != JSON_OBJ)
-        return copy(a, patch);
-    out = copy_bare(a, patch);
-    wishes = sort(a, patch);
-    return out && wishes && fill(a, out, card, patch, wishes) ? out : NULL;
+        return json_copy(a, patch);
+    out = json_copy_bare(a, patch);
+    patches = arena_array(a, patch->kids.n + 1, sizeof(*patches));
+    if (!out || !patches)
+        return NULL;
+    JSON_EACH(kid, patch)
+    {
+        patches[n++].value = kid;
+    }
+    qsort(patches, n, sizeof(*patches), member_patch_cmp);
+    return card_merge_members(a, out, card, patch, patches) ? out : NULL;
 }

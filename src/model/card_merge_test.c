@@ -1,7 +1,7 @@
 #include "test/lib/card_stage.h"
 
-/* RFC 7396, appendix A, all of it: the original, the patch, and the result;
- * and a few of our own. */
+/* All of RFC 7396, appendix A: the original, the patch, and the result; and a
+ * few more. */
 static const struct {
     const char *target, *patch, *result;
 } cases[] = {
@@ -78,8 +78,8 @@ TEST(a_patch_over_nothing_is_the_patch_without_its_nulls)
     stage_fini(&s);
 }
 
-/* Names without end on both sides take as long as sorting them, not as all
- * with all: the limit of a test would be met. */
+/* Many names on both sides take as long as sorting them, not as comparing all
+ * with all, which would exceed the time limit of a test. */
 TEST(large_objects_are_merged_quickly)
 {
     enum { N = 200 * 1000 };

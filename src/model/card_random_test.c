@@ -1,6 +1,6 @@
-/* Cards at random: each is read, written in the form that is kept, read from
- * that and written again to the same bytes; and each that is cut or changed
- * somewhere is read or refused with words. STRESS=full tries many more. */
+/* Random cards: each is read, written in its stored form, read from that and
+ * written again to the same bytes; and each that is cut or changed somewhere is
+ * read or rejected with a message. STRESS=full tries many more. */
 #include "test/lib/card_stage.h"
 
 #include "base/clock.h"
@@ -24,7 +24,7 @@ static size_t n_rounds(size_t usual)
     return s && strcmp(s, "full") == 0 ? usual * 100 : usual;
 }
 
-/* Letters that need no escape, that do, and of other writings. */
+/* Letters with and without escapes, and of other scripts. */
 static void add_letters(struct maker *m, size_t n_letters, bool has_lines)
 {
     static const char *const letters[] = {
@@ -67,7 +67,7 @@ static void close_with(struct maker *m, char bracket)
     m->has_comma = true;
 }
 
-/* Whether a member is to be there; sometimes it is there as null. */
+/* Whether a member is written; sometimes it is written as null. */
 static bool has(struct maker *m, const char *key)
 {
     size_t chance = upto(m, 5);
@@ -79,7 +79,7 @@ static bool has(struct maker *m, const char *key)
     return chance > 2;
 }
 
-/* No two alike: each begins with its number. */
+/* All different: each begins with its number. */
 static void add_list(struct maker *m, const char *key, size_t most,
                      bool has_lines)
 {
@@ -267,7 +267,7 @@ static void maker_init(struct maker *m, uint64_t seed)
     buf_init(&m->out, 1 << 20);
 }
 
-/* Read what was kept, and write it again. */
+/* Read the stored form and write it again. */
 static void comes_back(struct stage *s, const struct agent *first,
                        struct str kept)
 {
@@ -284,7 +284,7 @@ static void comes_back(struct stage *s, const struct agent *first,
     card_diff(&o, first, &again);
     CHECK_STR(buf_str(&out), "[]");
 
-    /* And as anybody would send it. */
+    /* And as a client would send it. */
     stage_read(s, kept);
     CHECK_INT(s->e, OK);
     buf_clear(&out);
@@ -320,7 +320,7 @@ TEST(what_is_written_is_read_and_written_the_same)
     buf_fini(&m.out);
 }
 
-/* A patch that says what is there changes nothing. */
+/* A patch that repeats the card changes nothing. */
 TEST(a_card_over_itself_is_the_same_card)
 {
     size_t n = n_rounds(200);
@@ -344,7 +344,7 @@ TEST(a_card_over_itself_is_the_same_card)
         CHECK(v);
         CHECK(card_read(&s.arena, v, &s.opts, &s.agent, &s.problems) == OK);
         stage_write(&s.agent, CARD_STORED, &second);
-        /* But for a null within an object, which a patch takes away. */
+        /* Except a null within an object, which a patch removes. */
         if (!stage_has(buf_str(&first), STR(":null")))
             CHECK(str_eq(buf_str(&first), buf_str(&second)));
         buf_fini(&first);

@@ -1,11 +1,11 @@
-/* A tree is walked by the table of fields, and whatever is wrong is noted with
- * its place; nothing stops the walk but its end. A card is small (the body of a
- * request has its limit, lists have theirs), and words are only made for as
- * many problems as somebody reads.
+/* A tree is walked by the table of fields, and every problem is noted with its
+ * place; the walk always completes. A card is small (request bodies and lists
+ * have limits), and messages are only formatted for as many problems as are
+ * reported.
  *
- * What only some may say is read like anything else and then held against what
- * the caller may, and against what is there already: a card that was read from
- * us can be sent back by whoever owns it, with an admin's words still in it. */
+ * Restricted fields are read like any other and then compared with the caller's
+ * rights and the existing agent: the owner of an agent may send back the card
+ * that it read from us, even if an admin set a field in it. */
 #include "model/card_internal.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 enum {
     POINTER_BYTES = 1024,
     WORDS_BYTES = 1024,
-    KEY_SHOWN_MAX = 200, /* a longer key is nobody's field, nor a pointer */
+    KEY_SHOWN_MAX = 200, /* no field is longer, and a pointer shows no more */
 };
 
 struct pointer {
@@ -25,19 +25,21 @@ struct pointer {
     size_t n;
 };
 
-static void add_char(struct pointer *p, char c)
+static void pointer_add_char(struct pointer *p, char c)
 {
     if (p->n < sizeof(p->text))
         p->text[p->n++] = c;
 }
 
 /* "~" and "/" in a key are "~0" and "~1": RFC 6901. */
-static void add_key(struct pointer *p, struct str key)
+static void pointer_add_key(struct pointer *p, struct str key)
 {
     for (size_t i = 0; i < key.n; i++) {
         if (key.p[i] == '~' || key.p[i] == '/')
-            add_char(p, '~');
-        add_char(p, key.p[i] == '~' ? '0' : key.p[i] == '/' ? '1' : key.p[i]);
+            pointer_add_char(p, '~');
+        pointer_add_char(p, key.p[i] == '~'   ? '0'
+                            : key.p[i] == '/' ? '1'
+                                              : key.p[i]);
     }
 }
 
@@ -48,31 +50,32 @@ static size_t pointer_bytes(const struct card_spot *s)
     if (!s->up)
         return 0;
     return pointer_bytes(s->up) + 1 +
-           (s->key.p ? 2 * s->key.n : NUMBER_BYTES); /* all of it escaped */
+           /* if all of it is escaped */
+           (s->key.p ? 2 * s->key.n : NUMBER_BYTES);
 }
 
-/* Where a pointer would be too long, what the thing stands in is named. */
-static const struct card_spot *nameable(const struct card_spot *s)
+/* If the pointer would be too long, the nearest parent that fits. */
+static const struct card_spot *card_spot_shown(const struct card_spot *s)
 {
     while (pointer_bytes(s) > POINTER_BYTES)
         s = s->up;
     return s;
 }
 
-static void add_spot(struct pointer *p, const struct card_spot *s)
+static void pointer_add_spot(struct pointer *p, const struct card_spot *s)
 {
     char number[24];
 
     if (!s->up)
         return;
-    add_spot(p, s->up);
-    add_char(p, '/');
+    pointer_add_spot(p, s->up);
+    pointer_add_char(p, '/');
     if (s->key.p) {
-        add_key(p, s->key);
+        pointer_add_key(p, s->key);
     } else {
         int n = snprintf(number, sizeof(number), "%zu", s->i);
 
-        add_key(p, (struct str){number, (size_t)n});
+        pointer_add_key(p, (struct str){number, (size_t)n});
     }
 }
 
@@ -94,12 +97,12 @@ void *card_array(struct card_reader *r, size_t n, size_t bytes)
     return p;
 }
 
-static void note(struct card_reader *r, const struct card_spot *s,
-                 bool is_forbidden, const char *fmt, va_list args)
+static void card_note_problem(struct card_reader *r, const struct card_spot *s,
+                              bool is_forbidden, const char *fmt, va_list args)
     __attribute__((format(printf, 4, 0)));
 
-static void note(struct card_reader *r, const struct card_spot *s,
-                 bool is_forbidden, const char *fmt, va_list args)
+static void card_note_problem(struct card_reader *r, const struct card_spot *s,
+                              bool is_forbidden, const char *fmt, va_list args)
 {
     struct card_problems *p = r->problems;
     struct pointer pointer = {.n = 0};
@@ -109,7 +112,7 @@ static void note(struct card_reader *r, const struct card_spot *s,
     p->n_forbidden += is_forbidden;
     if (p->n == CARD_PROBLEMS_MAX)
         return;
-    add_spot(&pointer, nameable(s));
+    pointer_add_spot(&pointer, card_spot_shown(s));
     vsnprintf(words, sizeof(words), fmt, args);
     p->list[p->n++] = (struct card_problem){
         .pointer = card_copy(r, (struct str){pointer.text, pointer.n}),
@@ -125,7 +128,7 @@ void card_problem(struct card_reader *r, const struct card_spot *s,
     va_list args;
 
     va_start(args, fmt);
-    note(r, s, false, fmt, args);
+    card_note_problem(r, s, false, fmt, args);
     va_end(args);
 }
 
@@ -135,7 +138,7 @@ void card_forbid(struct card_reader *r, const struct card_spot *s,
     va_list args;
 
     va_start(args, fmt);
-    note(r, s, true, fmt, args);
+    card_note_problem(r, s, true, fmt, args);
     va_end(args);
 }
 
@@ -176,7 +179,8 @@ struct str card_key(const struct card_field *f, enum card_dialect d,
     return (struct str){out, n};
 }
 
-static bool has_field(const struct card_reader *r, const struct card_field *f)
+static bool card_has_field(const struct card_reader *r,
+                           const struct card_field *f)
 {
     return !(r->opts->dialect == CARD_WIRE ? f->is_config_only
                                            : f->is_wire_only);
@@ -188,15 +192,16 @@ const struct card_field *card_find(const struct card_reader *r,
     char own[CARD_KEY_BYTES];
 
     for (size_t i = 0; i < t->n; i++)
-        if (has_field(r, &t->list[i]) &&
+        if (card_has_field(r, &t->list[i]) &&
             str_eq(card_key(&t->list[i], r->opts->dialect, own), key))
             return &t->list[i];
     return NULL;
 }
 
-/* A field all the same, but not by this name, or not in this dialect. */
-static bool is_elsewhere(struct card_reader *r, const struct card_fields *t,
-                         const struct card_spot *s)
+/* Report a field that exists under another name, or in the other dialect. */
+static bool card_note_renamed(struct card_reader *r,
+                              const struct card_fields *t,
+                              const struct card_spot *s)
 {
     bool is_config = r->opts->dialect == CARD_CONFIG;
     enum card_dialect other = is_config ? CARD_WIRE : CARD_CONFIG;
@@ -208,7 +213,7 @@ static bool is_elsewhere(struct card_reader *r, const struct card_fields *t,
         if (!str_eq(card_key(&t->list[i], other, own), s->key))
             continue;
         here = card_key(&t->list[i], r->opts->dialect, own);
-        if (has_field(r, &t->list[i]))
+        if (card_has_field(r, &t->list[i]))
             card_problem(r, s, "is called \"%.*s\" %s", STR_ARG(here),
                          is_config ? "in the configuration" : "on a card");
         else
@@ -222,16 +227,17 @@ static bool is_elsewhere(struct card_reader *r, const struct card_fields *t,
     return false;
 }
 
-/* What the server says of an agent is no part of its card, but for what the
- * configuration may say, too. */
-static bool may_be_given(const struct card_reader *r,
-                         const struct card_field *f)
+/* The server's members are not part of a card, except those that the
+ * configuration may set. */
+static bool card_may_be_given(const struct card_reader *r,
+                              const struct card_field *f)
 {
     return !f->is_ours || (r->opts->dialect == CARD_CONFIG && !f->is_wire_only);
 }
 
-static void unknown(struct card_reader *r, const struct card_fields *t,
-                    const struct card_spot *s)
+static void card_note_unknown(struct card_reader *r,
+                              const struct card_fields *t,
+                              const struct card_spot *s)
 {
     struct str_guess guess = str_guess(s->key);
     char own[CARD_KEY_BYTES], meant[CARD_KEY_BYTES], all[512] = "";
@@ -244,32 +250,33 @@ static void unknown(struct card_reader *r, const struct card_fields *t,
                      s->key.n, t->what);
         return;
     }
-    if (is_elsewhere(r, t, s))
+    if (card_note_renamed(r, t, s))
         return;
     for (size_t i = 0; i < t->n; i++) {
         struct str one = card_key(&t->list[i], r->opts->dialect, own);
         unsigned distance = str_distance(s->key, one);
 
-        if (!has_field(r, &t->list[i]))
+        if (!card_has_field(r, &t->list[i]))
             continue;
         if (distance < guess.distance) {
             memcpy(meant, one.p, one.n);
             str_guess_offer(&guess, (struct str){meant, one.n}, distance);
         }
-        if (n < sizeof(all) && may_be_given(r, &t->list[i]))
+        if (n < sizeof(all) && card_may_be_given(r, &t->list[i]))
             n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%.*s",
                                   n ? ", " : "", STR_ARG(one));
     }
     if (guess.name.n)
-        card_problem(r, s, "is no field of %s; did you mean \"%.*s\"?", t->what,
-                     STR_ARG(guess.name));
+        card_problem(r, s, "is not a field of %s; did you mean \"%.*s\"?",
+                     t->what, STR_ARG(guess.name));
     else
-        card_problem(r, s, "is no field of %s; there are %s", t->what, all);
+        card_problem(r, s, "is not a field of %s; the fields are %s", t->what,
+                     all);
 }
 
 /* The walk. */
 
-static void forget(const struct card_field *f, struct agent *a)
+static void card_drop_field(const struct card_field *f, struct agent *a)
 {
     if (f->type == &card_kind)
         a->kind = 0;
@@ -279,25 +286,26 @@ static void forget(const struct card_field *f, struct agent *a)
         a->is_org_creators = false;
 }
 
-/* What this caller may not say, unless it is so already. What we say of an
- * agent, said back to us, is no wish: it is left out. */
-static void check_right(struct card_reader *r, const struct card_field *f,
-                        const struct card_spot *s, void *base)
+/* Note a restricted field unless it repeats the existing value. A repeated
+ * value of a server's member requests nothing and is dropped. */
+static void card_check_right(struct card_reader *r, const struct card_field *f,
+                             const struct card_spot *s, void *base)
 {
     const struct agent *before = r->opts->before;
     bool is_same = before && f->type->is_same(f, card_look_at(f, base),
                                               card_look_at(f, before));
 
     if (is_same && f->is_ours)
-        forget(f, base);
+        card_drop_field(f, base);
     if (is_same || (r->opts->rights & f->needs) ||
         (f->is_needed && !f->is_needed(base)))
         return;
     card_forbid(r, s, "%s", f->needs_words);
 }
 
-static void miss(struct card_reader *r, const struct card_fields *t,
-                 const struct json *v, const struct card_spot *s)
+static void card_note_missing(struct card_reader *r,
+                              const struct card_fields *t, const struct json *v,
+                              const struct card_spot *s)
 {
     char own[CARD_KEY_BYTES];
 
@@ -326,22 +334,23 @@ void card_read_members(struct card_reader *r, const struct card_fields *t,
         size_t n_before = r->problems->n_all;
 
         if (!at.key.p)
-            at.key = STR(""); /* it is a member all the same */
+            at.key = STR(""); /* an empty key is a key too */
         if (!f && !t->is_open)
-            unknown(r, t, &at);
+            card_note_unknown(r, t, &at);
         if (!f || kid->type == JSON_NULL)
             continue;
         f->type->read(r, f, kid, &at, card_field_at(f, base));
         if (f->needs && r->problems->n_all == n_before && !r->is_out_of_memory)
-            check_right(r, f, &at, base);
+            card_check_right(r, f, &at, base);
     }
-    miss(r, t, v, s);
+    card_note_missing(r, t, v, s);
 }
 
-/* What holds between fields. */
+/* Constraints between fields. */
 
-static void settle_name(struct card_reader *r, const struct card_spot *whole,
-                        const struct json *given, struct agent *out)
+static void card_settle_name(struct card_reader *r,
+                             const struct card_spot *whole,
+                             const struct json *given, struct agent *out)
 {
     const struct card_opts *o = r->opts;
     bool is_given = given && given->type != JSON_NULL;
@@ -353,7 +362,7 @@ static void settle_name(struct card_reader *r, const struct card_spot *whole,
     if (!is_given && !must.n)
         card_problem(r, &at, "is missing");
     else if (!is_given || (must.n && !agent_name_is_valid(must)))
-        /* A path may say anything. */
+        /* A path may contain anything. */
         card_name.read(r, NULL, &(struct json){.type = JSON_STR, .s = must},
                        &at, &out->name);
     else if (out->name.n && must.n && !str_eq(out->name, must))
@@ -363,7 +372,7 @@ static void settle_name(struct card_reader *r, const struct card_spot *whole,
         card_problem(r, &at, "may not be \"search\": the path is taken");
 }
 
-static void settle_url(struct card_reader *r, struct agent *out)
+static void card_settle_url(struct card_reader *r, struct agent *out)
 {
     static const struct str head = {"ws-agent://", 11};
     char url[AGENT_NAME_MAX + 16];
@@ -376,18 +385,15 @@ static void settle_url(struct card_reader *r, struct agent *out)
     out->url = card_copy(r, (struct str){url, head.n + n});
 }
 
-/* As it will be kept. */
-static void check_size(struct card_reader *r, const struct card_spot *whole,
-                       const struct agent *a)
+/* In the stored form. */
+static void card_check_size(struct card_reader *r,
+                            const struct card_spot *whole,
+                            const struct agent *a)
 {
     struct json_out o;
     struct buf text;
 
     buf_init(&text, AGENT_CARD_MAX);
-    if (!buf_reserve(&text, AGENT_CARD_MAX)) {
-        r->is_out_of_memory = true;
-        return;
-    }
     o = json_out(&text);
     card_write(&o, a, CARD_STORED);
     if (text.over)
@@ -396,7 +402,7 @@ static void check_size(struct card_reader *r, const struct card_spot *whole,
     buf_fini(&text);
 }
 
-static enum err verdict(const struct card_reader *r)
+static enum err card_result(const struct card_reader *r)
 {
     const struct card_problems *p = r->problems;
 
@@ -407,8 +413,8 @@ static enum err verdict(const struct card_reader *r)
     return p->n_forbidden == p->n_all ? ERR_NOT_ALLOWED : ERR_BAD_REQUEST;
 }
 
-static enum err read_card(struct card_reader *r, const struct json *card,
-                          struct agent *out)
+static enum err card_read_tree(struct card_reader *r, const struct json *card,
+                               struct agent *out)
 {
     struct card_spot whole = {.at = card->at};
     struct str name = r->opts->dialect == CARD_CONFIG ? STR("id") : STR("name");
@@ -419,14 +425,14 @@ static enum err read_card(struct card_reader *r, const struct json *card,
     if (card->type != JSON_OBJ) {
         card_problem(r, &whole, "must be an object, not %s",
                      card_show(card).text);
-        return verdict(r);
+        return card_result(r);
     }
     card_read_members(r, &card_fields, card, &whole, out);
-    settle_name(r, &whole, json_get(card, name), out);
-    settle_url(r, out);
-    if (verdict(r) == OK && !r->is_stored)
-        check_size(r, &whole, out);
-    return verdict(r);
+    card_settle_name(r, &whole, json_get(card, name), out);
+    card_settle_url(r, out);
+    if (card_result(r) == OK && !r->is_stored)
+        card_check_size(r, &whole, out);
+    return card_result(r);
 }
 
 enum err card_read(struct arena *a, const struct json *card,
@@ -435,7 +441,7 @@ enum err card_read(struct arena *a, const struct json *card,
 {
     struct card_reader r = {.arena = a, .opts = opts, .problems = problems};
 
-    return read_card(&r, card, out);
+    return card_read_tree(&r, card, out);
 }
 
 enum err card_read_stored(struct arena *a, struct str text, struct agent *out)
@@ -451,8 +457,8 @@ enum err card_read_stored(struct arena *a, struct str text, struct agent *out)
     arena_init(&scratch, 64 * (size_t)AGENT_CARD_MAX);
     card = json_parse(&scratch, text, 0, NULL);
     if (card)
-        e = read_card(&r, card, out);
-    else /* what is JSON, and is no tree, found no memory */
+        e = card_read_tree(&r, card, out);
+    else /* valid JSON without a tree: no memory */
         e = json_check(text, NULL) == ERR_SYNTAX ? ERR_SYNTAX : ERR_NOMEM;
     arena_fini(&scratch);
     return e == OK || e == ERR_NOMEM ? e : ERR_SYNTAX;

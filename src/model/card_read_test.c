@@ -125,19 +125,20 @@ TEST(what_is_not_given_has_its_default)
     }
 }
 
-/* One problem each: what stands beside a name and a description, where, and a
- * part of the words. NULL for the words: it is taken. */
+/* One problem each: the members besides a name and a description, the place,
+ * and a part of the message. NULL for the message: accepted. */
 static const struct {
     const char *members, *pointer, *words;
 } cases[] = {
     /* Unknown. */
     {"\"skils\":[]", "/skils", "did you mean \"skills\"?"},
-    {"\"systemPrompt\":\"\"", "/systemPrompt", "there are name, title, desc"},
+    {"\"systemPrompt\":\"\"", "/systemPrompt",
+     "the fields are name, title, desc"},
     {"\"routing\":{\"systemPrompt\":\"\"}", "/routing/systemPrompt",
      "is called \"system_prompt\" on a card"},
     {"\"id\":\"x\"", "/id", "is called \"name\" on a card"},
-    {"\"a/b~c\":1", "/a~1b~0c", "is no field of a card"},
-    {"\"\":1", "/", "is no field of a card"},
+    {"\"a/b~c\":1", "/a~1b~0c", "is not a field of a card"},
+    {"\"\":1", "/", "is not a field of a card"},
     {"\"Title\":\"x\"", "/Title", "did you mean \"title\"?"},
     {"\"wake\":{\"url\":\"http://h\",\"timeoutMs\":5}", "/wake/timeoutMs",
      "is called \"timeout_ms\" on a card"},
@@ -248,7 +249,7 @@ static const struct {
     {"\"url\":\"\"", "/url", "must be \"https://"},
     {"\"url\":\"https://user:pass@host/\"", "/url", "no user or password"},
     {"\"url\":\"https://user@host/\"", "/url", "no user or password"},
-    {"\"url\":\"https://host/#top\"", "/url", "no fragment"},
+    {"\"url\":\"https://host/#top\"", "/url", "not have a fragment"},
     {"\"url\":\"https:///path\"", "/url", "has no host"},
     {"\"url\":\"https://host:65536/\"", "/url", "from 1 to 65535"},
     {"\"url\":\"https://host:0/\"", "/url", "from 1 to 65535"},
@@ -279,7 +280,7 @@ static const struct {
     {"\"title\":\"\xf0\x9f\x91\xa9\\u200d\xf0\x9f\x91\xa7\"", NULL, NULL},
     {"\"title\":\"\\u2764\\ufe0f\"", NULL, NULL},
     {"\"title\":\"a\\u202eb\"", "/title",
-     "U+202E, a mark that turns the direction of writing, in it (byte 2)"},
+     "U+202E, a mark that turns the direction of writing (byte 2)"},
     {"\"title\":\"\\u2066a\"", "/title", "U+2066, a mark that turns"},
     {"\"title\":\"a\\u200fb\"", "/title", "U+200F, a mark that turns"},
     {"\"title\":\"a\\u061cb\"", "/title", "U+061C, a mark that turns"},
@@ -332,7 +333,7 @@ TEST(each_mistake_is_named_with_its_place)
     }
 }
 
-/* Whole cards that are none. */
+/* Texts that are not cards. */
 static const struct {
     const char *text, *pointer, *words;
 } wholes[] = {
@@ -392,7 +393,7 @@ TEST(all_problems_are_found_at_once)
     stage_problem(&s, STR("/description"));
     stage_problem(&s, STR("/name"));
     card_problems_say(&s.problems, &why);
-    CHECK_STR(str_of(why.text), "/naem is no field of a card; did you mean "
+    CHECK_STR(str_of(why.text), "/naem is not a field of a card; did you mean "
                                 "\"name\"? (and 8 more problems)");
     stage_read(&s, STR("[]"));
     card_problems_say(&s.problems, &why);
@@ -454,13 +455,13 @@ TEST(what_is_there_already_may_be_said_again)
     CHECK_INT(s.e, OK);
     CHECK_INT(s.agent.restart.n, 3);
     CHECK_INT(s.agent.visibility, VISIBILITY_SHARED);
-    /* No wish, and none of the card. */
+    /* It requests nothing, and is not part of the card. */
     CHECK(s.agent.creator.n == 0 && s.agent.org.n == 0 && s.agent.kind == 0);
     s.opts.rights = CARD_MAY_ALL;
     stage_read(&s, str_of(whole));
     CHECK(s.e == OK && s.agent.creator.n == 0 && s.agent.kind == 0);
 
-    /* Anything else is no more allowed than before. */
+    /* Anything else is still forbidden. */
     before.agent.restart.n--;
     before.agent.org = STR("Acme");
     s.opts.rights = 0;
@@ -565,7 +566,7 @@ TEST(the_configuration_writes_camel_case_and_calls_the_name_id)
     stage_fini(&s);
 }
 
-/* -1: refused. */
+/* -1: rejected. */
 static int64_t micros_of(enum card_dialect dialect, const char *pricing,
                          const char *pointer, const char *words)
 {
@@ -652,10 +653,10 @@ static void amounts_are_taken_to_the_last_digit(void)
         snprintf(text, sizeof(text), "\"amount\":%s,\"currency\":\"USD\"",
                  bad[i]);
         CHECK_INT(micros_of(CARD_WIRE, text, "/pricing/amount",
-                            "up to six digits behind the point, like 0.05"),
+                            "up to six digits after the point, like 0.05"),
                   -1);
     }
-    /* What was written is said again, as it was. */
+    /* The message repeats the value as it was written. */
     CHECK_INT(micros_of(CARD_WIRE,
                         "\"amount\":\"1\\u0000999\",\"currency\":\"USD\"",
                         "/pricing/amount", "not \"1?999\""),
@@ -666,7 +667,7 @@ static void amounts_are_taken_to_the_last_digit(void)
     CHECK_INT(micros_of(CARD_WIRE, "\"amount\":0.1234567,\"currency\":\"USD\"",
                         "/pricing/amount", "not 0.1234567"),
               -1);
-    /* All there are with six digits, one of each thousand thousand. */
+    /* One in a million of all amounts with six digits. */
     for (int64_t v = 0; v <= AGENT_PRICE_MAX; v += 1000003 * INT64_C(997)) {
         snprintf(text, sizeof(text),
                  "\"amount\":%" PRId64 ".%06" PRId64 ",\"currency\":\"USD\"",
@@ -759,7 +760,7 @@ TEST(the_configuration_has_fields_of_its_own)
          "is called \"id\" in the configuration"},
         {"{\"id\":\"a\",\"limits\":{\"in_flight\":1}}", "/limits/in_flight",
          "is called \"inFlight\" in the configuration"},
-        {"{\"id\":\"a\",\"creatorId\":\"x\"}", "/creatorId", "is no field"},
+        {"{\"id\":\"a\",\"creatorId\":\"x\"}", "/creatorId", "is not a field"},
         {"{\"id\":\"a\",\"creator_id\":\"x\"}", "/creator_id",
          "cannot be given in the configuration"},
         {"{\"id\":\"a\",\"kind\":\"managed\"}", "/kind",

@@ -1,6 +1,5 @@
-/* What a card may not hide and an answer may not show: letters that cannot be
- * seen in the objects that are kept as they are, and what is private in the
- * words about a mistake. */
+/* A card may not hide invisible characters in the objects that are kept
+ * unchanged, and an error message may not show private values. */
 #include "test/lib/card_stage.h"
 
 static void read_with(struct stage *s, const char *members)
@@ -22,13 +21,14 @@ static const struct {
     const char *words;
 } letters[] = {
     {"\"metadata\":{\"k\":\"a\\u202eb\"}", "/metadata/k",
-     "may not have U+202E, a mark that turns the direction of writing, in it "
-     "(byte 2)"},
+     "may not contain U+202E, a mark that turns the direction of writing (byte "
+     "2)"},
     {"\"metadata\":{\"k\":[1,{\"x\":[\"\\u200b\"]}]}", "/metadata/k/1/x/0",
      "U+200B"},
     {"\"metadata\":{\"a\\u200bb\":1}", "/metadata",
-     "has a member whose name may not have U+200B, a character that cannot be "
-     "seen, in it (byte 2)"},
+     "has a member whose name may not contain U+200B, a character that cannot "
+     "be "
+     "seen (byte 2)"},
     {"\"metadata\":{\"k\":{\"a\\nb\":1}}", "/metadata/k", "U+000A"},
     {"\"metadata\":{\"a\\u200bb\":\"\\u200b\"}", "/metadata", "U+200B"},
     {"\"metadata\":{\"\":\"\\u0000\"}", "/metadata/", "U+0000"},
@@ -64,8 +64,8 @@ TEST(letters_that_cannot_be_seen_are_found_in_every_object)
     }
 }
 
-/* Names of 300 letters, ten deep: the pointer is that of the deepest that can
- * be named, and whole. */
+/* Names of 300 letters, ten deep: the pointer names the deepest parent that
+ * fits, completely. */
 TEST(a_place_too_deep_for_a_pointer_is_told_by_what_it_stands_in)
 {
     struct stage s;
@@ -91,7 +91,7 @@ TEST(a_place_too_deep_for_a_pointer_is_told_by_what_it_stands_in)
     stage_fini(&s);
 }
 
-/* Cards that were taken before anybody looked must still be read. */
+/* Cards that were stored before this check must still be readable. */
 TEST(what_is_kept_already_is_not_looked_at_again)
 {
     static const struct str text =
@@ -128,7 +128,7 @@ static const struct {
     {"\"wake\":\"8675309\"", "/wake", "must be an object, not text"},
     {"\"restart\":\"8675309\"", "/restart", "must be an object, not text"},
     {"\"metadata\":\"8675309\"", "/metadata",
-     "must be an object, not \"8675309\""}, /* which everybody sees */
+     "must be an object, not \"8675309\""}, /* not private */
 };
 
 TEST(what_is_private_is_not_repeated)

@@ -1,11 +1,11 @@
-/* A value in the words about it. */
+/* A value as text for messages. */
 #include "model/card_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* With no more digits than it takes to tell it from all others: as it was
- * written, most likely. */
+/* With the fewest digits that identify the number: most likely as it was
+ * written. */
 static void show_real(char *to, size_t room, double d)
 {
     for (int n = 15; n <= 17; n++) {
@@ -15,7 +15,7 @@ static void show_real(char *to, size_t room, double d)
     }
 }
 
-/* Bytes of zero are said too. */
+/* NUL bytes are shown too. */
 static void show_text(char *to, size_t room, struct str s)
 {
     struct str head = str_head(s, 64);
@@ -56,8 +56,8 @@ static const char *const types[] = {
     [JSON_OBJ] = "an object",
 };
 
-/* What others may not see is not repeated either: answers are kept, and shown
- * to people. */
+/* Private values are not repeated in messages: answers are kept, and shown to
+ * people. */
 static bool is_secret(const struct card_field *f)
 {
     if (f->is_private)

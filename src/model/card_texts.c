@@ -1,14 +1,17 @@
-/* What stands for an agent and for a skill in the space of meanings. The form
- * is profile.h's, which was measured; tags come behind it as words of their
- * own, as seed 000 has them.
+/* The texts whose vectors represent an agent and a skill. The form is that of
+ * profile.h, which was measured; tags follow it as separate words, as in seed
+ * 000.
  *
- * Models read only so far (all-MiniLM-L6-v2: 256 pieces), so what tells most
- * comes first: of routing the keywords, before a prompt that may be long. */
+ * Models read only the beginning (all-MiniLM-L6-v2: 256 tokens), so the most
+ * telling part comes first: for routing, the keywords come before a prompt that
+ * may be long. */
 #include "model/card.h"
 #include "model/profile.h"
 
-/* As profile_add, with a head that people wrote: no words to take apart. */
-static void add(struct buf *out, struct str head, struct str description)
+/* Like profile_add, but the head was written by people: its words are not
+ * split. */
+static void card_add_pair(struct buf *out, struct str head,
+                          struct str description)
 {
     size_t from = out->n;
 
@@ -21,7 +24,7 @@ static void add(struct buf *out, struct str head, struct str description)
     buf_add_str(out, description);
 }
 
-static void add_words(struct buf *out, struct strs words)
+static void card_add_list(struct buf *out, struct strs words)
 {
     for (size_t i = 0; i < words.n; i++) {
         if (out->n)
@@ -33,7 +36,7 @@ static void add_words(struct buf *out, struct strs words)
 void card_search_text(struct buf *out, const struct agent *a)
 {
     if (a->title.n)
-        add(out, a->title, a->description);
+        card_add_pair(out, a->title, a->description);
     else
         profile_add(out, a->name, a->description);
 }
@@ -41,17 +44,17 @@ void card_search_text(struct buf *out, const struct agent *a)
 void card_routing_text(struct buf *out, const struct agent *a)
 {
     card_search_text(out, a);
-    add_words(out, a->routing.keywords);
-    add_words(out, (struct strs){&a->routing.system_prompt,
-                                 a->routing.system_prompt.n > 0});
+    card_add_list(out, a->routing.keywords);
+    card_add_list(out, (struct strs){&a->routing.system_prompt,
+                                     a->routing.system_prompt.n > 0});
 }
 
-/* A name that is the id again was written for machines. */
+/* A name that equals the id was written for machines. */
 void card_skill_text(struct buf *out, const struct skill *s)
 {
     if (str_eq(s->name, s->id))
         profile_add(out, s->name, s->description);
     else
-        add(out, s->name, s->description);
-    add_words(out, s->tags);
+        card_add_pair(out, s->name, s->description);
+    card_add_list(out, s->tags);
 }

@@ -1,5 +1,5 @@
-/* The types of one value. Each says what would be right and, where that helps,
- * what is there instead; a value has one problem at most, the first that is
+/* The types of single values. Each message names the accepted values and, where
+ * that helps, the given one. A value has at most one problem, the first one
  * found. */
 #include "model/card_internal.h"
 
@@ -13,36 +13,35 @@
 
 /* Strings. */
 
-static bool str_is_given(const struct card_field *f, const void *field,
-                         enum card_view v)
+bool card_str_is_given(const struct card_field *f, const void *field,
+                       enum card_view v)
 {
     (void)f, (void)v;
     return ((const struct str *)field)->n > 0;
 }
 
-static bool str_is_same(const struct card_field *f, const void *a,
-                        const void *b)
+bool card_str_is_same(const struct card_field *f, const void *a, const void *b)
 {
     (void)f;
     return str_eq(*(const struct str *)a, *(const struct str *)b);
 }
 
-static void str_write(struct json_out *o, const struct card_field *f,
-                      const void *field, enum card_view v)
+static void card_str_write(struct json_out *o, const struct card_field *f,
+                           const void *field, enum card_view v)
 {
     (void)f, (void)v;
     json_put_str(o, *(const struct str *)field);
 }
 
-static void copy_to(struct card_reader *r, struct str s, void *field)
+static void card_copy_to(struct card_reader *r, struct str s, void *field)
 {
     *(struct str *)field = s.n ? card_copy(r, s) : STR("");
 }
 
-/* Whether v is text that may stand there; if not, that was said. */
-static bool is_text(struct card_reader *r, const struct card_field *f,
-                    const struct json *v, const struct card_spot *s,
-                    bool has_lines)
+/* Whether v is an acceptable text; if not, a problem is noted. */
+static bool card_is_text(struct card_reader *r, const struct card_field *f,
+                         const struct json *v, const struct card_spot *s,
+                         bool has_lines)
 {
     const char *what = has_lines ? "text" : "one line of text";
     struct card_letter bad;
@@ -53,7 +52,7 @@ static bool is_text(struct card_reader *r, const struct card_field *f,
         card_problem(r, s, "may have up to %lld bytes, not %zu",
                      (long long)f->max, v->s.n);
     else if (card_letter_find(v->s, has_lines, &bad))
-        card_problem(r, s, "may not have U+%04X, %s, in it (byte %zu)",
+        card_problem(r, s, "may not contain U+%04X, %s (byte %zu)",
                      (unsigned)bad.number, bad.what, bad.at + 1);
     else if (v->s.n < (size_t)f->min || (v->s.n && !card_has_ink(v->s)))
         card_problem(r, s, "must be %s of 1 to %lld bytes, and not blank", what,
@@ -66,32 +65,32 @@ static bool is_text(struct card_reader *r, const struct card_field *f,
     return false;
 }
 
-static void line_read(struct card_reader *r, const struct card_field *f,
-                      const struct json *v, const struct card_spot *s,
-                      void *field)
+static void card_line_read(struct card_reader *r, const struct card_field *f,
+                           const struct json *v, const struct card_spot *s,
+                           void *field)
 {
-    if (is_text(r, f, v, s, false))
-        copy_to(r, v->s, field);
+    if (card_is_text(r, f, v, s, false))
+        card_copy_to(r, v->s, field);
 }
 
-static void text_read(struct card_reader *r, const struct card_field *f,
-                      const struct json *v, const struct card_spot *s,
-                      void *field)
+static void card_text_read(struct card_reader *r, const struct card_field *f,
+                           const struct json *v, const struct card_spot *s,
+                           void *field)
 {
-    if (is_text(r, f, v, s, true))
-        copy_to(r, v->s, field);
+    if (card_is_text(r, f, v, s, true))
+        card_copy_to(r, v->s, field);
 }
 
-const struct card_type card_line = {line_read, str_is_given, str_is_same,
-                                    str_write};
-const struct card_type card_text = {text_read, str_is_given, str_is_same,
-                                    str_write};
+const struct card_type card_line = {card_line_read, card_str_is_given,
+                                    card_str_is_same, card_str_write};
+const struct card_type card_text = {card_text_read, card_str_is_given,
+                                    card_str_is_same, card_str_write};
 
 /* Names. */
 
-static void name_read(struct card_reader *r, const struct card_field *f,
-                      const struct json *v, const struct card_spot *s,
-                      void *field)
+static void card_name_read(struct card_reader *r, const struct card_field *f,
+                           const struct json *v, const struct card_spot *s,
+                           void *field)
 {
     (void)f;
     if (v->type != JSON_STR || !agent_name_is_valid(v->s))
@@ -100,18 +99,14 @@ static void name_read(struct card_reader *r, const struct card_field *f,
                      "and \"-\" that begins with a letter or digit, not %s",
                      AGENT_NAME_MAX, card_show(v).text);
     else
-        copy_to(r, v->s, field);
+        card_copy_to(r, v->s, field);
 }
 
 static bool is_skill_id(struct str s)
 {
-    for (size_t i = 0; i < s.n; i++) {
-        char c = str_lower(s.p[i]);
-
-        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '.' &&
-            c != '_' && c != '-')
+    for (size_t i = 0; i < s.n; i++)
+        if (!str_is_alnum(s.p[i]) && (!s.p[i] || !strchr("._-", s.p[i])))
             return false;
-    }
     return s.n >= 1 && s.n <= SKILL_ID_MAX;
 }
 
@@ -126,7 +121,7 @@ static void skill_id_read(struct card_reader *r, const struct card_field *f,
                      "\"-\", not %s",
                      SKILL_ID_MAX, card_show(v).text);
     else
-        copy_to(r, v->s, field);
+        card_copy_to(r, v->s, field);
 }
 
 static void principal_read(struct card_reader *r, const struct card_field *f,
@@ -140,26 +135,27 @@ static void principal_read(struct card_reader *r, const struct card_field *f,
                      "and \"-\" that begin with a letter or digit, not %s",
                      PRINCIPAL_NAME_MAX, card_show(v).text);
     else
-        copy_to(r, v->s, field);
+        card_copy_to(r, v->s, field);
 }
 
-/* Nobody is said to be nobody, but for where it would be a setting. */
+/* An empty name is written as null, except in a setting, where it is
+ * omitted. */
 static bool principal_is_given(const struct card_field *f, const void *field,
                                enum card_view v)
 {
-    return v != CARD_SETTING || str_is_given(f, field, v);
+    return v != CARD_SETTING || card_str_is_given(f, field, v);
 }
 
 static void principal_write(struct json_out *o, const struct card_field *f,
                             const void *field, enum card_view v)
 {
-    if (str_is_given(f, field, v))
-        str_write(o, f, field, v);
+    if (card_str_is_given(f, field, v))
+        card_str_write(o, f, field, v);
     else
         json_put_null(o);
 }
 
-/* Null is not given, as everywhere; so it is "" that takes an org back. */
+/* Null means "not given", as everywhere, so "" resets an org. */
 static void org_read(struct card_reader *r, const struct card_field *f,
                      const struct json *v, const struct card_spot *s,
                      void *field)
@@ -176,24 +172,23 @@ static void org_read(struct card_reader *r, const struct card_field *f,
                      "for that of its creator, not %s",
                      PRINCIPAL_NAME_MAX, card_show_as(f, v).text);
     else
-        copy_to(r, v->s, field);
+        card_copy_to(r, v->s, field);
 }
 
-const struct card_type card_name = {name_read, str_is_given, str_is_same,
-                                    str_write};
-const struct card_type card_skill_id = {skill_id_read, str_is_given,
-                                        str_is_same, str_write};
+const struct card_type card_name = {card_name_read, card_str_is_given,
+                                    card_str_is_same, card_str_write};
+const struct card_type card_skill_id = {skill_id_read, card_str_is_given,
+                                        card_str_is_same, card_str_write};
 const struct card_type card_principal = {principal_read, principal_is_given,
-                                         str_is_same, principal_write};
-const struct card_type card_org = {org_read, principal_is_given, str_is_same,
-                                   principal_write};
+                                         card_str_is_same, principal_write};
+const struct card_type card_org = {org_read, principal_is_given,
+                                   card_str_is_same, principal_write};
 
-/* Addresses. What is wrong with one is said without repeating it: people put
- * passwords into them. */
+/* Addresses. Messages do not repeat them: people put passwords into them. */
 
-static void url_read(struct card_reader *r, const struct card_field *f,
-                     const struct json *v, const struct card_spot *s,
-                     void *field)
+static void card_url_read(struct card_reader *r, const struct card_field *f,
+                          const struct json *v, const struct card_spot *s,
+                          void *field)
 {
     struct agent_url url;
     struct why why = {""};
@@ -204,12 +199,12 @@ static void url_read(struct card_reader *r, const struct card_field *f,
     else if (agent_url_read(v->s, &url, &why))
         card_problem(r, s, "%s", why.text);
     else
-        copy_to(r, v->s, field);
+        card_copy_to(r, v->s, field);
 }
 
-static void web_read(struct card_reader *r, const struct card_field *f,
-                     const struct json *v, const struct card_spot *s,
-                     void *field)
+static void card_web_read(struct card_reader *r, const struct card_field *f,
+                          const struct json *v, const struct card_spot *s,
+                          void *field)
 {
     struct why why = {""};
 
@@ -219,7 +214,7 @@ static void web_read(struct card_reader *r, const struct card_field *f,
     else if (agent_web_read(v->s, &why))
         card_problem(r, s, "%s", why.text);
     else
-        copy_to(r, v->s, field);
+        card_copy_to(r, v->s, field);
 }
 
 void card_put_url(struct json_out *o, struct str url)
@@ -234,26 +229,26 @@ void card_put_url(struct json_out *o, struct str url)
     buf_fini(&shown);
 }
 
-static void url_write(struct json_out *o, const struct card_field *f,
-                      const void *field, enum card_view v)
+static void card_url_write(struct json_out *o, const struct card_field *f,
+                           const void *field, enum card_view v)
 {
     if (v == CARD_OTHERS)
         card_put_url(o, *(const struct str *)field);
     else
-        str_write(o, f, field, v);
+        card_str_write(o, f, field, v);
 }
 
-const struct card_type card_url = {url_read, str_is_given, str_is_same,
-                                   url_write};
-const struct card_type card_web = {web_read, str_is_given, str_is_same,
-                                   str_write};
+const struct card_type card_url = {card_url_read, card_str_is_given,
+                                   card_str_is_same, card_url_write};
+const struct card_type card_web = {card_web_read, card_str_is_given,
+                                   card_str_is_same, card_str_write};
 
 /* Numbers. */
 
-static bool read_number(struct card_reader *r, const struct card_field *f,
-                        const struct json *v, const struct card_spot *s)
+static bool card_is_number(struct card_reader *r, const struct card_field *f,
+                           const struct json *v, const struct card_spot *s)
 {
-    /* 1e3 is shown as 1000, so it must be said what is wrong with that. */
+    /* 1e3 is shown as 1000, so the message must name the problem. */
     bool looks_whole = v->type == JSON_REAL && v->d > -1e15 && v->d < 1e15 &&
                        v->d == (double)(int64_t)v->d;
 
@@ -265,43 +260,43 @@ static bool read_number(struct card_reader *r, const struct card_field *f,
     return false;
 }
 
-static void int_read(struct card_reader *r, const struct card_field *f,
-                     const struct json *v, const struct card_spot *s,
-                     void *field)
+static void card_int_read(struct card_reader *r, const struct card_field *f,
+                          const struct json *v, const struct card_spot *s,
+                          void *field)
 {
-    if (read_number(r, f, v, s))
+    if (card_is_number(r, f, v, s))
         *(int64_t *)field = v->i;
 }
 
-static bool int_is_given(const struct card_field *f, const void *field,
-                         enum card_view v)
+static bool card_int_is_given(const struct card_field *f, const void *field,
+                              enum card_view v)
 {
     (void)v;
     return *(const int64_t *)field != f->unset;
 }
 
-static bool int_is_same(const struct card_field *f, const void *a,
-                        const void *b)
+static bool card_int_is_same(const struct card_field *f, const void *a,
+                             const void *b)
 {
     (void)f;
     return *(const int64_t *)a == *(const int64_t *)b;
 }
 
-static void int_write(struct json_out *o, const struct card_field *f,
-                      const void *field, enum card_view v)
+static void card_int_write(struct json_out *o, const struct card_field *f,
+                           const void *field, enum card_view v)
 {
     (void)f, (void)v;
     json_put_int(o, *(const int64_t *)field);
 }
 
-const struct card_type card_int = {int_read, int_is_given, int_is_same,
-                                   int_write};
+const struct card_type card_int = {card_int_read, card_int_is_given,
+                                   card_int_is_same, card_int_write};
 
 static void micros_read(struct card_reader *r, const struct card_field *f,
                         const struct json *v, const struct card_spot *s,
                         void *field)
 {
-    if (read_number(r, f, v, s))
+    if (card_is_number(r, f, v, s))
         *(struct price *)field = (struct price){true, v->i};
 }
 
@@ -331,10 +326,9 @@ static void micros_write(struct json_out *o, const struct card_field *f,
 const struct card_type card_micros = {micros_read, micros_is_given,
                                       micros_is_same, micros_write};
 
-/* In units. A number of the sender's that has six digits behind the point, or
- * fewer, is the only one of these that reads as it does: so the digits are what
- * they wrote. */
-static enum err read_units(const struct json *v, int64_t *micros)
+/* In units. A decimal with up to six digits after the point is the only one
+ * that reads as its double, so those are the digits that the sender wrote. */
+static enum err card_read_units(const struct json *v, int64_t *micros)
 {
     char digits[32];
 
@@ -359,7 +353,7 @@ static void amount_read(struct card_reader *r, const struct card_field *f,
 {
     int64_t micros;
 
-    if (read_units(v, &micros))
+    if (card_read_units(v, &micros))
         card_problem(r, s, "must be %s, like 0.05, not %s", f->allowed,
                      card_show(v).text);
     else
@@ -385,26 +379,27 @@ static void currency_read(struct card_reader *r, const struct card_field *f,
                      STR_ARG(own), card_show(v).text);
 }
 
-static bool never_given(const struct card_field *f, const void *field,
-                        enum card_view v)
+static bool nothing_is_given(const struct card_field *f, const void *field,
+                             enum card_view v)
 {
     (void)f, (void)field, (void)v;
     return false;
 }
 
-static bool always_same(const struct card_field *f, const void *a,
-                        const void *b)
+/* Cards do not differ by these. */
+static bool nothing_is_same(const struct card_field *f, const void *a,
+                            const void *b)
 {
     (void)f, (void)a, (void)b;
     return true;
 }
 
-const struct card_type card_amount = {amount_read, never_given, always_same,
-                                      micros_write};
-const struct card_type card_currency = {currency_read, never_given, always_same,
-                                        micros_write};
+const struct card_type card_amount = {amount_read, nothing_is_given,
+                                      nothing_is_same, micros_write};
+const struct card_type card_currency = {currency_read, nothing_is_given,
+                                        nothing_is_same, micros_write};
 
-/* What we say ourselves. */
+/* Members of the server. */
 
 static void nothing_read(struct card_reader *r, const struct card_field *f,
                          const struct json *v, const struct card_spot *s,
@@ -420,23 +415,8 @@ static bool stamp_is_given(const struct card_field *f, const void *field,
     return true;
 }
 
-static bool nothing_is_given(const struct card_field *f, const void *field,
-                             enum card_view v)
-{
-    (void)f, (void)field, (void)v;
-    return false;
-}
-
-/* Not what makes two cards differ. */
-static bool nothing_is_same(const struct card_field *f, const void *a,
-                            const void *b)
-{
-    (void)f, (void)a, (void)b;
-    return true;
-}
-
 const struct card_type card_stamp = {nothing_read, stamp_is_given,
-                                     nothing_is_same, int_write};
+                                     nothing_is_same, card_int_write};
 const struct card_type card_passed = {nothing_read, nothing_is_given,
                                       nothing_is_same, NULL};
 
@@ -477,6 +457,21 @@ static void unless_write(struct json_out *o, const struct card_field *f,
 const struct card_type card_unless = {unless_read, unless_is_given,
                                       unless_is_same, unless_write};
 
+/* For enums, whose zero means "not given". */
+static bool card_choice_is_given(const struct card_field *f, const void *field,
+                                 enum card_view v)
+{
+    (void)f, (void)v;
+    return *(const unsigned *)field != 0;
+}
+
+static bool card_choice_is_same(const struct card_field *f, const void *a,
+                                const void *b)
+{
+    (void)f;
+    return *(const unsigned *)a == *(const unsigned *)b;
+}
+
 static void visibility_read(struct card_reader *r, const struct card_field *f,
                             const struct json *v, const struct card_spot *s,
                             void *field)
@@ -492,20 +487,6 @@ static void visibility_read(struct card_reader *r, const struct card_field *f,
                      card_show(v).text);
 }
 
-static bool visibility_is_given(const struct card_field *f, const void *field,
-                                enum card_view v)
-{
-    (void)f, (void)v;
-    return *(const enum visibility *)field != 0;
-}
-
-static bool visibility_is_same(const struct card_field *f, const void *a,
-                               const void *b)
-{
-    (void)f;
-    return *(const enum visibility *)a == *(const enum visibility *)b;
-}
-
 static void visibility_write(struct json_out *o, const struct card_field *f,
                              const void *field, enum card_view v)
 {
@@ -513,8 +494,9 @@ static void visibility_write(struct json_out *o, const struct card_field *f,
     json_put_str(o, visibility_name(*(const enum visibility *)field));
 }
 
-const struct card_type card_visibility = {visibility_read, visibility_is_given,
-                                          visibility_is_same, visibility_write};
+const struct card_type card_visibility = {visibility_read, card_choice_is_given,
+                                          card_choice_is_same,
+                                          visibility_write};
 
 static void kind_read(struct card_reader *r, const struct card_field *f,
                       const struct json *v, const struct card_spot *s,
@@ -532,20 +514,6 @@ static void kind_read(struct card_reader *r, const struct card_field *f,
                      card_show(v).text);
 }
 
-static bool kind_is_given(const struct card_field *f, const void *field,
-                          enum card_view v)
-{
-    (void)f, (void)v;
-    return *(const enum agent_kind *)field != 0;
-}
-
-static bool kind_is_same(const struct card_field *f, const void *a,
-                         const void *b)
-{
-    (void)f;
-    return *(const enum agent_kind *)a == *(const enum agent_kind *)b;
-}
-
 static void kind_write(struct json_out *o, const struct card_field *f,
                        const void *field, enum card_view v)
 {
@@ -553,5 +521,5 @@ static void kind_write(struct json_out *o, const struct card_field *f,
     json_put_str(o, agent_kind_name(*(const enum agent_kind *)field));
 }
 
-const struct card_type card_kind = {kind_read, kind_is_given, kind_is_same,
-                                    kind_write};
+const struct card_type card_kind = {kind_read, card_choice_is_given,
+                                    card_choice_is_same, kind_write};

@@ -1,10 +1,10 @@
-/* The table the other way. What is not given is not written, but for what the
- * server says, so two cards say the same exactly if CARD_STORED writes the
+/* Writing by the table. Fields that are not given are omitted, except members
+ * of the server, so two cards are equal exactly if CARD_STORED writes the
  * same. */
 #include "model/card_internal.h"
 
-static bool is_written(const struct card_field *f, const void *base,
-                       enum card_view v)
+static bool card_is_written(const struct card_field *f, const void *base,
+                            enum card_view v)
 {
     if ((v == CARD_OTHERS && f->is_private) ||
         (v == CARD_SETTING && f->is_wire_only))
@@ -16,7 +16,7 @@ bool card_is_any_given(const struct card_fields *t, const void *base,
                        enum card_view v)
 {
     for (size_t i = 0; i < t->n; i++)
-        if (is_written(&t->list[i], base, v))
+        if (card_is_written(&t->list[i], base, v))
             return true;
     return false;
 }
@@ -30,7 +30,7 @@ void card_write_fields(struct json_out *o, const struct card_fields *t,
     for (size_t i = 0; i < t->n; i++) {
         const struct card_field *f = &t->list[i];
 
-        if ((f->is_ours && !with_ours) || !is_written(f, base, v))
+        if ((f->is_ours && !with_ours) || !card_is_written(f, base, v))
             continue;
         json_key(o, card_key(f, d, own));
         f->type->write(o, f, card_look_at(f, base), v);

@@ -3,14 +3,14 @@
 #include "base/map.h"
 #include "base/words.h"
 
-enum { HASHED_MAX = 16 * 1024 }; /* bytes; of the rest only the length counts */
+enum {
+    HASHED_MAX = 16 * 1024
+}; /* in bytes; of the rest only the length
+    * counts */
 
-static const struct str layers[N_LAYERS] = {
-    [LAYER_EXPLICIT] = STR("explicit"), [LAYER_PREFIX] = STR("prefix"),
-    [LAYER_STICKY] = STR("sticky"),     [LAYER_BINDING] = STR("binding"),
-    [LAYER_INTENT] = STR("intent"),     [LAYER_SEMANTIC] = STR("semantic"),
-    [LAYER_DEFAULT] = STR("default"),   [LAYER_NONE] = STR("none"),
-};
+#define LAYER_STR(id, number, name, words) [LAYER_##id] = STR(name),
+
+static const struct str layers[N_LAYERS] = {LAYERS(LAYER_STR)};
 
 static const struct str bands[] = {
     [BAND_NOT_ASKED] = STR(""),
@@ -45,10 +45,7 @@ struct str layer_name(enum layer l)
 
 enum layer layer_of(struct str name)
 {
-    for (int i = 1; i < N_LAYERS; i++)
-        if (str_eq(layers[i], name))
-            return (enum layer)i;
-    return (enum layer)0;
+    return (enum layer)str_index(layers, N_LAYERS, name);
 }
 
 bool layer_is_routed(enum layer l)
@@ -69,8 +66,8 @@ static bool is_sentence_mark(struct str word)
     return false;
 }
 
-/* The words as the search by words reads them, one after the other. Marks of
- * sentences count only in a text that has nothing else. */
+/* Hashes the words as the word search reads them, one after the other.
+ * Punctuation counts only in a text that has nothing else. */
 uint64_t decision_text_hash(struct str text)
 {
     uint64_t seed[2] = {0, text.n > HASHED_MAX ? text.n : 0};
@@ -98,10 +95,7 @@ struct str tier_name(enum tier t)
 
 enum tier tier_of(struct str name)
 {
-    for (int i = TIER_NONE + 1; i < N_TIERS; i++)
-        if (str_eq(tiers[i], name))
-            return (enum tier)i;
-    return TIER_NONE;
+    return (enum tier)str_index(tiers, N_TIERS, name);
 }
 
 struct str unsure_policy_name(enum unsure_policy p)
@@ -145,7 +139,7 @@ enum hindsight hindsight_of(const struct decision *was, struct str to)
     if (was->overridden_to.n) {
         if (str_eq_nocase(was->overridden_to, to))
             return HINDSIGHT_BETTER;
-        /* Somebody said that it was right after all. */
+        /* A person said that it was right after all. */
         return str_eq_nocase(was->overridden_to, was->agent) ? HINDSIGHT_WORSE
                                                              : HINDSIGHT_AS_BAD;
     }

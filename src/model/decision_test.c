@@ -42,7 +42,7 @@ TEST(a_hash_is_never_zero)
     CHECK(decision_text_hash(STR("\xff\xfe")) != 0);
 }
 
-/* Past 16 KiB only the length is looked at, and that is looked at. */
+/* Beyond 16 KiB only the length counts. */
 TEST(a_long_text_is_told_from_a_longer_one)
 {
     enum { MANY = 64 * 1024 };

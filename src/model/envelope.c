@@ -1,9 +1,9 @@
-/* From a task's row back to what the gate judged. */
+/* From a task's row back to the envelope that the gate judged. */
 #include "model/envelope.h"
 
 #include "base/rfc3339.h"
 
-/* Members that are texts, as they stand in the row: quoted. */
+/* The scanned members; strings are still quoted. */
 enum {
     MESSAGE_ID,
     FROM,
@@ -27,8 +27,9 @@ static const struct str members[N_MEMBERS] = {
     [PAYLOAD] = STR("payload"),
 };
 
-/* One that is not there, or is no text, is empty. */
-static bool take_text(struct arena *a, struct str quoted, struct str *out)
+/* A member that is missing or not a string becomes empty. */
+static bool envelope_take_text(struct arena *a, struct str quoted,
+                               struct str *out)
 {
     const struct json *v = quoted.n ? json_parse(a, quoted, 0, NULL) : NULL;
 
@@ -36,20 +37,9 @@ static bool take_text(struct arena *a, struct str quoted, struct str *out)
     return v || !quoted.n;
 }
 
-static void of_message(const struct task *t, struct envelope *out)
-{
-    out->from = t->requester;
-    out->to = t->agent;
-    out->type = ENVELOPE_MESSAGE;
-    out->payload = t->metadata;
-    out->context = t->text;
-    out->at_ms = t->created_ms;
-    out->is_message = true;
-}
-
-/* The payload stays as it stands: whoever wants its fields reads it. */
-static enum err of_json(const struct task *t, struct arena *a,
-                        struct envelope *out)
+/* The payload stays raw; a reader of its fields parses it. */
+static enum err envelope_of_json(const struct task *t, struct arena *a,
+                                 struct envelope *out)
 {
     struct str raw[N_MEMBERS], priority, moment;
     int64_t at_ms;
@@ -57,13 +47,13 @@ static enum err of_json(const struct task *t, struct arena *a,
 
     if (e)
         return e;
-    if (!take_text(a, raw[MESSAGE_ID], &out->message_id) ||
-        !take_text(a, raw[FROM], &out->from) ||
-        !take_text(a, raw[TYPE], &out->type) ||
-        !take_text(a, raw[REFERENCE], &out->reference) ||
-        !take_text(a, raw[CONTEXT], &out->context) ||
-        !take_text(a, raw[PRIORITY], &priority) ||
-        !take_text(a, raw[TIMESTAMP], &moment))
+    if (!envelope_take_text(a, raw[MESSAGE_ID], &out->message_id) ||
+        !envelope_take_text(a, raw[FROM], &out->from) ||
+        !envelope_take_text(a, raw[TYPE], &out->type) ||
+        !envelope_take_text(a, raw[REFERENCE], &out->reference) ||
+        !envelope_take_text(a, raw[CONTEXT], &out->context) ||
+        !envelope_take_text(a, raw[PRIORITY], &priority) ||
+        !envelope_take_text(a, raw[TIMESTAMP], &moment))
         return ERR_NOMEM;
     out->to = t->agent;
     out->payload = raw[PAYLOAD];
@@ -78,8 +68,14 @@ enum err envelope_of_task(const struct task *t, struct arena *a,
 {
     *out = (struct envelope){.priority = t->priority, .has_entered = true};
     if (t->is_envelope)
-        return of_json(t, a, out);
-    of_message(t, out);
+        return envelope_of_json(t, a, out);
+    out->from = t->requester;
+    out->to = t->agent;
+    out->type = ENVELOPE_MESSAGE;
+    out->payload = t->metadata;
+    out->context = t->text;
+    out->at_ms = t->created_ms;
+    out->is_message = true;
     return OK;
 }
 

@@ -14,7 +14,7 @@ TEST(an_envelope_is_read_back_from_its_row)
     struct task t = {
         .agent = STR("Rick"),
         .is_envelope = true,
-        .priority = PRIORITY_URGENT, /* as a rule raised it */
+        .priority = PRIORITY_URGENT, /* raised by a rule */
         .created_ms = 5,
         .text = STR("{ \"from\":\"Jay\", \"to\":\"rick\",\n"
                     "\"type\":\"HANDOFF\",\"priority\":\"HIGH\","

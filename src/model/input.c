@@ -1,6 +1,6 @@
-/* What is asked comes from a program and what is answered from a client: both
- * are held against the same few limits here, so that neither a list of a
- * million options nor a value that was never offered gets any further. */
+/* A program asks and a client answers. Both sides are checked against the same
+ * limits here, so that neither a list of a million options nor a value that was
+ * never offered gets any further. */
 #include "model/input.h"
 
 #include <string.h>
@@ -61,8 +61,7 @@ static enum err check_value(const struct input_ask *q, struct str value,
                        INPUT_VALUE_MAX);
     if (q->kind == INPUT_SELECT && !is_offered(q, value))
         return why_err(why, ERR_BAD_REQUEST,
-                       "value is none of the options; it must be one of them, "
-                       "as it stands there");
+                       "value must be exactly one of the options");
     if (q->kind == INPUT_TEXT && str_find(value, '\n', 0) < value.n)
         return why_err(why, ERR_BAD_REQUEST,
                        "value must be one line: a text of several is asked "
@@ -77,8 +76,7 @@ enum err input_may_be_answered(const struct input_ask *q,
 
     if (a->is_cancelled && (a->has_value || a->has_confirmed))
         return why_err(why, ERR_BAD_REQUEST,
-                       "cancelled leaves the question unanswered: say no value "
-                       "with it");
+                       "cancelled means unanswered: give no value with it");
     if (a->is_cancelled)
         return OK;
     if (a->has_confirmed != is_confirm || a->has_value == is_confirm)

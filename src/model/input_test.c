@@ -1,4 +1,4 @@
-/* What can be asked and what answers it, at every limit. */
+/* Questions and answers, at every limit. */
 #include "model/input.h"
 #include "test/t.h"
 

@@ -1,6 +1,6 @@
-/* Both texts are walked word by word, and nothing is allocated. For one text
- * and thousands of agents there is a table in registry/keywords.c, which finds
- * the same; this is the truth that it is compared with. */
+/* Walks both texts word by word without allocating. For one text and thousands
+ * of agents registry/keywords.c has an index with the same results; tests
+ * compare it with this. */
 #include "model/keyword.h"
 
 #include "base/words.h"
@@ -19,9 +19,9 @@ bool keyword_plain(struct buf *out, struct str text)
     return has_word;
 }
 
-/* The words of `keyword` and those that stand at `at`, which is a copy: whoever
- * walks there stays where they are. */
-static bool stands_at(struct words at, struct str keyword)
+/* Whether the words of `keyword` follow at `at`, which is a copy: the caller's
+ * position does not move. */
+static bool keyword_is_at(struct words at, struct str keyword)
 {
     struct words k;
     bool has_word = false;
@@ -36,26 +36,20 @@ static bool stands_at(struct words at, struct str keyword)
     return has_word;
 }
 
-static bool occurs(struct str keyword, struct str text)
-{
-    struct words w;
-
-    words_begin(&w, text);
-    while (words_next(&w))
-        if (stands_at(w, keyword))
-            return true;
-    return false;
-}
-
 struct str keyword_find(struct strs keywords, struct str text)
 {
-    for (size_t i = 0; i < keywords.n; i++)
-        if (occurs(keywords.list[i], text))
-            return keywords.list[i];
+    for (size_t i = 0; i < keywords.n; i++) {
+        struct words w;
+
+        words_begin(&w, text);
+        while (words_next(&w))
+            if (keyword_is_at(w, keywords.list[i]))
+                return keywords.list[i];
+    }
     return (struct str){NULL, 0};
 }
 
-/* What people say to every agent, in order. */
+/* Words that people use with every agent, sorted. */
 static const char *const everyday[] = {
     "ask",       "answer",  "can",      "could", "day",     "do",
     "get",       "give",    "go",       "good",  "hello",   "help",

@@ -19,7 +19,7 @@ TEST(a_keyword_occurs_as_whole_words_whatever_the_case)
     CHECK(!has("blog post", "a blog"));
     CHECK(!has("blog post", "post blog"));
     CHECK(has("post", "blog/post"));
-    CHECK(has("a a b", "a a a b")); /* begins anew within itself */
+    CHECK(has("a a b", "a a a b")); /* it restarts within itself */
 }
 
 TEST(signs_and_other_scripts_are_words_of_their_own)

@@ -4,7 +4,7 @@
 
 #include "base/fault.h"
 
-/* The text may be in there twice: as it was parsed, and unescaped. */
+/* The text may be there twice: parsed and unescaped. */
 enum { MSG_BYTES_MAX = 4 * MSG_TEXT_MAX };
 
 struct msg *msg_new(const struct caller *caller, int64_t at_ms)

@@ -1,13 +1,13 @@
 #ifndef MODEL_MSG_H
 #define MODEL_MSG_H
 
-/* msg: one message on its walk, from the bytes it came as to the commit that
- * accepts it.
+/* msg: one message on its walk, from its bytes to the commit that accepts it.
  *
- * One section per room; a room writes its own and only reads the others, so
- * that a dump shows how far it came and who decided what. It lives until the
- * acceptance is committed or refused; after that the task's row is the truth.
- * Everything in it lies in its arena. */
+ * Each module of the walk has one section, which it writes; it reads the
+ * others. Exceptions are noted at the member. So a dump shows how far the
+ * message came and which module decided what. The message lives until its
+ * acceptance is committed or rejected; after that the task's row is the truth.
+ * Everything in it is allocated from its arena. */
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -16,7 +16,7 @@
 #include "model/decision.h"
 #include "model/delegation.h"
 #include "model/envelope.h"
-#include "model/pass.h"
+#include "model/gate_result.h"
 #include "model/query.h"
 #include "model/task.h"
 #include "model/tx.h"
@@ -30,17 +30,17 @@ enum {
     MSG_BODY_HASH_BYTES = 32,
 };
 
-/* What choosing waits for. */
+/* The input that choose needs next. */
 enum choose_need {
     NEEDS_NOTHING,
-    NEEDS_CONVERSATION, /* which agent the conversation has: known.has_… */
+    NEEDS_CONVERSATION, /* the agent of the conversation: known.has_… */
     NEEDS_CANDIDATES,   /* the signals of every agent */
-    NEEDS_FULL_VECTOR,  /* the candidates by the transformer: the table is not
-                         * sure */
+    NEEDS_FULL_VECTOR,  /* the candidates by the transformer: the table is
+                         * unsure */
     NEEDS_INTENT,       /* the classifier's answer */
 };
 
-struct hire_possible {
+struct delegation_possible {
     struct id id, root_id;
     int64_t used; /* by its tree */
 };
@@ -48,13 +48,13 @@ struct hire_possible {
 struct msg {
     struct arena arena;
 
-    /* Who brought it. */
+    /* The origin. */
     struct {
         struct caller caller;
         int64_t at_ms; /* Unix time */
     } in;
 
-    /* speak: what was asked. Empty strings: not given. */
+    /* speak: the request. Empty strings: not given. */
     struct {
         struct str text;
         struct str conversation_id;
@@ -62,195 +62,206 @@ struct msg {
         struct str skill;
         struct str task_id; /* a further turn of this task */
         struct str idempotency_key;
-        struct str trace;            /* struct task's */
-        struct str metadata, source; /* JSON objects as they stand */
+        struct str trace;            /* as in struct task */
+        struct str metadata, source; /* raw JSON objects */
         enum task_priority priority;
         int64_t wait_ms;    /* how long the caller waits for the result */
-        int64_t timeout_ms; /* how long the task may take; 0: the default */
+        int64_t timeout_ms; /* time limit of the task; 0: the default */
         bool is_stream;     /* the caller wants events */
-        bool has_max_cost;  /* they said what it may cost: */
+        bool has_max_cost;  /* a cost limit was given: */
         int64_t max_cost_micros;
-        struct str quote; /* dec_…, as POST /api/route gave it */
-        const struct envelope *envelope; /* it came as one; NULL: a person's
-                                          * message, or like one */
-        bool has_timestamp;              /* the envelope said when */
-        uint8_t body_hash[MSG_BODY_HASH_BYTES]; /* what the key stands for */
+        struct str quote;                /* dec_…, from POST /api/route */
+        const struct envelope *envelope; /* NULL: a person's message, or like
+                                          * one */
+        bool has_timestamp;              /* the envelope has a timestamp */
+        uint8_t body_hash[MSG_BODY_HASH_BYTES]; /* identifies the request
+                                                 * body for an idempotency
+                                                 * key */
     } call;
 
-    /* route: what was fetched so that choose can decide. */
+    /* route: inputs that were fetched for choose. */
     struct {
         bool has_conversation;
-        struct str had;      /* the name that the conversation's agent went by;
-                              * empty: it has none */
-        struct str stuck_to; /* the same, but empty where somebody else's agent
-                              * goes by that name now */
-        struct id decision;  /* that had put it there; empty: none */
-        bool has_had_price; /* what the last message there has cost is known: */
-        int64_t had_price;  /* micro-units */
-        const struct decision *earlier; /* the same in full, where this one
-                                         * takes the conversation from it */
+        struct str had;      /* name of the conversation's agent; empty: it
+                              * has none */
+        struct str stuck_to; /* the same, but empty if the name belongs to
+                              * another user's agent by now */
+        struct id decision;  /* the one that chose it; may be empty */
+        bool has_had_price;  /* the cost of the conversation's last message is
+                              * known: */
+        int64_t had_price;   /* micro-units */
+        const struct decision *earlier; /* that decision in full, if this one
+                                         * takes the conversation away from
+                                         * it */
 
         bool has_candidates;
-        struct candidate *candidates; /* everyone that could get it, in the
-                                       * order of the names; borrowed until the
-                                       * answer, not in the arena */
+        struct candidate *candidates; /* all agents that could get it, sorted
+                                       * by name; borrowed until the answer,
+                                       * not in the arena */
         size_t n_candidates;
-        /* Whether an agent can be sent anything just now: asked of those alone
-         * that would be among the best. NULL: all can. */
+        /* Whether an agent can be sent anything now; called only for those that
+         * would be among the best. NULL: all can. */
         bool (*is_there)(void *ctx, const struct agent *a);
         void *is_there_ctx;
-        bool is_share_spent;  /* strangers have had their share of this org's
-                               * messages (choose/share.c) */
-        bool is_small_talk;   /* choose/small_talk.c */
-        int64_t n_seen;       /* agents that the requester sees, also those that
-                               * cannot be sent anything just now */
-        bool is_recorded;     /* they are those of a decision that was made
-                               * before: what is known of them stays */
-        int64_t n_unrecorded; /* and there were so many more, none of them among
-                               * the best DECISION_CANDIDATES_MAX */
-        struct str vector;    /* of the text, packed; empty: there is none */
+        bool is_share_spent;  /* outsiders have had their share of this org's
+                               * messages (choose/layers/choose_share.c) */
+        bool is_small_talk;   /* choose/layers/small_talk.c */
+        int64_t n_seen;       /* agents that the requester sees, including
+                               * those that cannot be sent anything now */
+        bool is_recorded;     /* the candidates are those of an earlier
+                               * decision and keep their recorded data */
+        int64_t n_unrecorded; /* further ones that were not recorded, none
+                               * among the best DECISION_CANDIDATES_MAX */
+        struct str vector;    /* of the text, packed; may be empty */
         struct str model, model_hash;
-        struct why no_vector; /* why there is none; else empty */
-        enum tier tier;       /* that made it */
-        bool may_ask_full;    /* it is the table's, and the transformer was not
-                               * asked yet */
-        struct why no_full;   /* why the transformer was not heard, where it was
-                               * to be; else empty */
-        int64_t type;         /* of query; zero: none */
+        struct why no_vector; /* why there is no vector; otherwise empty */
+        enum tier tier;       /* of the vector */
+        bool may_ask_full;    /* the vector is the table's, and the
+                               * transformer was not asked yet */
+        struct why no_full;   /* why the transformer was not used although it
+                               * was wanted; otherwise empty */
+        int64_t type;         /* of the query; zero: none */
         int64_t registry_version, learn_version;
 
         bool has_intent;
         struct intent_answer intent;
         double chance;           /* 0 to 1, for exploring */
         int64_t decide_us;       /* spent choosing so far */
-        struct routing *routing; /* route's own, from its answer to its end */
+        struct routing *routing; /* route's own state, from its start to its
+                                  * end */
     } known;
 
-    /* choose: who gets it. */
+    /* choose: the chosen agent. */
     struct {
         enum choose_need needs;
         enum layer layer;
         struct str agent;
         struct str skill;  /* the nearest one of a semantic choice */
-        struct str text;   /* what the agent is told: without its prefix; empty:
-                            * the text as it is */
+        struct str text;   /* the text for the agent, without its prefix;
+                            * empty: unchanged */
         struct str reason; /* a sentence */
         double score, margin;
-        double threshold; /* that the score was held against */
+        double threshold; /* that the score was compared with */
         enum band band;
         bool is_by_example; /* as in struct decision */
         bool is_unsure;
-        /* The best of those that fit and cost more than the sender has agreed
-         * to; NULL: none, or the chosen one was better all the same. */
+        /* The best of the fitting agents that cost more than the sender has
+         * agreed to. NULL: none, or the chosen one was better anyway. */
         const struct candidate *unpaid;
-        enum unsure_policy unsure; /* that a refused message was subject to */
+        enum unsure_policy unsure; /* that a rejected message was subject to */
         bool is_explored;
-        bool is_switch; /* of a conversation that had another agent */
+        bool is_switch; /* the conversation had another agent */
         const struct candidate *candidates; /* the best, best first */
         size_t n_candidates;
         int64_t n_considered;
         struct id id; /* dec_…, given by route */
-        /* Nobody goes by the name that was asked for: those that were
-         * probably meant, the likeliest first. */
+        /* The requested name is unknown: the names that were probably meant,
+         * the likeliest first. */
         const struct str *nearest;
         size_t n_nearest;
     } choice;
 
-    /* hire: on whose behalf, where an agent asks and not a person. */
+    /* delegation: for an agent's request. */
     struct {
-        struct str agent; /* who delegates: who the line is of, never who the
-                           * words say; empty: a person asks */
-        struct str parent_id; /* the work of theirs that this is part of */
-        /* Or one of these, of one payer, where it was not said which: the
-         * parent once it is known which has the least left. */
-        struct hire_possible *parents;
-        size_t n_parents; /* zero: it was said, or there is but one */
-        size_t at;        /* those looked at so far */
-        /* What it calls the work it is part of, where nothing that they work on
-         * is called so, and who would pay: it must not be another's. Empty: it
-         * is in hand, or known not to be. */
+        struct str agent;     /* the delegating agent: the owner of the
+                               * connection, never a name in the text; empty: a
+                               * person asks */
+        struct str parent_id; /* the delegating task */
+        /* Or one of these, all with one payer, if the request does not name it:
+         * the parent becomes the one with the least left. */
+        struct delegation_possible *parents;
+        size_t n_parents; /* zero: it was named, or there is only one */
+        size_t at;        /* number checked so far */
+        /* The session that the request names as its parent, if none of the
+         * agent's tasks has that name, and the user who would pay: it must not
+         * belong to another user. Empty: it was found, or is known not to
+         * exist. */
         struct str session, payer;
         struct delegation_wish wish;
-        struct str for_user; /* whom an admin's agent that works on nothing says
-                              * it is for; empty: its creator */
-        /* Filled by hire_ask; of a person's, root_user by walk. */
+        struct str for_user; /* for a delegation of an admin's agent without
+                              * a task: the user it is for; empty: its
+                              * creator */
+        /* Filled by delegation_ask; for a person's message walk fills
+         * root_user. */
         struct str root_id, root_user; /* root_id empty: this is the root */
-        struct str chain;              /* JSON, as the task's */
+        struct str chain;              /* JSON, as in struct task */
         int64_t depth;
-        struct id tree;         /* as the parent's; empty: there is none, or it
-                                 * is from before trees had ceilings */
+        struct id tree;         /* of the parent; empty: there is none, or it
+                                 * is older than cost limits of trees */
         int64_t ceiling_micros; /* of that tree */
+        struct str talk;        /* the conversation that it began in; empty:
+                                 * there is no parent */
         struct id key;          /* del_…, the sessionKey */
-        bool is_repeat;         /* the same request while it is kept: task.id
-                                 * and key are those of then */
-        bool is_behind;         /* and that is not known to be durable yet */
-        struct list_node node;  /* the room's: behind that one */
-        struct hire *claim;     /* the room's, from ask to settle */
-    } hire;
+        bool is_repeat;         /* repeated while the first is kept: task.id
+                                 * and key are those of the first */
+        bool is_behind;         /* the first may not be durable yet */
+        struct list_node node;  /* delegation's: waits for the first */
+        struct live_delegation *claim; /* delegation's, from ask to settle */
+    } delegation;
 
-    /* ledger: what it costs. */
+    /* ledger: the cost. */
     struct {
-        struct str skill; /* that is run; empty: none in particular */
+        struct str skill; /* the skill that is run; may be empty */
         int64_t price_micros;
-        struct str payer, payee; /* names of users; no payee: the house */
-        struct str root;         /* whose budget it is of; empty: its own */
-        struct str org;          /* the payer's, where it costs something;
-                                  * empty: none */
-        struct id tree;          /* whose ceiling; empty: its own */
-        int64_t ceiling_micros;  /* of all that comes of the message that the
-                                  * tree began with */
+        struct str payer, payee; /* user names; no payee: the platform */
+        struct str root;         /* owner of its budget; empty: its own */
+        struct str org; /* the payer's, if it costs something; may be empty */
+        struct id tree; /* owner of its cost limit; empty: its own */
+        int64_t ceiling_micros; /* for all that results from the message at
+                                 * the top of the tree */
         struct {
             bool is_given;
-            int64_t micros; /* the price that was promised */
+            int64_t micros; /* the promised price */
             struct str creator;
-            int64_t created_ms; /* of the agent that was meant */
+            int64_t created_ms; /* of the intended agent */
         } quote;
-        int64_t needed_micros; /* the ceiling that would be enough, where it
-                                * was not and this is known; else zero */
+        int64_t needed_micros; /* the limit that would suffice, if it did not
+                                * and this is known; otherwise zero */
     } ledger;
 
-    /* broker: whether it may go now. */
+    /* gate: whether it may go now. */
     struct {
-        struct pass pass;
-        struct envelope envelope;   /* the message as the gate saw it */
-        struct id escalation_id;    /* esc_…; empty: nobody was asked */
-        bool is_untold;             /* it is not in the feed */
-        struct broker_claim *claim; /* the room's, from ask to settle */
-        struct batch *batch; /* likewise: what it is made of; NULL: a message
-                              * that somebody sent */
+        struct gate_result gate_result;
+        struct envelope envelope; /* the message as the gate saw it */
+        struct id escalation_id;  /* esc_…; empty: no person was asked */
+        bool is_untold;           /* not reported in the feed */
+        struct gatekeeper_claim *claim; /* gate's, from ask to settle */
+        struct batch *batch; /* likewise: the batch it consists of; NULL: an
+                              * ordinary message */
     } gate;
 
-    /* task: what it became. */
+    /* task: the task that it became. */
     struct {
         struct id id; /* task_… */
         struct id message_id;
         int64_t turn;
         struct str conversation_id;
-        bool is_repeat; /* the key was known: id is the task of then */
-        struct task_entry *claim; /* the room's, from create to settle */
+        bool is_repeat; /* the key was known: id is the earlier task */
+        struct task_entry *claim; /* task's, from create to settle */
     } task;
 
     struct tx tx;
 
-    /* walk: where it is on its way. */
+    /* walk: its progress. */
     struct {
         struct walk *walk;
-        struct query query; /* for a task or a key */
-        enum err refused;   /* what to say if the key is nobody's */
+        struct query query; /* for a task or an idempotency key */
+        enum err refused;   /* the error if the key is unknown */
         unsigned key_tries;
-        unsigned route_tries; /* somebody else changed the conversation */
-        bool is_beginning;    /* whoever sent it is still in walk_message */
+        unsigned route_tries; /* retries after another message changed the
+                               * conversation */
+        bool is_beginning;    /* the sender is still inside walk_message */
         struct list_node node;
         void (*done)(struct msg *m, void *ctx);
         void *ctx;
     } way;
 
-    /* The outcome in words, where it was refused. */
+    /* The error and its message, if it was rejected. */
     enum err err;
     struct why why;
 };
 
-/* NULL: memory is gone. */
+/* NULL: no memory. */
 MUST_USE struct msg *msg_new(const struct caller *caller, int64_t at_ms);
 void msg_free(struct msg *m);
 

@@ -1,7 +1,7 @@
-/* Comparing two names of 64 letters costs some 20 us: 4096 pairs of letters.
- * Those whose length, or whose letters in any order, put them out of reach are
- * not compared; and there is an end to the work, some 10 ms, since everybody
- * else waits meanwhile. */
+/* Comparing two names of 64 letters takes about 20 us: 4096 pairs of letters.
+ * Names whose length, or whose set of letters, puts them out of reach are not
+ * compared, and the work ends after about 10 ms, since the whole server waits
+ * meanwhile. */
 #include "model/near.h"
 
 #include <stdio.h>
@@ -23,80 +23,88 @@ static void near_add(struct near *near, struct str name, unsigned distance)
     near->distances[at] = distance;
 }
 
-/* How often each letter stands in what was written. */
-struct letters {
-    int left[256];
-};
-
-static size_t letter(char c)
+static size_t near_letter(char c)
 {
     return (unsigned char)str_lower(c);
 }
 
-/* At least so far apart are they: each letter of the longer one that the other
- * does not have takes a step. A swap of two takes none of these. */
-static size_t least_distance(struct letters *l, struct str written,
-                             struct str name)
+/* A lower bound: each letter of the longer name that the other lacks costs one
+ * edit. A swap of two changes no letters. */
+static size_t near_least_distance(struct near_hunt *h, struct str name)
 {
     size_t n_common = 0;
 
     for (size_t i = 0; i < name.n; i++)
-        n_common += l->left[letter(name.p[i])]-- > 0;
+        n_common += h->left[near_letter(name.p[i])]-- > 0;
     for (size_t i = 0; i < name.n; i++)
-        l->left[letter(name.p[i])]++;
-    return (name.n > written.n ? name.n : written.n) - n_common;
+        h->left[near_letter(name.p[i])]++;
+    return (name.n > h->written.n ? name.n : h->written.n) - n_common;
 }
 
-/* From what distance on a name is none of the nearest. */
-static unsigned too_far(const struct near *near, struct str written)
+/* The distance from which a name is not among the nearest. */
+static unsigned near_too_far(const struct near *near, struct str written)
 {
     if (near->n == NEAR_MAX)
         return near->distances[NEAR_MAX - 1];
-    /* Wider than str_guess: names grow numbers, and "echo" is near "echo07". */
+    /* Wider than str_guess: names grow numbers, and "echo" should suggest
+     * "echo07". */
     return written.n > 64 ? 0 : 2 + (unsigned)(written.n / 4);
 }
 
-static void look(struct near *near, struct letters *l, struct str written,
-                 struct str name)
+static bool is_long_enough(const struct near_hunt *h, struct str name)
 {
+    size_t n = h->written.n;
+
+    return (name.n > n ? name.n - n : n - name.n) <
+           near_too_far(&h->near, h->written);
+}
+
+void near_begin(struct near_hunt *h, struct str written)
+{
+    *h = (struct near_hunt){.written = written};
+    for (size_t i = 0; i < written.n; i++)
+        h->left[near_letter(written.p[i])]++;
+}
+
+void near_offer(struct near_hunt *h, struct str name)
+{
+    struct near *near = &h->near;
     unsigned distance;
 
-    near->work += name.n;
-    if (least_distance(l, written, name) >= too_far(near, written))
+    near->sees_any = true;
+    if (near->work >= NEAR_WORK_MAX || !is_long_enough(h, name))
         return;
-    near->work += name.n * written.n;
-    distance = str_distance(written, name);
-    if (distance < too_far(near, written))
+    for (size_t i = 0; i < near->n; i++)
+        if (str_eq(near->names[i], name))
+            return;
+    near->work += name.n;
+    if (near_least_distance(h, name) >= near_too_far(near, h->written))
+        return;
+    near->work += name.n * h->written.n;
+    distance = str_distance(h->written, name);
+    if (distance < near_too_far(near, h->written))
         near_add(near, name, distance);
 }
 
 struct near near_find(const struct agents *all, const struct eyes *eyes,
                       struct str written)
 {
-    struct near near = {0};
-    struct letters letters = {{0}};
+    struct near_hunt h;
 
-    for (size_t i = 0; i < written.n; i++)
-        letters.left[letter(written.p[i])]++;
-    for (size_t i = 0; i < all->n && near.work < NEAR_WORK_MAX; i++) {
+    near_begin(&h, written);
+    for (size_t i = 0; i < all->n && h.near.work < NEAR_WORK_MAX; i++) {
         struct str name = all->list[i]->name;
-        size_t apart =
-            name.n > written.n ? name.n - written.n : written.n - name.n;
-        bool is_near = apart < too_far(&near, written);
 
-        if ((near.sees_any && !is_near) ||
+        if ((h.near.sees_any && !is_long_enough(&h, name)) ||
             !agent_is_visible(all->list[i], eyes))
             continue;
-        near.sees_any = true;
-        if (is_near)
-            look(&near, &letters, written, name);
+        near_offer(&h, name);
     }
-    return near;
+    return h.near;
 }
 
-/* What was asked for, fit to be shown: short, and without what could steer a
- * terminal. */
-static void show(struct str name, char out[NEAR_SHOWN_MAX + 4])
+/* The requested name for display: truncated, and without terminal controls. */
+static void near_show_name(struct str name, char out[NEAR_SHOWN_MAX + 4])
 {
     struct str shown = str_head(name, NEAR_SHOWN_MAX);
 
@@ -105,31 +113,44 @@ static void show(struct str name, char out[NEAR_SHOWN_MAX + 4])
     str_tame(out, strlen(out));
 }
 
-enum err near_say(const struct near *near, struct str written, struct why *why)
+static enum err near_say_what(const struct near *near, const char *what,
+                              enum err e, struct str written, struct why *why)
 {
     char shown[NEAR_SHOWN_MAX + 4];
     char names[NEAR_MAX * (NEAR_SHOWN_MAX + 8)] = "";
     size_t at = 0;
 
-    show(written, shown);
-    if (!near->sees_any)
-        return why_err(why, ERR_AGENT_NOT_FOUND,
-                       "there is no agent \"%s\", nor any other; register "
-                       "one, or put some into agents.list of the "
-                       "configuration",
-                       shown);
+    near_show_name(written, shown);
     if (!near->n)
-        return why_err(why, ERR_AGENT_NOT_FOUND,
-                       "there is no agent \"%s\", nor one with a name like "
-                       "it",
-                       shown);
-    /* None of them is longer than what can be shown: the others are too far. */
+        return why_err(why, e,
+                       "there is no %s \"%s\", nor one with a name like it",
+                       what, shown);
+    /* Each fits: longer names are too far away. */
     for (size_t i = 0; i < near->n; i++)
         at += (size_t)snprintf(names + at, sizeof(names) - at, "%s\"%.*s\"",
                                i == 0             ? ""
                                : i + 1 == near->n ? " or "
                                                   : ", ",
                                STR_ARG(near->names[i]));
+    return why_err(why, e, "there is no %s \"%s\"; did you mean %s?", what,
+                   shown, names);
+}
+
+enum err near_say(const struct near *near, struct str written, struct why *why)
+{
+    char shown[NEAR_SHOWN_MAX + 4];
+
+    if (near->sees_any)
+        return near_say_what(near, "agent", ERR_AGENT_NOT_FOUND, written, why);
+    near_show_name(written, shown);
     return why_err(why, ERR_AGENT_NOT_FOUND,
-                   "there is no agent \"%s\"; did you mean %s?", shown, names);
+                   "there is no agent \"%s\", nor any other; register one, or "
+                   "put some into agents.list of the configuration",
+                   shown);
+}
+
+enum err near_say_other(const struct near *near, const char *what,
+                        struct str written, struct why *why)
+{
+    return near_say_what(near, what, ERR_NOT_FOUND, written, why);
 }

@@ -1,4 +1,4 @@
-/* What is said is choose_test.c's; here: whom it depends on. */
+/* choose_test.c checks the texts; here: which names are considered. */
 #include "model/near.h"
 #include "test/t.h"
 
@@ -46,13 +46,13 @@ TEST(only_those_they_see_are_offered)
     near = near_find(&all, &bob, STR("echo"));
     CHECK(near.n == 1 && near.sees_any);
     CHECK_STR(near.names[0], "echo07");
-    near = near_find(&all, &bob, STR("somebody-else"));
+    near = near_find(&all, &bob, STR("some-other"));
     CHECK(near.n == 0 && near.sees_any);
     CHECK(near_say(&near, STR("x\x1b[2J"), &why) == ERR_AGENT_NOT_FOUND);
     CHECK(strstr(why.text, "\"x?[2J\""));
 }
 
-/* The nearest by comparing all with everything. */
+/* The nearest by comparing all names completely. */
 static size_t nearest_slowly(size_t n, struct str written, unsigned out[])
 {
     unsigned cut = str_guess(written).distance;
@@ -89,8 +89,8 @@ TEST(what_is_not_compared_was_none_of_the_nearest)
     }
 }
 
-/* Many long names that are all but equal, which is the worst there is: none is
- * ruled out by its letters. */
+/* Many long names that are almost equal, the worst case: none is ruled out by
+ * its letters. */
 TEST(the_work_has_an_end_which_only_those_they_see_count_towards)
 {
     enum { MANY = 3000, LONG = 64 };
@@ -118,7 +118,44 @@ TEST(the_work_has_an_end_which_only_those_they_see_count_towards)
     CHECK(near.sees_any && near.n == 0);
     CHECK(near.work >= NEAR_WORK_MAX);
     CHECK(near.work < NEAR_WORK_MAX + LONG * (LONG + 1));
-    all.n = 10; /* within it, nobody is left out */
+    all.n = 10; /* within the limit none is skipped */
     near = near_find(&all, &bob, str_of(written));
     CHECK_INT(near.work, 10 * LONG * (LONG + 1));
+}
+
+TEST(other_names_are_offered_one_by_one_and_again)
+{
+    struct near_hunt h;
+    struct why why;
+
+    near_begin(&h, STR("acmee"));
+    near_offer(&h, STR("globex"));
+    near_offer(&h, STR("acne"));
+    near_offer(&h, STR("acme"));
+    near_offer(&h, STR("acne"));
+    near_offer(&h, STR("acme"));
+    CHECK_INT(h.near.n, 2);
+    CHECK(near_say_other(&h.near, "org", h.written, &why) == ERR_NOT_FOUND);
+    CHECK_STR(str_of(why.text), "there is no org \"acmee\"; did you mean "
+                                "\"acme\" or \"acne\"?");
+    near_begin(&h, STR("\x1b[2J"));
+    CHECK(near_say_other(&h.near, "user", h.written, &why) == ERR_NOT_FOUND);
+    CHECK_STR(str_of(why.text), "there is no user \"?[2J\", nor one with a "
+                                "name like it");
+}
+
+TEST(many_offers_are_bounded_too)
+{
+    char name[65] = "", written[65] = "";
+    struct near_hunt h;
+
+    memset(name, 'a', 64);
+    memset(written, 'a', 48);
+    memset(written + 48, 'b', 16);
+    near_begin(&h, str_of(written));
+    for (int i = 0; i < 100000; i++) {
+        name[i % 64] = (char)('a' + i % 7);
+        near_offer(&h, str_of(name));
+    }
+    CHECK(h.near.work < NEAR_WORK_MAX + 64 * 65);
 }

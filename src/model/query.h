@@ -1,18 +1,18 @@
 #ifndef MODEL_QUERY_H
 #define MODEL_QUERY_H
 
-/* query: which records of one table to read, and the rows that were found.
+/* query: reads records of one table.
  *
  *     query_init(&q, &task_table, 50);
  *     query_if(&q, TASK_AGENT, IS, value_text(name));
  *     query_if(&q, TASK_SEQ, IS_LESS, value_int(cursor));
  *     query_order(&q, TASK_SEQ, true);
  *
- * A listing goes on behind the last row it has, by the column it is ordered
- * by, which is what a cursor is. A question for one row in no order is a
- * look-up: it is for what a key or an index finds at once, and never waits
- * behind listings. Values are copied into the query and rows live in it.
- * Threads: one at a time; the store has it between read and done. */
+ * A listing continues after its last row, by the column it is ordered by: that
+ * value is the cursor. A query for one row without an order is a lookup: it
+ * must be answered by a key or an index, and never waits for listings. Values
+ * are copied into the query, and rows live in it. Threads: one at a time; the
+ * store's between read and done. */
 
 #include "base/arena.h"
 #include "base/list.h"
@@ -20,37 +20,37 @@
 
 struct row {
     struct row *next;
-    struct value *values; /* one for each column of the table */
+    struct value *values; /* one per column of the table */
 };
 
 struct query {
     struct arena arena;
     const struct table *table;
     struct condition *conditions, **last_condition;
-    int order_by; /* a column; -1: as it comes */
+    int order_by; /* a column; -1: any order */
     bool is_descending;
     size_t limit;  /* rows */
-    bool is_quick; /* few rows, along a key: whoever asks knows */
+    bool is_quick; /* the caller knows that it reads few rows along a key */
     enum err build_error;
 
-    /* What was found. */
-    enum err err; /* OK; ERR_LIMIT: rows too large; ERR_TOO_SLOW: given up;
+    /* The result. */
+    enum err err; /* OK; ERR_LIMIT: rows too large; ERR_TOO_SLOW: aborted;
                    * ERR_GONE: forgotten; ERR_BUSY: another program has the
                    * lock; ERR_NOMEM; ERR_OVERLOADED; ERR_STOPPING; ERR_IO */
     struct row *rows;
     size_t n_rows;
-    bool has_more; /* the limit cut it off, or a page's worth of bytes did */
+    bool has_more; /* cut off by the limit, or by the bytes of a page */
 
     /* The store's. */
     struct list_node node;
-    bool is_waiting; /* nobody has begun to read it */
+    bool is_waiting; /* reading has not begun */
     void (*done)(struct query *q, void *ctx);
     void *ctx;
 };
 
 enum {
-    QUERY_BYTES_MAX = 80 * 1024 * 1024, /* one row always fits in */
-    QUERY_PAGE_BYTES = 4 * 1024 * 1024, /* no further row after this much */
+    QUERY_BYTES_MAX = 80 * 1024 * 1024, /* one row always fits */
+    QUERY_PAGE_BYTES = 4 * 1024 * 1024, /* a page ends after this many */
 };
 
 void query_init(struct query *q, const struct table *t, size_t limit);
@@ -58,13 +58,13 @@ void query_fini(struct query *q);
 void query_if(struct query *q, uint8_t column, enum compare compare,
               struct value v);
 
-/* Any one of these columns; at most TABLE_INDEX_COLUMNS of them. */
+/* Any of these columns matches; at most TABLE_INDEX_COLUMNS. */
 void query_if_any(struct query *q, const uint8_t *columns, size_t n,
                   enum compare compare, struct value v);
 void query_order(struct query *q, uint8_t column, bool is_descending);
 
-/* Whether it is answered in a moment, however much there is: one row by its
- * key, or what was said to be quick. Such are not kept waiting by lists. */
+/* Whether it is answered quickly at any table size: one row by its key, or a
+ * query marked as quick. Lookups do not wait for listings. */
 static inline bool query_is_lookup(const struct query *q)
 {
     return q->is_quick || (q->limit == 1 && q->order_by < 0);

@@ -23,7 +23,7 @@ TEST(what_is_over_goes_on_only_with_a_further_turn)
                     (to == TASK_QUEUED && s != TASK_DROPPED));
 }
 
-/* A person, or time, can end whatever is not over. */
+/* A person or a deadline can end any task that has not ended. */
 TEST(what_is_not_over_can_be_ended)
 {
     for (unsigned s = 1; s < N_TASK_STATUS; s++)

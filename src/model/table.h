@@ -1,15 +1,14 @@
 #ifndef MODEL_TABLE_H
 #define MODEL_TABLE_H
 
-/* table: what a kind of record looks like, without knowing where it is kept.
+/* table: the form of a kind of record, independent of storage.
  *
- * A room that owns records describes them once, as constant tables in a
- * schema, and hands the schema to the store when that is opened. The store
- * makes what is missing: everything whose `since` is above the version it
- * finds comes new, nothing is ever taken away or changed. So a later version
- * of a room adds tables, columns (which begin as NULL) and indexes, with the
- * next number as their `since`, and that is its migration. Threads: any;
- * everything here is constant. */
+ * A module that owns records describes them once, as constant tables in a
+ * schema, and passes the schema to the store when that is opened. The store
+ * creates what is missing: everything whose `since` is above the version it
+ * finds; nothing is ever removed or changed. A later version of the module adds
+ * tables, columns (which begin as NULL) and indexes with the next number as
+ * their `since`: that is its migration. Threads: any; constant. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,21 +22,21 @@ struct column {
     const char *name; /* lower case, digits and underscores */
     enum column_type type;
     unsigned since; /* zero: as old as its table */
-    /* Set: the key of this table, of one column, and the row goes when that
-     * one goes. Only in the table's first version, and only for the first
-     * column or one that an index begins with. */
+    /* If set: this column holds the key of that table (one column), and the row
+     * is deleted with that one. Only in the first version of a table, and only
+     * for its first column or one that an index begins with. */
     const struct table *child_of;
 };
 
 enum { TABLE_COLUMNS_MAX = 64, TABLE_INDEX_COLUMNS = 4 };
 
-/* Where several would do for a question, the first declared is walked: so the
- * one whose values are in the fewest rows comes first. */
+/* If several indexes fit a query, the first declared is used: declare the most
+ * selective one first. */
 struct table_index {
     const char *name; /* unique among all indexes */
     uint8_t columns[TABLE_INDEX_COLUMNS];
     uint8_t n_columns;
-    bool is_unique; /* NULLs are all different */
+    bool is_unique; /* NULLs are distinct */
     unsigned since;
 };
 
@@ -45,16 +44,16 @@ struct table {
     const char *name;
     const struct column *columns;
     size_t n_columns;
-    size_t n_key;    /* the first so many columns are the primary key */
-    bool is_counted; /* the key is one integer that the store gives out: each
-                      * larger than any before, and never given again */
+    size_t n_key;    /* the first columns, so many, are the primary key */
+    bool is_counted; /* the key is one integer from the store: each larger
+                      * than all before, and never reused */
     const struct table_index *indexes;
     size_t n_indexes;
-    unsigned since; /* zero counts as one */
+    unsigned since; /* zero: one */
 };
 
 struct schema {
-    const char *room; /* who owns it */
+    const char *room; /* the owner */
     unsigned version; /* the highest `since` in it; at least one */
     const struct table *const *tables;
     size_t n_tables;
@@ -89,7 +88,7 @@ static inline struct value value_blob(struct str s)
     return (struct value){.type = VALUE_BLOB, .s = s};
 }
 
-/* NULL for an empty string: most optional fields. */
+/* NULL for an empty string, for optional fields. */
 static inline struct value value_text_or_null(struct str s)
 {
     return s.n ? value_text(s) : value_null();
@@ -97,19 +96,19 @@ static inline struct value value_text_or_null(struct str s)
 
 enum compare {
     IS,     /* also NULL */
-    IS_NOT, /* also NULL: a NULL field is not "x" */
+    IS_NOT, /* also true for NULL */
     IS_LESS,
     IS_AT_MOST,
     IS_MORE,
     IS_AT_LEAST,
-    IS_OR_ALL, /* it, or "*"; of texts, never NULL */
+    IS_OR_ALL, /* equal, or "*"; for texts, never NULL */
 };
 
-/* field COMPARE value. With an order (less, more, …) a NULL field never
- * fits. */
+/* field COMPARE value. A NULL field never matches an ordered comparison (less,
+ * more, …). */
 struct condition {
     struct condition *next;
-    uint8_t columns[TABLE_INDEX_COLUMNS]; /* any one of these */
+    uint8_t columns[TABLE_INDEX_COLUMNS]; /* any of these */
     uint8_t n_columns;
     enum compare compare;
     struct value value;

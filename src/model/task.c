@@ -11,19 +11,20 @@ enum {
 
 static const struct {
     struct str name;
-    unsigned to; /* where it may go from there */
+    unsigned to; /* the allowed next states */
 } rows[N_TASK_STATUS] = {
     [TASK_ACCEPTED] = {STR("accepted"), BIT(TASK_HELD) | BIT(TASK_ESCALATED) |
                                             BIT(TASK_DROPPED) |
                                             BIT(TASK_QUEUED) | ENDS},
-    /* What is part of a batch is held until that is done, and then is too. */
+    /* A member of a batch is held until the batch is done, and then
+     * completes. */
     [TASK_HELD] = {STR("held"), BIT(TASK_ESCALATED) | BIT(TASK_DROPPED) |
                                     BIT(TASK_QUEUED) | BIT(TASK_COMPLETED) |
                                     ENDS},
     [TASK_ESCALATED] = {STR("escalated"), BIT(TASK_HELD) | BIT(TASK_DROPPED) |
                                               BIT(TASK_QUEUED) | ENDS},
     [TASK_DROPPED] = {STR("dropped"), 0},
-    /* A result may come for a task that is queued again after a restart. */
+    /* After a restart a result may arrive for a task that is queued again. */
     [TASK_QUEUED] = {STR("queued"), BIT(TASK_DISPATCHED) | BIT(TASK_HELD) |
                                         BIT(TASK_ESCALATED) |
                                         BIT(TASK_COMPLETED) | ENDS},

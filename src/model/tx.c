@@ -1,7 +1,6 @@
-/* Operations are linked in the order they were appended, which is the order
- * in which they happen. When memory is gone an operation goes to a scratch
- * inside the tx: builders stay free of error handling and the one look at
- * build_error is the store's. */
+/* Operations are linked, and applied, in the order in which they were appended.
+ * If the arena is full an operation goes to a scratch inside the tx: builders
+ * need no error handling, and the store checks build_error once. */
 #include "model/tx.h"
 
 #include <assert.h>
@@ -23,8 +22,8 @@ void tx_fini(struct tx *tx)
     tx->last = &tx->first;
 }
 
-static struct tx_op *append(struct tx *tx, enum tx_kind kind,
-                            const struct table *t)
+static struct tx_op *tx_append(struct tx *tx, enum tx_kind kind,
+                               const struct table *t)
 {
     struct tx_op *op =
         FAULT("model.tx_op") ? NULL : arena_alloc(&tx->arena, sizeof(*op));
@@ -48,39 +47,39 @@ static struct tx_op *append(struct tx *tx, enum tx_kind kind,
 
 struct tx_op *tx_insert(struct tx *tx, const struct table *t)
 {
-    return append(tx, TX_INSERT, t);
+    return tx_append(tx, TX_INSERT, t);
 }
 
 struct tx_op *tx_put(struct tx *tx, const struct table *t)
 {
     assert(!t->is_counted);
-    return append(tx, TX_PUT, t);
+    return tx_append(tx, TX_PUT, t);
 }
 
 struct tx_op *tx_update(struct tx *tx, const struct table *t)
 {
-    return append(tx, TX_UPDATE, t);
+    return tx_append(tx, TX_UPDATE, t);
 }
 
 struct tx_op *tx_amend(struct tx *tx, const struct table *t)
 {
-    return append(tx, TX_AMEND, t);
+    return tx_append(tx, TX_AMEND, t);
 }
 
 struct tx_op *tx_delete(struct tx *tx, const struct table *t)
 {
-    return append(tx, TX_DELETE, t);
+    return tx_append(tx, TX_DELETE, t);
 }
 
 struct tx_op *tx_expect(struct tx *tx, const struct table *t)
 {
-    return append(tx, TX_EXPECT, t);
+    return tx_append(tx, TX_EXPECT, t);
 }
 
 struct tx_op *tx_add(struct tx *tx, const struct table *t, uint8_t column,
                      int64_t delta, int64_t floor)
 {
-    struct tx_op *op = append(tx, TX_ADD, t);
+    struct tx_op *op = tx_append(tx, TX_ADD, t);
 
     assert(column < t->n_columns && t->columns[column].type == COLUMN_INT);
     op->add_column = column;
@@ -91,22 +90,22 @@ struct tx_op *tx_add(struct tx *tx, const struct table *t, uint8_t column,
 
 struct tx_op *tx_prune(struct tx *tx, const struct table *t, size_t limit)
 {
-    struct tx_op *op = append(tx, TX_PRUNE, t);
+    struct tx_op *op = tx_append(tx, TX_PRUNE, t);
 
     op->limit = limit;
     return op;
 }
 
-static bool has_set(const struct tx_op *op, uint8_t column)
+static bool tx_has_set(const struct tx_op *op, uint8_t column)
 {
     return op->has_set >> column & 1;
 }
 
-static void set(struct tx_op *op, uint8_t column, bool is_new_only,
-                struct value v)
+static void tx_set_field(struct tx_op *op, uint8_t column, bool is_new_only,
+                         struct value v)
 {
     struct tx *tx = op->tx;
-    struct tx_set *s = has_set(op, column) ? op->sets : NULL;
+    struct tx_set *s = tx_has_set(op, column) ? op->sets : NULL;
 
     assert(value_fits(op->table, column, v));
     if (!value_keep(&tx->arena, &v)) {
@@ -132,13 +131,13 @@ static void set(struct tx_op *op, uint8_t column, bool is_new_only,
 
 void tx_set(struct tx_op *op, uint8_t column, struct value v)
 {
-    set(op, column, false, v);
+    tx_set_field(op, column, false, v);
 }
 
 void tx_set_new(struct tx_op *op, uint8_t column, struct value v)
 {
     assert(op->kind == TX_PUT);
-    set(op, column, true, v);
+    tx_set_field(op, column, true, v);
 }
 
 void tx_if(struct tx_op *op, uint8_t column, enum compare compare,
@@ -152,7 +151,7 @@ void tx_if(struct tx_op *op, uint8_t column, enum compare compare,
 
 struct value tx_value(const struct tx_op *op, uint8_t column)
 {
-    const struct tx_set *s = has_set(op, column) ? op->sets : NULL;
+    const struct tx_set *s = tx_has_set(op, column) ? op->sets : NULL;
 
     while (s && s->column != column)
         s = s->next;

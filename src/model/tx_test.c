@@ -82,7 +82,7 @@ TEST(values_are_copied)
     CHECK_STR(tx_value(op, DATA).s, "abc");
     CHECK_STR(op->conditions->value.s, "abc");
     CHECK(op->conditions->n_columns == 1 && op->conditions->columns[0] == ID);
-    /* Nothing is something, as against NULL. */
+    /* An empty blob differs from NULL. */
     tx_set(op, DATA, value_blob((struct str){NULL, 0}));
     CHECK(tx_value(op, DATA).type == VALUE_BLOB && tx_value(op, DATA).s.p);
     CHECK(value_text_or_null(STR("")).type == VALUE_NULL);
@@ -90,7 +90,7 @@ TEST(values_are_copied)
     tx_fini(&tx);
 }
 
-/* Builders look at nothing: whatever is missing, the tx knows. */
+/* Builders check nothing: the tx knows what was lost. */
 TEST(a_tx_that_lacks_memory_says_so_and_does_no_harm)
 {
     long nth = 0;

@@ -1,15 +1,17 @@
-/* What a hold waits for, in words. */
-#include "model/pass.h"
+/* The keys of a hold, as text. */
+#include "model/gate_result.h"
 
 #include "base/buf.h"
 #include "test/t.h"
 
 static const struct {
     struct wait_key key;
-    enum pass_cause cause;
+    enum gate_cause cause;
     const char *words;
 } rows[] = {
-    {{.kind = WAIT_AGENT, .name = STR("Z")}, PASS_GATED, "Z to be well again"},
+    {{.kind = WAIT_AGENT, .name = STR("Z")},
+     PASS_GATED,
+     "Z to be healthy again"},
     {{.kind = WAIT_AGENT, .name = STR("Z")}, PASS_STALE, "newer data from Z"},
     {{.kind = WAIT_QUEUE, .name = STR("Rick")}, PASS_CAPACITY, "room at Rick"},
     {{.kind = WAIT_EVENT, .name = STR("R-1"), .type = STR("RESULT")},
@@ -20,7 +22,7 @@ static const struct {
      "a time: 2025-02-15T09:00:15Z"},
     {{.kind = WAIT_LOOK},
      PASS_PREREQUISITE,
-     "its condition, which is looked at again and again"},
+     "its condition, which is checked regularly"},
     {{.kind = WAIT_BATCH, .name = STR("task_1")},
      PASS_BATCHED,
      "the batch task_1"},
@@ -41,7 +43,7 @@ TEST(every_key_is_said_in_words)
 
 TEST(what_happens_in_the_end_has_the_name_that_rules_give_it)
 {
-    CHECK_STR(pass_expiry_name(EXPIRY_EXPIRE), "expire");
-    CHECK_STR(pass_expiry_name(EXPIRY_ESCALATE), "escalate");
-    CHECK_STR(pass_expiry_name(EXPIRY_ROUTE), "route");
+    CHECK_STR(gate_expiry_name(EXPIRY_EXPIRE), "expire");
+    CHECK_STR(gate_expiry_name(EXPIRY_ESCALATE), "escalate");
+    CHECK_STR(gate_expiry_name(EXPIRY_ROUTE), "route");
 }

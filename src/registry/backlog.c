@@ -1,79 +1,160 @@
-/* Vectors that cannot be had at once: agents wait in a list, some are out.
+/* Vectors that cannot be made at once: agents wait in a list, some have a job.
  *
- *     todo -> job: texts to the model, some at a time -> row -> index
- *      ^       |
- *      |       +-- one of its own texts is refused -> later, by its own time
- *      +-----------anything else, and then all wait: the provider is down, too
- *                  much waits, the disk is full
+ *     todo -> job: a slice of its texts to the model -> row -> index
+ *      ^       |   ^                              |
+ *      |       |   +------- ready for the next ---+
+ *      |       +-- one of its own texts is rejected -> later, by its own time
+ *      +-----------any other failure, and then all wait: the provider is down,
+ *                  its queue is full, the disk is full
  *
- * vectors_job.c does what is done for one agent.
+ * vectors_job.c does the work for one agent.
  *
- * Waits grow from a second to five minutes, with some chance in them so that
- * several servers do not come back together. After a failure one agent goes
- * first and the others follow once its row is written. Where one agent after
- * the other is refused it is hardly their texts: then one is tried a second,
- * so that nobody is flooded and whoever is fine has its turn all the same.
+ * Owners take turns, one slice each, so that the only card of one owner does
+ * not wait for the thousands of skills that others have just registered: it is
+ * next after one slice of each waiting owner. An owner without a job may begin
+ * one even when the others have as many as are allowed.
  *
- * The log says when trouble begins and when it is over, never how often it was
- * tried; and how far it is, every ten seconds in which something was done,
- * where there was a backlog to begin with.
+ * A local model gets small slices, since two of them keep its thread busy; a
+ * provider gets slices that make a request of a good size.
  *
- * Turned down: giving up on an agent whose texts are refused. Models and their
- * limits change without anybody telling us. */
+ * Pauses grow from a second to five minutes, with some jitter so that several
+ * servers do not come back together. After a failure one agent goes first, and
+ * the others follow once its row is written. If one agent after the other is
+ * rejected, their texts are hardly the reason: then one is tried per second,
+ * which floods neither provider nor log, and healthy agents still get a turn.
+ *
+ * The log says when trouble begins and when it is over, not how often it was
+ * retried. If there was a backlog at the start, it also reports progress, every
+ * ten seconds with progress.
+ *
+ * Rejected: giving up on an agent whose texts are rejected. Models and their
+ * limits change without notice. */
+#include "base/fault.h"
 #include "registry/internal.h"
 
 enum {
     JOBS_MAX = 16,
-    TEXTS_OUT_MAX = 256, /* of all jobs, to begin another */
+    JOBS_MOST = 64, /* with the first jobs of further owners */
+    TURNS_AT_ONCE = 64,
 
     WAIT_FIRST_MS = 1000,
     WAIT_MAX_MS = 5 * 60 * 1000,
-    REFUSED_MAX = 8, /* in a row; from there on one a second */
+    REFUSED_MAX = 8, /* in a row; from then on one a second */
     PROGRESS_MS = 10 * 1000,
 };
 
-static int64_t now_ms(const struct vectors *v)
+static int64_t backlog_now_ms(const struct vectors *v)
 {
     return loop_mono_ms(v->r->opts.loop);
 }
 
-static void kick(struct vectors *v)
+static void backlog_wake(struct vectors *v)
 {
     if (v->is_begun)
         loop_at_end(v->r->opts.loop, &v->kick);
 }
 
-/* Lists. */
-
-static void put_todo(struct vectors *v, struct entry *e)
+void backlog_turn_init(struct backlog_turn *t)
 {
-    list_append(&v->todo, &e->todo);
-    v->n_todo++;
-    kick(v);
+    list_init(&t->todo);
+    list_init(&t->ready);
 }
 
-static void put_later(struct vectors *v, struct entry *e, int64_t due_ms)
+static struct backlog_turn *backlog_turn(struct vectors *v,
+                                         const struct entry *e)
+{
+    return e->owner && !PLANTED("backlog.one_turn") ? &e->owner->turn
+                                                    : &v->nobodys;
+}
+
+/* The owner has work. */
+static void turn_wait(struct vectors *v, struct backlog_turn *t)
+{
+    if (!list_has(&t->node))
+        list_append(&v->turns, &t->node);
+    backlog_wake(v);
+}
+
+static void turn_rest(struct backlog_turn *t)
+{
+    if (list_is_empty(&t->todo) && list_is_empty(&t->ready))
+        list_remove(&t->node);
+}
+
+void backlog_ready(struct vectors *v, struct vectors_job *j)
+{
+    struct backlog_turn *t = backlog_turn(v, j->entry);
+
+    list_append(&t->ready, &j->ready);
+    v->n_ready++;
+    turn_wait(v, t);
+}
+
+static struct vectors_job *turn_take_ready(struct vectors *v,
+                                           struct backlog_turn *t)
+{
+    struct list_node *n = list_pop(&t->ready);
+
+    if (!n)
+        return NULL;
+    v->n_ready--;
+    turn_rest(t);
+    return LIST_OF(n, struct vectors_job, ready);
+}
+
+void backlog_joined(struct vectors *v, struct entry *e)
+{
+    backlog_turn(v, e)->n_jobs++;
+}
+
+void backlog_left(struct vectors *v, struct entry *e, struct vectors_job *j)
+{
+    struct backlog_turn *t = backlog_turn(v, e);
+
+    t->n_jobs--;
+    if (!list_has(&j->ready))
+        return;
+    list_remove(&j->ready);
+    v->n_ready--;
+    turn_rest(t);
+}
+
+static void backlog_put_todo(struct vectors *v, struct entry *e)
+{
+    struct backlog_turn *t = backlog_turn(v, e);
+
+    list_append(&t->todo, &e->todo);
+    v->n_todo++;
+    turn_wait(v, t);
+}
+
+static void backlog_put_later(struct vectors *v, struct entry *e,
+                              int64_t due_ms)
 {
     e->due_ms = due_ms;
     if (due_ms < v->later_ms)
         v->later_ms = due_ms;
     list_append(&v->later, &e->todo);
     v->n_later++;
-    kick(v);
+    backlog_wake(v);
 }
 
-/* Whichever of the two it is in. */
-static void take_out(struct vectors *v, struct entry *e)
+/* Remove it from the list it is in. */
+static void backlog_take_out(struct vectors *v, struct entry *e)
 {
-    if (e->due_ms)
-        v->n_later--;
-    else
-        v->n_todo--;
+    bool is_later = e->due_ms != 0;
+
     e->due_ms = 0;
     list_remove(&e->todo);
+    if (is_later) {
+        v->n_later--;
+        return;
+    }
+    v->n_todo--;
+    turn_rest(backlog_turn(v, e));
 }
 
-static void move_due(struct vectors *v, int64_t now)
+static void backlog_move_due(struct vectors *v, int64_t now)
 {
     struct list_node *n = list_first(&v->later), *next;
 
@@ -85,15 +166,15 @@ static void move_due(struct vectors *v, int64_t now)
 
         next = list_next(&v->later, n);
         if (e->due_ms <= now) {
-            take_out(v, e);
-            put_todo(v, e);
+            backlog_take_out(v, e);
+            backlog_put_todo(v, e);
         } else if (e->due_ms < v->later_ms) {
             v->later_ms = e->due_ms;
         }
     }
 }
 
-/* One more that waits, or one less. */
+/* Count one more waiting agent, or one less. */
 static void count_awaited(struct registry *r, const struct entry *e, int by)
 {
     r->stats.unembedded += by;
@@ -101,24 +182,23 @@ static void count_awaited(struct registry *r, const struct entry *e, int by)
         e->owner->n_awaited += (size_t)by;
 }
 
-void vectors_anew(struct registry *r, struct entry *e)
+/* A waiting entry had vectors of another model. */
+static void entry_outdated(struct registry *r, struct entry *e)
 {
-    if (!e->is_anew)
-        r->vectors->n_anew++;
-    e->is_anew = true;
+    if (!e->is_outdated)
+        r->vectors->n_outdated++;
+    e->is_outdated = true;
 }
 
-/* It has them, or will not have them soon. */
-static void not_anew(struct vectors *v, struct entry *e)
+/* It has new vectors, or will not have them soon. */
+static void entry_not_outdated(struct vectors *v, struct entry *e)
 {
-    if (e->is_anew)
-        v->n_anew--;
-    e->is_anew = false;
+    if (e->is_outdated)
+        v->n_outdated--;
+    e->is_outdated = false;
 }
 
-/* Failures. */
-
-static int64_t wait_ms(struct vectors *v, unsigned nth)
+static int64_t backlog_wait_ms(struct vectors *v, unsigned nth)
 {
     int64_t ms = WAIT_FIRST_MS;
 
@@ -129,11 +209,11 @@ static int64_t wait_ms(struct vectors *v, unsigned nth)
     return ms < WAIT_MAX_MS ? ms : WAIT_MAX_MS;
 }
 
-/* It is not one agent's fault: all wait. Those that fail in the same wait say
- * nothing new. */
-static void fail_all(struct vectors *v, enum err e, const char *why)
+/* Not the fault of one agent: all wait. Further failures within the same pause
+ * are not news. */
+static void backlog_fail_all(struct vectors *v, enum err e, const char *why)
 {
-    int64_t now = now_ms(v);
+    int64_t now = backlog_now_ms(v);
 
     if (v->n_failures && now < v->again_ms)
         return;
@@ -142,21 +222,8 @@ static void fail_all(struct vectors *v, enum err e, const char *why)
                  LOG_C("error", err_row(e)->code), LOG_C("why", why),
                  LOG_I("agents", v->r->stats.unembedded));
     v->round++;
-    v->again_ms = now + wait_ms(v, v->n_failures);
-    kick(v);
-}
-
-static void fail_one(struct vectors *v, struct entry *e, const char *why)
-{
-    int64_t now = now_ms(v);
-
-    not_anew(v, e);
-    if (!e->n_refusals++)
-        log_warn(v->r->opts.log, "registry.vectors_refused",
-                 LOG_S("agent", e->agent.name), LOG_C("why", why));
-    if (++v->n_refused >= REFUSED_MAX && v->again_ms < now + WAIT_FIRST_MS)
-        v->again_ms = now + WAIT_FIRST_MS;
-    put_later(v, e, now + wait_ms(v, e->n_refusals));
+    v->again_ms = now + backlog_wait_ms(v, v->n_failures);
+    backlog_wake(v);
 }
 
 void backlog_failed(struct vectors *v, struct entry *e, enum err err,
@@ -164,30 +231,39 @@ void backlog_failed(struct vectors *v, struct entry *e, enum err err,
 {
     if (err == ERR_STOPPING) {
         if (e)
-            put_later(v, e, now_ms(v) + WAIT_FIRST_MS);
+            backlog_put_later(v, e, backlog_now_ms(v) + WAIT_FIRST_MS);
         return;
     }
     v->r->stats.embed_failures_total++;
     if (e && (err == ERR_BAD_REQUEST || err == ERR_LIMIT)) {
-        fail_one(v, e, why);
+        int64_t now = backlog_now_ms(v);
+
+        entry_not_outdated(v, e);
+        if (!e->n_refusals++)
+            log_warn(v->r->opts.log, "registry.vectors_refused",
+                     LOG_S("agent", e->agent.name), LOG_C("why", why));
+        if (++v->n_refused >= REFUSED_MAX && v->again_ms < now + WAIT_FIRST_MS)
+            v->again_ms = now + WAIT_FIRST_MS;
+        backlog_put_later(v, e, now + backlog_wait_ms(v, e->n_refusals));
         return;
     }
     if (e)
-        put_todo(v, e);
-    fail_all(v, err, why);
+        backlog_put_todo(v, e);
+    backlog_fail_all(v, err, why);
 }
 
 void backlog_overtaken(struct vectors *v, struct entry *e)
 {
     if (e)
-        put_later(v, e, now_ms(v) + WAIT_FIRST_MS);
+        backlog_put_later(v, e, backlog_now_ms(v) + WAIT_FIRST_MS);
     else
-        kick(v);
+        backlog_wake(v);
 }
 
-/* Whatever was wrong with the provider or the store is over, unless it began
- * after this one had. */
-static void all_is_well(struct vectors *v, struct entry *e, uint64_t round)
+/* The provider or the store has recovered, unless the failure began after this
+ * job. */
+static void backlog_recovered(struct vectors *v, struct entry *e,
+                              uint64_t round)
 {
     if (e->n_refusals)
         log_info(v->r->opts.log, "registry.vectors_taken",
@@ -206,24 +282,64 @@ static void all_is_well(struct vectors *v, struct entry *e, uint64_t round)
 void backlog_made(struct vectors *v, struct entry *e, uint64_t round)
 {
     e->is_embedded = true;
-    not_anew(v, e);
+    entry_not_outdated(v, e);
     count_awaited(v->r, e, -1);
     v->progress.done++;
-    all_is_well(v, e, round);
-    kick(v);
+    backlog_recovered(v, e, round);
+    backlog_wake(v);
 }
 
-/* When. */
-
-static bool may_begin(const struct vectors *v, int64_t now)
+struct backlog_slices backlog_slices(const struct vectors *v)
 {
-    size_t most = v->n_failures || v->n_refused >= REFUSED_MAX ? 1 : JOBS_MAX;
+    bool is_far = embed_stats(v->r->opts.embed).kind == EMBED_HTTP;
 
-    return v->n_todo && v->n_jobs < most && v->n_texts_out < TEXTS_OUT_MAX &&
-           now >= v->again_ms && !vectors_obstacle(v->r);
+    return is_far ? (struct backlog_slices){64, 256}
+                  : (struct backlog_slices){16, 32};
 }
 
-static void say_progress(struct vectors *v, const char *event)
+static bool turn_may_begin(const struct vectors *v,
+                           const struct backlog_turn *t, int64_t now)
+{
+    size_t most = v->n_failures || v->n_refused >= REFUSED_MAX ? 1
+                  : t->n_jobs                                  ? JOBS_MAX
+                                                               : JOBS_MOST;
+
+    return !list_is_empty(&t->todo) && v->n_jobs < most && now >= v->again_ms &&
+           !vectors_obstacle(v->r);
+}
+
+/* Give a slice to the next owner that can use it; false: there is none. */
+static bool backlog_take_turn(struct vectors *v, int64_t now)
+{
+    size_t texts_out = backlog_slices(v).texts_out;
+
+    if (v->n_texts_out >= texts_out)
+        return false;
+    for (size_t i = 0; i < TURNS_AT_ONCE && !list_is_empty(&v->turns); i++) {
+        struct backlog_turn *t =
+            LIST_OF(list_pop(&v->turns), struct backlog_turn, node);
+        struct vectors_job *j;
+
+        list_append(&v->turns, &t->node);
+        j = turn_take_ready(v, t);
+        if (j)
+            vectors_job_go_on(j);
+        else if (turn_may_begin(v, t, now)) {
+            struct entry *e = LIST_OF(list_first(&t->todo), struct entry, todo);
+
+            backlog_take_out(v, e);
+            vectors_job_begin(v, e);
+        } else
+            continue;
+        return true;
+    }
+    /* The ready jobs belong to owners further down the list. */
+    if (v->n_ready)
+        loop_next_turn(v->r->opts.loop, &v->kick);
+    return false;
+}
+
+static void backlog_log_progress(struct vectors *v, const char *event)
 {
     log_info(v->r->opts.log, event, LOG_I("done", v->progress.done),
              LOG_I("total", v->progress.done + v->r->stats.unembedded),
@@ -232,32 +348,32 @@ static void say_progress(struct vectors *v, const char *event)
     v->progress.said = v->progress.done;
 }
 
-static void begin_progress(struct vectors *v, int64_t now)
+static void backlog_begin_progress(struct vectors *v, int64_t now)
 {
     if (v->progress.is_on || !v->is_begun || !v->r->stats.unembedded)
         return;
     v->progress.is_on = true;
     v->progress.done = 0;
     v->progress.next_ms = now + PROGRESS_MS;
-    say_progress(v, "registry.vectors_begun");
+    backlog_log_progress(v, "registry.vectors_begun");
 }
 
-static void report(struct vectors *v, int64_t now)
+static void backlog_report_progress(struct vectors *v, int64_t now)
 {
     if (!v->progress.is_on)
         return;
     if (!v->n_todo && !v->n_jobs) {
-        say_progress(v, v->n_later ? "registry.vectors_made_in_part"
-                                   : "registry.vectors_made");
+        backlog_log_progress(v, v->n_later ? "registry.vectors_made_in_part"
+                                           : "registry.vectors_made");
         v->progress.is_on = false;
     } else if (now >= v->progress.next_ms) {
         if (v->progress.said != v->progress.done)
-            say_progress(v, "registry.vectors_going_on");
+            backlog_log_progress(v, "registry.vectors_going_on");
         v->progress.next_ms = now + PROGRESS_MS;
     }
 }
 
-static void set_timer(struct vectors *v, int64_t now)
+static void backlog_set_timer(struct vectors *v, int64_t now)
 {
     int64_t at = v->later_ms;
 
@@ -267,35 +383,28 @@ static void set_timer(struct vectors *v, int64_t now)
         at = v->progress.next_ms;
     if (at == INT64_MAX)
         loop_timer_cancel(v->r->opts.loop, &v->timer);
-    else if (loop_timer_set(v->r->opts.loop, &v->timer,
-                            at > now ? at - now : 0))
-        loop_next_turn(v->r->opts.loop, &v->kick);
+    else
+        loop_timer_set(v->r->opts.loop, &v->timer, at > now ? at - now : 0);
 }
 
-static void on_kick(struct loop_job *job)
+static void backlog_on_wake(struct loop_job *job)
 {
     struct vectors *v = LIST_OF(job, struct vectors, kick);
-    int64_t now = now_ms(v);
+    int64_t now = backlog_now_ms(v);
 
     if (!v->is_begun)
         return;
-    move_due(v, now);
-    while (may_begin(v, now)) {
-        struct entry *e = LIST_OF(list_first(&v->todo), struct entry, todo);
-
-        take_out(v, e);
-        vectors_job_begin(v, e);
-    }
-    report(v, now);
-    set_timer(v, now);
+    backlog_move_due(v, now);
+    while (backlog_take_turn(v, now))
+        ;
+    backlog_report_progress(v, now);
+    backlog_set_timer(v, now);
 }
 
-static void on_timer(struct timer *t)
+static void backlog_on_timer(struct timer *t)
 {
-    kick(LIST_OF(t, struct vectors, timer));
+    backlog_wake(LIST_OF(t, struct vectors, timer));
 }
-
-/* What others ask for. */
 
 void vectors_want(struct registry *r, struct entry *e)
 {
@@ -303,7 +412,7 @@ void vectors_want(struct registry *r, struct entry *e)
         return;
     e->is_embedded = false;
     count_awaited(r, e, 1);
-    put_todo(r->vectors, e);
+    backlog_put_todo(r->vectors, e);
 }
 
 void vectors_forget(struct registry *r, struct entry *e)
@@ -313,29 +422,30 @@ void vectors_forget(struct registry *r, struct entry *e)
     if (!j && !list_has(&e->todo))
         return;
     count_awaited(r, e, -1);
-    not_anew(r->vectors, e);
+    entry_not_outdated(r->vectors, e);
     if (list_has(&e->todo)) {
-        take_out(r->vectors, e);
-        kick(r->vectors);
+        backlog_take_out(r->vectors, e);
+        backlog_wake(r->vectors);
         return;
     }
+    backlog_left(r->vectors, e, j);
     e->job = NULL;
     j->entry = NULL;
     (void)vectors_job_drop(j);
-    kick(r->vectors);
+    backlog_wake(r->vectors);
 }
 
 void vectors_want_all(struct registry *r)
 {
     for (size_t i = 0; i < r->n; i++) {
-        struct entry *e = entry_of(r->list[i]);
+        struct entry *e = agent_entry(r->list[i]);
 
         if (e->is_embedded) {
             vectors_want(r, e);
-            vectors_anew(r, e);
+            entry_outdated(r, e);
         }
     }
-    begin_progress(r->vectors, now_ms(r->vectors));
+    backlog_begin_progress(r->vectors, backlog_now_ms(r->vectors));
 }
 
 void vectors_begin(struct registry *r)
@@ -347,10 +457,10 @@ void vectors_begin(struct registry *r)
     if (!v->stamp.dims) /* of a snapshot, whose model is this one */
         v->stamp.dims = index_dims(r->index);
     v->is_begun = true;
-    v->timer.fire = on_timer;
-    v->kick.run = on_kick;
-    begin_progress(v, now_ms(v));
-    kick(v);
+    v->timer.fire = backlog_on_timer;
+    v->kick.run = backlog_on_wake;
+    backlog_begin_progress(v, backlog_now_ms(v));
+    backlog_wake(v);
     levels_begin(r);
 }
 
@@ -372,7 +482,7 @@ void vectors_stop(struct registry *r)
 
         next = list_next(&v->jobs, n);
         if (vectors_job_drop(j) && e)
-            put_todo(v, e);
+            backlog_put_todo(v, e);
     }
 }
 

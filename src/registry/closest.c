@@ -1,9 +1,8 @@
-/* The card that is closest to another one, for warnings.
+/* The card closest to another one, for warnings.
  *
- * The index guesses how near every profile is, never too little, in one walk;
- * only those that could be close enough are then compared profile by profile.
- * Visibility is applied before anything is compared: an agent that the
- * requester does not see is not there. */
+ * The index guesses the similarity of every profile, never too low, in one
+ * pass; only candidates are then compared profile by profile. Visibility is
+ * applied first: an agent that the requester cannot see is never named. */
 #include "registry/internal.h"
 
 #include "base/vec.h"
@@ -11,27 +10,27 @@
 
 enum { PROFILE_BYTES_MAX = 64 * 1024 };
 
-static bool may_be_named(const struct entry *e, const struct entry *self,
-                         const struct eyes *eyes)
+static bool closest_may_name(const struct entry *e, const struct entry *self,
+                             const struct eyes *eyes)
 {
     return e && e != self && !e->is_unroutable &&
            agent_is_visible(&e->agent, eyes);
 }
 
-static const struct agent *same_description(const struct registry *r,
-                                            const struct entry *self,
-                                            const struct eyes *eyes)
+static const struct agent *closest_same_description(const struct registry *r,
+                                                    const struct entry *self,
+                                                    const struct eyes *eyes)
 {
     for (size_t i = 0; i < r->n; i++)
         if (advice_is_same_description(r->list[i], &self->agent) &&
-            may_be_named(entry_of(r->list[i]), self, eyes))
+            closest_may_name(agent_entry(r->list[i]), self, eyes))
             return r->list[i];
     return NULL;
 }
 
-/* The cosine of both profiles; below zero: one of them has none. */
-static double likeness_of(const struct registry *r, struct str mine,
-                          uint32_t number)
+/* The cosine of both profiles; negative: one of them has none. */
+static double closest_likeness(const struct registry *r, struct str mine,
+                               uint32_t number)
 {
     uint32_t dims = index_dims(r->index);
     struct vec_packed a, b;
@@ -47,10 +46,10 @@ static double likeness_of(const struct registry *r, struct str mine,
     return cosine;
 }
 
-static const struct agent *by_profile(struct registry *r,
-                                      const struct entry *self,
-                                      const struct eyes *eyes, double least,
-                                      double *likeness)
+static const struct agent *closest_by_profile(struct registry *r,
+                                              const struct entry *self,
+                                              const struct eyes *eyes,
+                                              double least, double *likeness)
 {
     struct registry_near_query q = {.eyes = *eyes, .text = STR("")};
     const struct index_near *near;
@@ -68,9 +67,9 @@ static const struct agent *by_profile(struct registry *r,
         double cosine;
 
         if (!near[i].is_seen || (double)near[i].cosine < least ||
-            !may_be_named(r->by_number[i], self, eyes))
+            !closest_may_name(r->by_number[i], self, eyes))
             continue;
-        cosine = likeness_of(r, q.vector, i);
+        cosine = closest_likeness(r, q.vector, i);
         if (cosine < least || (best && cosine <= *likeness))
             continue;
         best = &r->by_number[i]->agent;
@@ -92,6 +91,6 @@ const struct agent *registry_closest(struct registry *r, const struct agent *a,
     *likeness = 0;
     if (!self || self->is_unroutable)
         return NULL;
-    found = same_description(r, self, eyes);
-    return found ? found : by_profile(r, self, eyes, least, likeness);
+    found = closest_same_description(r, self, eyes);
+    return found ? found : closest_by_profile(r, self, eyes, least, likeness);
 }

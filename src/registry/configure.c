@@ -1,14 +1,14 @@
-/* The agents of the configuration: what differs between its list and what is
- * there of it now, as one change.
+/* The agents of the configuration: applies the difference between its list and
+ * the present ones as one change.
  *
- * A configured agent is a record like all others, so that tasks, the feed and
- * the index know only one kind. It has no creator. A name that somebody has
- * registered stays theirs: a slip in a file must not cost anybody an agent with
- * its prompt and its grants, and whoever wants the name can remove that one
- * first. The log tells the operator.
+ * A configured agent is a record like all others, so tasks, the feed and the
+ * index know only one kind. It has no creator. A name that a user has
+ * registered stays with the user: a slip in a file must not cost anyone an
+ * agent with its prompt and grants. An operator who wants the name can remove
+ * that agent first; the log says so.
  *
- * The limits that users fill do not bind it, or users could keep the server
- * from starting; the list by itself must fit into them. */
+ * The limits that users fill up do not apply to it, or users could keep the
+ * server from starting; the list alone must be within them. */
 #include <stdio.h>
 
 #include "base/fault.h"
@@ -16,8 +16,8 @@
 
 enum { NAMES_BYTES = 64 };
 
-static enum err check_one(const struct agent *a, struct map *seen,
-                          struct arena *scratch, struct why *why)
+static enum err config_check_agent(const struct agent *a, struct map *seen,
+                                   struct arena *scratch, struct why *why)
 {
     struct str shown = str_sub(a->name, 0, AGENT_NAME_MAX);
     const struct agent *same;
@@ -32,7 +32,7 @@ static enum err check_one(const struct agent *a, struct map *seen,
     lower = arena_alloc(scratch, AGENT_NAME_MAX + 1);
     if (!lower)
         return ERR_NOMEM;
-    key_of(a->name, lower);
+    agent_key(a->name, lower);
     key = (struct str){lower, a->name.n};
     same = map_get(seen, key);
     if (same)
@@ -43,54 +43,49 @@ static enum err check_one(const struct agent *a, struct map *seen,
     return map_put(seen, key, (void *)a);
 }
 
-static enum err make_one(struct registry *r, const struct agent *a,
-                         const struct entry *before, int64_t now_ms,
-                         struct entry **out)
+/* Registered by a user: the configuration does not take it. */
+static bool is_owned_by_user(const struct entry *e)
 {
+    return e && !e->agent.is_configured;
+}
+
+static enum err config_put_agent(struct registry *r, struct registry_change *c,
+                                 const struct agent *a, int64_t now_ms,
+                                 struct why *why)
+{
+    struct step_put p = {
+        .before = entry_find(r, a->name), .now_ms = now_ms, .is_unbound = true};
+    bool is_same = false;
+    enum err e;
     struct agent full = *a;
 
+    if (is_owned_by_user(p.before))
+        return OK;
     full.creator = (struct str){NULL, 0};
     full.is_configured = true;
     if (!full.visibility)
         full.visibility = VISIBILITY_PUBLIC;
     if (!full.kind)
         full.kind = AGENT_PLATFORM;
-    return entry_make(r, &full, before, now_ms, out);
-}
-
-/* It is somebody's: the configuration does not take it. */
-static bool is_anothers(const struct entry *e)
-{
-    return e && !e->agent.is_configured;
-}
-
-static enum err put_one(struct registry *r, struct registry_change *c,
-                        const struct agent *a, int64_t now_ms, struct why *why)
-{
-    struct step_put p = {.before = entry_find(r, a->name), .is_unbound = true};
-    bool is_same = false;
-    enum err e;
-
-    if (is_anothers(p.before))
-        return OK;
-    e = make_one(r, a, p.before, now_ms, &p.entry);
+    e = entry_make(r, &full, p.before, now_ms, &p.entry);
     if (!e && p.before)
         e = entry_is_same(p.before, p.entry, &is_same);
     if (e || is_same) {
-        entry_free(r, p.entry);
+        agent_entry_free(r, p.entry);
         return e;
     }
     return step_put(r, c, &p, why);
 }
 
-static enum err remove_others(struct registry *r, struct registry_change *c,
-                              const struct map *seen, int64_t now_ms,
-                              struct why *why)
+static enum err config_remove_others(struct registry *r,
+                                     struct registry_change *c,
+                                     const struct map *seen, int64_t now_ms,
+                                     struct why *why)
 {
     enum err e = OK;
 
     for (size_t i = 0; i < r->n && !e; i++) {
-        struct entry *one = entry_of(r->list[i]);
+        struct entry *one = agent_entry(r->list[i]);
 
         if (one->agent.is_configured && !map_get(seen, one->key))
             e = step_remove(r, c, one, (struct str){NULL, 0}, now_ms, why);
@@ -98,8 +93,9 @@ static enum err remove_others(struct registry *r, struct registry_change *c,
     return e;
 }
 
-static enum err check_size(const struct registry_limits *l,
-                           const struct agent *list, size_t n, struct why *why)
+static enum err config_check_size(const struct registry_limits *l,
+                                  const struct agent *list, size_t n,
+                                  struct why *why)
 {
     size_t n_skills = 0;
 
@@ -107,53 +103,54 @@ static enum err check_size(const struct registry_limits *l,
         n_skills += list[i].n_skills;
     if (n > l->max_agents)
         return why_err(why, ERR_LIMIT,
-                       "agents.list has %zu agents, and there may be %zu "
+                       "agents.list has %zu agents, and the limit is %zu "
                        "(registry.maxAgents)",
                        n, l->max_agents);
     if (n_skills > l->max_skills)
         return why_err(why, ERR_LIMIT,
-                       "the agents of agents.list have %zu skills, and all "
-                       "together may have %zu (registry.maxSkills)",
+                       "the agents of agents.list have %zu skills, and the "
+                       "limit for all together is %zu (registry.maxSkills)",
                        n_skills, l->max_skills);
     return OK;
 }
 
-static enum err put_all(struct registry *r, struct registry_change *c,
-                        const struct agent *list, size_t n, struct map *seen,
-                        const struct registry_limits *limits, int64_t now_ms,
-                        struct why *why)
+static enum err config_put_agents(struct registry *r, struct registry_change *c,
+                                  const struct agent *list, size_t n,
+                                  struct map *seen,
+                                  const struct registry_limits *limits,
+                                  int64_t now_ms, struct why *why)
 {
     struct arena scratch;
-    enum err e = check_size(limits, list, n, why);
+    enum err e = config_check_size(limits, list, n, why);
 
     arena_init(&scratch, (n + 1) * (AGENT_NAME_MAX + NAMES_BYTES));
     for (size_t i = 0; i < n && !e; i++)
-        e = check_one(&list[i], seen, &scratch, why);
+        e = config_check_agent(&list[i], seen, &scratch, why);
     if (!e)
-        e = remove_others(r, c, seen, now_ms, why);
+        e = config_remove_others(r, c, seen, now_ms, why);
     for (size_t i = 0; i < n && !e; i++)
-        e = put_one(r, c, &list[i], now_ms, why);
+        e = config_put_agent(r, c, &list[i], now_ms, why);
     arena_fini(&scratch);
     return e;
 }
 
-static void say_not_taken(const struct registry *r, const struct agent *list,
-                          size_t n)
+static void config_log_rejected(const struct registry *r,
+                                const struct agent *list, size_t n)
 {
     struct why words;
 
     for (size_t i = 0; i < n; i++) {
         const struct entry *e = entry_find(r, list[i].name);
-        struct str who;
+        struct str owner;
 
-        if (!is_anothers(e))
+        if (!is_owned_by_user(e))
             continue;
-        who = e->agent.creator.n ? e->agent.creator : STR("somebody");
+        owner = e->agent.creator.n ? e->agent.creator : STR("another user");
         snprintf(words.text, sizeof(words.text),
-                 "agents.list: %.*s is not taken: %.*s registered that name; "
+                 "agents.list: %.*s is skipped: %.*s registered that name; "
                  "remove that agent (signalbox agents remove %.*s) and "
                  "reload, or choose another id",
-                 STR_ARG(list[i].name), STR_ARG(who), STR_ARG(e->agent.name));
+                 STR_ARG(list[i].name), STR_ARG(owner), STR_ARG(e->agent.name));
         log_error(r->opts.log, "registry.not_taken",
                   LOG_S("agent", list[i].name), LOG_C("why", words.text));
     }
@@ -171,11 +168,11 @@ enum err registry_configure(struct registry *r, struct registry_change *c,
     assert(!c->is_open);
     full = limits ? limits_fill(limits) : r->opts.limits;
     map_init(&seen, n + 1, r->opts.seed);
-    e = put_all(r, c, list, n, &seen, &full, now_ms, why);
+    e = config_put_agents(r, c, list, n, &seen, &full, now_ms, why);
     map_fini(&seen);
     if (e)
         return change_refuse(r, c, e, why);
-    say_not_taken(r, list, n);
+    config_log_rejected(r, list, n);
     c->is_same = !c->steps;
     if (!c->is_same)
         seq_append(r, &c->tx);

@@ -1,58 +1,51 @@
-/* Grants: who may see a shared agent besides its org.
+/* Grants: users and orgs that may see a shared agent besides its own org.
  *
- * All of one agent are one block, apart from its card and replaced whole, so
- * that a change that is not committed has touched nothing. Making one claims
- * the agent like any other change does. The agent's revision stays: a grant is
- * nothing that its card says, and whoever edits that is not disturbed.
+ * All grants of one agent are one block, apart from its card and replaced as a
+ * whole, so a change that is not committed has touched nothing. Making one
+ * claims the agent like any other change. The revision of the agent stays: a
+ * grant is not part of the card, so it does not disturb a user who edits the
+ * card.
  *
- * One that has expired counts for nobody from that moment on. It goes from
- * memory with the next grant of its agent, or when its row is old enough. */
+ * A grant stops to count when it expires. It leaves memory with the next grant
+ * of its agent, or when its row is old enough. */
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/mem.h"
 #include "registry/internal.h"
 
 enum {
     GRANT_BYTES = sizeof(struct agent_grant) + 3 * (PRINCIPAL_NAME_MAX + 32),
 };
 
-/* Blocks. */
-
 static struct grants *grants_new(size_t room)
 {
-    struct grants *g = FAULT("registry.grants") ? NULL : calloc(1, sizeof(*g));
+    struct grants *g = mem_new(sizeof(*g));
 
-    if (!g)
-        return NULL;
     arena_init(&g->arena, (room + 1) * GRANT_BYTES);
     g->list = arena_array(&g->arena, room, sizeof(*g->list));
     g->room = room;
-    if (!g->list) {
-        arena_fini(&g->arena);
-        free(g);
-        return NULL;
-    }
+    assert(g->list);
     return g;
 }
 
-static struct str id_of(const struct grants *g, size_t i)
+static struct str grant_id(const struct grants *g, size_t i)
 {
     return str_of(g->list[i].id.text);
 }
 
-/* Out of the map, whose keys lie in the block. */
-static void unlist(struct registry *r, struct grants *g)
+/* Remove from the map, whose keys are in the block. */
+static void grants_leave(struct registry *r, struct grants *g)
 {
     while (g->n_listed)
-        (void)map_take(&r->grants, id_of(g, --g->n_listed));
+        (void)map_take(&r->grants, grant_id(g, --g->n_listed));
 }
 
-static enum err list_all(struct registry *r, struct grants *g)
+static enum err grants_enter(struct registry *r, struct grants *g)
 {
     enum err e = OK;
 
     while (!e && g->n_listed < g->n) {
-        e = map_put(&r->grants, id_of(g, g->n_listed), g);
+        e = map_put(&r->grants, grant_id(g, g->n_listed), g);
         g->n_listed += !e;
     }
     return e;
@@ -62,7 +55,7 @@ void grants_free(struct registry *r, struct grants *g)
 {
     if (!g)
         return;
-    unlist(r, g);
+    grants_leave(r, g);
     arena_fini(&g->arena);
     free(g);
 }
@@ -76,7 +69,7 @@ enum err grants_reserve(struct registry *r)
     return e;
 }
 
-static void point_at(struct entry *e, struct grants *g)
+static void entry_point_at_grants(struct entry *e, struct grants *g)
 {
     e->grants = g;
     e->agent.grants = g ? g->list : NULL;
@@ -91,8 +84,8 @@ void entry_set_grants(struct registry *r, struct entry *e, struct grants *g)
 
     if (e->grants != g)
         grants_free(r, e->grants);
-    point_at(e, g);
-    listed = g ? list_all(r, g) : OK;
+    entry_point_at_grants(e, g);
+    listed = g ? grants_enter(r, g) : OK;
     assert(!listed);
 }
 
@@ -110,7 +103,7 @@ enum err grants_add(struct grants *g, const struct agent_grant *one)
     return OK;
 }
 
-static bool has_expired(const struct agent_grant *g, int64_t now_ms)
+static bool grant_has_expired(const struct agent_grant *g, int64_t now_ms)
 {
     return g->expires_ms && g->expires_ms <= now_ms;
 }
@@ -121,17 +114,16 @@ struct grants *grants_copy(const struct grants *from, size_t more,
     size_t n = from ? from->n : 0;
     struct grants *g = grants_new(n + more);
 
-    for (size_t i = 0; g && i < n; i++)
-        if (!has_expired(&from->list[i], now_ms) &&
-            grants_add(g, &from->list[i]) != OK) {
-            arena_fini(&g->arena); /* it is in no map yet */
-            free(g);
-            return NULL;
+    for (size_t i = 0; i < n; i++)
+        if (!grant_has_expired(&from->list[i], now_ms)) {
+            enum err e = grants_add(g, &from->list[i]);
+
+            assert(!e); /* it fits into a larger arena */
         }
     return g;
 }
 
-/* Room doubles, so that loading many copies each but a few times. */
+/* Room doubles, so that loading many grants copies each only a few times. */
 enum err entry_add_grant(struct registry *r, struct entry *e,
                          const struct agent_grant *one)
 {
@@ -140,18 +132,14 @@ enum err entry_add_grant(struct registry *r, struct entry *e,
 
     if (!g || g->n == g->room) {
         g = grants_copy(e->grants, g ? g->n : 1, INT64_MIN);
-        if (!g)
-            return ERR_NOMEM;
         grants_free(r, e->grants);
     }
     err = grants_add(g, one);
-    point_at(e, g);
-    return err ? err : list_all(r, g);
+    entry_point_at_grants(e, g);
+    return err ? err : grants_enter(r, g);
 }
 
-/* Changes. */
-
-static enum err check_grant(const struct registry_grant *g,
+static enum err grant_check(const struct registry_grant *g,
                             const struct registry_by *by, struct why *why)
 {
     if ((g->user.n > 0) == (g->org.n > 0))
@@ -168,8 +156,8 @@ static enum err check_grant(const struct registry_grant *g,
     return OK;
 }
 
-static struct agent_grant *find_same(struct grants *all,
-                                     const struct registry_grant *g)
+static struct agent_grant *grants_find_same(struct grants *all,
+                                            const struct registry_grant *g)
 {
     for (size_t i = 0; i < all->n; i++)
         if (str_eq_nocase(all->list[i].user, g->user) &&
@@ -178,8 +166,8 @@ static struct agent_grant *find_same(struct grants *all,
     return NULL;
 }
 
-/* Nothing else may have become of the agent meanwhile. */
-static void expect_agent(struct tx *tx, const struct entry *e)
+/* Guard: the agent has not changed meanwhile. */
+static void grant_expect_agent(struct tx *tx, const struct entry *e)
 {
     struct tx_op *op = tx_expect(tx, &agent_table);
 
@@ -187,13 +175,13 @@ static void expect_agent(struct tx *tx, const struct entry *e)
     tx_if(op, AGENT_REVISION, IS, value_int(e->agent.revision));
 }
 
-static struct value expiry(const struct agent_grant *g)
+static struct value grant_expiry(const struct agent_grant *g)
 {
     return g->expires_ms ? value_int(g->expires_ms) : value_null();
 }
 
-static void append_new(struct tx *tx, const struct entry *e,
-                       const struct agent_grant *g)
+static void grant_append_insert(struct tx *tx, const struct entry *e,
+                                const struct agent_grant *g)
 {
     struct tx_op *op = tx_insert(tx, &grant_table);
 
@@ -201,21 +189,22 @@ static void append_new(struct tx *tx, const struct entry *e,
     tx_set(op, GRANT_AGENT, value_text(e->key));
     tx_set(op, GRANT_USER, value_text_or_null(g->user));
     tx_set(op, GRANT_ORG, value_text_or_null(g->org));
-    tx_set(op, GRANT_EXPIRES_MS, expiry(g));
+    tx_set(op, GRANT_EXPIRES_MS, grant_expiry(g));
     tx_set(op, GRANT_CREATED_MS, value_int(g->created_ms));
     tx_set(op, GRANT_BY, value_text_or_null(g->by));
 }
 
-static void append_expiry(struct tx *tx, const struct agent_grant *g)
+static void grant_append_update(struct tx *tx, const struct agent_grant *g)
 {
     struct tx_op *op = tx_update(tx, &grant_table);
 
     tx_if(op, GRANT_ID, IS, value_text(str_of(g->id.text)));
-    tx_set(op, GRANT_EXPIRES_MS, expiry(g));
+    tx_set(op, GRANT_EXPIRES_MS, grant_expiry(g));
 }
 
-/* Rows of what grants_copy left out. */
-static void append_expired(struct tx *tx, const struct entry *e, int64_t now_ms)
+/* Rows that grants_copy left out. */
+static void grant_append_prune(struct tx *tx, const struct entry *e,
+                               int64_t now_ms)
 {
     struct tx_op *op = tx_prune(tx, &grant_table, AGENT_GRANTS_MAX);
 
@@ -223,14 +212,14 @@ static void append_expired(struct tx *tx, const struct entry *e, int64_t now_ms)
     tx_if(op, GRANT_EXPIRES_MS, IS_AT_MOST, value_int(now_ms));
 }
 
-/* Into the block that the agent will have, and the tx. *is_same: there is such
- * a one. */
-static enum err take_grant(struct registry *r, struct registry_change *c,
+/* Add to the future block of the agent, and to the tx. c->is_same: the grant
+ * exists. */
+static enum err grant_take(struct registry *r, struct registry_change *c,
                            const struct entry *e, struct grants *all,
                            const struct registry_grant *g,
                            const struct registry_by *by, struct why *why)
 {
-    struct agent_grant *one = find_same(all, g);
+    struct agent_grant *one = grants_find_same(all, g);
     enum err err;
 
     if (one && one->expires_ms == g->expires_ms) {
@@ -238,11 +227,11 @@ static enum err take_grant(struct registry *r, struct registry_change *c,
         c->grant_id = one->id;
         return OK;
     }
-    expect_agent(&c->tx, e);
-    append_expired(&c->tx, e, by->now_ms);
+    grant_expect_agent(&c->tx, e);
+    grant_append_prune(&c->tx, e, by->now_ms);
     if (one) {
         one->expires_ms = g->expires_ms;
-        append_expiry(&c->tx, one);
+        grant_append_update(&c->tx, one);
     } else {
         struct agent_grant made = {
             .id = id_make(r->opts.ids, "grant", by->now_ms),
@@ -254,8 +243,8 @@ static enum err take_grant(struct registry *r, struct registry_change *c,
 
         if (all->n >= AGENT_GRANTS_MAX)
             return why_err(why, ERR_LIMIT,
-                           "this agent has %d grants, and no more are taken; "
-                           "grant an org instead, or remove some",
+                           "this agent has %d grants, the maximum; grant an "
+                           "org instead, or remove some",
                            AGENT_GRANTS_MAX);
         err = grants_add(all, &made);
         if (!err)
@@ -264,14 +253,14 @@ static enum err take_grant(struct registry *r, struct registry_change *c,
             return err;
         c->steps->has_room = true;
         one = &all->list[all->n - 1];
-        append_new(&c->tx, e, one);
+        grant_append_insert(&c->tx, e, one);
     }
     c->grant_id = one->id;
-    tell_feed(&c->tx, &(struct telling){.type = "grant.created",
-                                        .entry = e,
-                                        .grant = one,
-                                        .by = by_name(by),
-                                        .at_ms = by->now_ms});
+    registry_tell_feed(&c->tx, &(struct feed_event){.type = "grant.created",
+                                                    .entry = e,
+                                                    .grant = one,
+                                                    .by = by_name(by),
+                                                    .at_ms = by->now_ms});
     return OK;
 }
 
@@ -285,13 +274,12 @@ enum err registry_grant(struct registry *r, struct registry_change *c,
 
     assert(!c->is_open);
     if (!err)
-        err = check_grant(g, by, why);
+        err = grant_check(g, by, why);
     if (!err)
         err = step_add(r, c, STEP_GRANTS, e->key, &s, why);
     if (!err) {
         s->grants = grants_copy(e->grants, 1, by->now_ms);
-        err =
-            s->grants ? take_grant(r, c, e, s->grants, g, by, why) : ERR_NOMEM;
+        err = grant_take(r, c, e, s->grants, g, by, why);
     }
     if (err)
         return change_refuse(r, c, err, why);
@@ -302,23 +290,21 @@ enum err registry_grant(struct registry *r, struct registry_change *c,
     return change_open(c, e->agent.name, e->agent.revision);
 }
 
-/* Taking one back. */
-
-static struct entry *find_grant(const struct registry *r, struct str id,
+static struct entry *grant_find(const struct registry *r, struct str id,
                                 size_t *at)
 {
     const struct grants *g = map_get(&r->grants, id);
 
     if (!g)
         return NULL;
-    for (*at = 0; !str_eq(id_of(g, *at), id);)
+    for (*at = 0; !str_eq(grant_id(g, *at), id);)
         ++*at;
     return g->entry;
 }
 
-static enum err take_back(struct registry *r, struct registry_change *c,
-                          struct entry *e, size_t at,
-                          const struct registry_by *by, struct why *why)
+static enum err grant_take_back(struct registry *r, struct registry_change *c,
+                                struct entry *e, size_t at,
+                                const struct registry_by *by, struct why *why)
 {
     struct registry_step *s;
     enum err err = step_add(r, c, STEP_GRANTS, e->key, &s, why);
@@ -328,19 +314,17 @@ static enum err take_back(struct registry *r, struct registry_change *c,
     if (err)
         return err;
     s->grants = grants_copy(e->grants, 0, INT64_MIN);
-    if (!s->grants)
-        return ERR_NOMEM;
     memmove(s->grants->list + at, s->grants->list + at + 1,
             (--s->grants->n - at) * sizeof(*s->grants->list));
-    expect_agent(&c->tx, e);
+    grant_expect_agent(&c->tx, e);
     op = tx_delete(&c->tx, &grant_table);
     tx_if(op, GRANT_ID, IS, value_text(str_of(one->id.text)));
     c->grant_id = one->id;
-    tell_feed(&c->tx, &(struct telling){.type = "grant.removed",
-                                        .entry = e,
-                                        .grant = one,
-                                        .by = by_name(by),
-                                        .at_ms = by->now_ms});
+    registry_tell_feed(&c->tx, &(struct feed_event){.type = "grant.removed",
+                                                    .entry = e,
+                                                    .grant = one,
+                                                    .by = by_name(by),
+                                                    .at_ms = by->now_ms});
     return OK;
 }
 
@@ -349,33 +333,32 @@ enum err registry_ungrant(struct registry *r, struct registry_change *c,
                           struct why *why)
 {
     size_t at = 0;
-    struct entry *e = find_grant(r, id, &at), *owned;
+    struct entry *e = grant_find(r, id, &at), *owned;
     struct eyes eyes = by_eyes(by);
     enum err err;
 
     assert(!c->is_open);
-    /* Whose it is not does not learn that there is one. */
+    /* A caller who does not own the agent does not learn that the grant
+     * exists. */
     if (!e || !agent_is_owned(&e->agent, &eyes))
         return why_err(why, ERR_NOT_FOUND, "there is no grant of that id");
     err = find_to_change(r, CHANGE_GRANTS, e->agent.name, by, &owned, why);
     if (!err)
-        err = take_back(r, c, e, at, by, why);
+        err = grant_take_back(r, c, e, at, by, why);
     if (err)
         return change_refuse(r, c, err, why);
     seq_append(r, &c->tx);
     return change_open(c, e->agent.name, e->agent.revision);
 }
 
-/* Retention. */
-
-static void leave_out_expired(struct registry *r, struct grants *g,
-                              int64_t now_ms)
+static void grants_drop_expired(struct registry *r, struct grants *g,
+                                int64_t now_ms)
 {
     size_t n = 0;
 
-    unlist(r, g); /* its keys move */
+    grants_leave(r, g); /* its keys move */
     for (size_t i = 0; i < g->n; i++)
-        if (!has_expired(&g->list[i], now_ms))
+        if (!grant_has_expired(&g->list[i], now_ms))
             g->list[n++] = g->list[i];
     g->n = n;
 }
@@ -389,16 +372,16 @@ void registry_prune(struct registry *r, struct tx *tx, int64_t before_ms,
     if (before_ms > r->pruned_ms)
         r->pruned_ms = before_ms;
     for (size_t i = 0; i < r->n; i++) {
-        struct entry *e = entry_of(r->list[i]);
+        struct entry *e = agent_entry(r->list[i]);
         struct grants *g = e->grants;
         size_t n = 0;
 
         for (size_t k = 0; g && k < g->n; k++)
-            n += !has_expired(&g->list[k], before_ms - 1);
+            n += !grant_has_expired(&g->list[k], before_ms - 1);
         if (!g || n == g->n)
             continue;
         r->stats.grants -= (int64_t)(g->n - n);
-        leave_out_expired(r, g, before_ms - 1);
+        grants_drop_expired(r, g, before_ms - 1);
         entry_set_grants(r, e, g);
     }
 }

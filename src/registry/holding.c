@@ -1,17 +1,17 @@
-/* What the agents of one owner, and of one org, take of the registry: agents,
- * skills, bytes of cards, and bytes of the index.
+/* The resources of one owner, and of one org: agents, skills, bytes of cards,
+ * and bytes of the index.
  *
- * Every search and every choice looks at the documents of all who are seen, so
- * a few owners with very many skills would slow down everybody. Each entry
- * holds its part of its owner's counts and of its org's, those on their way
- * included: a card that replaces another of the same owner takes that one's
- * part over. An org's counts come with its first agent and go with its last. */
+ * Every search and every routing decision looks at all visible documents, so a
+ * few owners with very many skills would slow down all users. Each entry holds
+ * its part of the counts of its owner and of its org, pending ones included: a
+ * card that replaces another of the same owner takes over its part. The counts
+ * of an org live as long as it has agents. */
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/mem.h"
 #include "registry/internal.h"
 
-static size_t texts_bytes(struct strs list)
+static size_t strs_bytes(struct strs list)
 {
     size_t sum = 0;
 
@@ -20,21 +20,22 @@ static size_t texts_bytes(struct strs list)
     return sum;
 }
 
-/* About what the index needs: a vector for each document and for the whole, and
- * the words, where those of the agent stand in each skill's document too. */
-static size_t index_bytes(const struct registry *r, const struct agent *a)
+/* An estimate of the index size: a vector for each document and for the whole,
+ * and the words; those of the agent are in the document of each skill too. */
+static size_t holding_index_bytes(const struct registry *r,
+                                  const struct agent *a)
 {
     size_t dims = index_dims(r->index),
            vector = dims ? vec_packed_bytes(dims) : 0;
     size_t own = a->name.n + a->title.n + a->description.n +
-                 texts_bytes(a->routing.keywords) + vector;
+                 strs_bytes(a->routing.keywords) + vector;
     size_t sum = own + vector;
 
     for (size_t i = 0; i < a->n_skills; i++) {
         const struct skill *s = &a->skills[i];
 
-        sum += own + s->name.n + s->description.n + texts_bytes(s->tags) +
-               texts_bytes(s->examples);
+        sum += own + s->name.n + s->description.n + strs_bytes(s->tags) +
+               strs_bytes(s->examples);
     }
     return sum;
 }
@@ -42,10 +43,11 @@ static size_t index_bytes(const struct registry *r, const struct agent *a)
 struct holding holding_of(const struct registry *r, const struct agent *a,
                           size_t card_bytes)
 {
-    return (struct holding){.of = {[HELD_AGENTS] = 1,
-                                   [HELD_SKILLS] = a->n_skills,
-                                   [HELD_CARD_BYTES] = card_bytes,
-                                   [HELD_INDEX_BYTES] = index_bytes(r, a)}};
+    return (struct holding){
+        .of = {[HELD_AGENTS] = 1,
+               [HELD_SKILLS] = a->n_skills,
+               [HELD_CARD_BYTES] = card_bytes,
+               [HELD_INDEX_BYTES] = holding_index_bytes(r, a)}};
 }
 
 bool holding_is(const struct holding *a, const struct holding *b)
@@ -68,6 +70,19 @@ void holding_subtract(struct holding *from, const struct holding *less)
         from->of[i] -= less->of[i];
 }
 
+void holding_count_more(struct entry *e, size_t card_bytes)
+{
+    e->size.of[HELD_CARD_BYTES] += card_bytes;
+    if (e->owner) {
+        e->counted.of[HELD_CARD_BYTES] += card_bytes;
+        e->owner->held.of[HELD_CARD_BYTES] += card_bytes;
+    }
+    if (e->in_org) {
+        e->org_counted.of[HELD_CARD_BYTES] += card_bytes;
+        e->in_org->held.of[HELD_CARD_BYTES] += card_bytes;
+    }
+}
+
 struct holding holding_beyond(const struct holding *size,
                               const struct holding *had)
 {
@@ -78,27 +93,9 @@ struct holding holding_beyond(const struct holding *size,
     return more;
 }
 
-/* Orgs. */
-
 struct org_count *org_count_find(const struct registry *r, struct str org)
 {
     return org.n ? map_get(&r->orgs, org) : NULL;
-}
-
-static struct org_count *org_count_new(struct registry *r, struct str org)
-{
-    struct org_count *o =
-        FAULT("registry.org") ? NULL : calloc(1, sizeof(*o) + org.n);
-
-    if (!o)
-        return NULL;
-    o->name_bytes = org.n;
-    memcpy(o->name, org.p, org.n);
-    if (map_put(&r->orgs, (struct str){o->name, org.n}, o) != OK) {
-        free(o);
-        return NULL;
-    }
-    return o;
 }
 
 enum err org_take(struct registry *r, struct entry *e,
@@ -106,14 +103,21 @@ enum err org_take(struct registry *r, struct entry *e,
 {
     struct str org = e->agent.org;
     struct org_count *o = org_count_find(r, org);
+    enum err err;
 
     assert(!e->in_org);
     if (!e->owner || !org.n)
         return OK;
-    if (!o)
-        o = org_count_new(r, org);
-    if (!o)
-        return ERR_NOMEM;
+    if (!o) {
+        o = mem_new(sizeof(*o) + org.n);
+        o->name_bytes = org.n;
+        memcpy(o->name, org.p, org.n);
+        err = map_put(&r->orgs, (struct str){o->name, org.n}, o);
+        if (err) {
+            free(o);
+            return err;
+        }
+    }
     e->in_org = o;
     e->org_counted = holding_beyond(
         &e->size, before && before->in_org == o ? &before->size : NULL);
@@ -152,7 +156,7 @@ void org_drop(struct registry *r, struct entry *e)
     free(o);
 }
 
-/* Where memory is gone it counts for no org until the next start. */
+/* Without memory it counts for no org until the next start. */
 void org_move(struct registry *r, struct entry *e)
 {
     org_drop(r, e);
@@ -161,17 +165,16 @@ void org_move(struct registry *r, struct entry *e)
                  LOG_S("agent", e->agent.name));
 }
 
-/* Limits. */
-
 struct held_limit {
     size_t most; /* zero: no limit */
     const char *what, *setting;
 };
 
-static enum err check_held(const char *whose, const struct holding *held,
-                           const struct holding *more,
-                           const struct held_limit limits[N_HELD],
-                           struct why *why)
+static enum err holding_check_limits(const char *whose,
+                                     const struct holding *held,
+                                     const struct holding *more,
+                                     const struct held_limit limits[N_HELD],
+                                     struct why *why)
 {
     for (int i = 0; i < N_HELD; i++) {
         const struct held_limit *l = &limits[i];
@@ -179,15 +182,16 @@ static enum err check_held(const char *whose, const struct holding *held,
 
         if (more->of[i] && l->most && has + more->of[i] > l->most)
             return why_err(why, ERR_LIMIT,
-                           "%s may have %zu %s (registry.%s), and would have "
-                           "more; remove or shorten some cards first",
+                           "%s may have at most %zu %s (registry.%s); "
+                           "remove or shorten some cards first",
                            whose, l->most, l->what, l->setting);
     }
     return OK;
 }
 
-static enum err check_user(const struct registry *r, const struct entry *e,
-                           const struct entry *before, struct why *why)
+static enum err holding_check_user(const struct registry *r,
+                                   const struct entry *e,
+                                   const struct entry *before, struct why *why)
 {
     const struct registry_limits *l = &r->opts.limits;
     const struct held_limit limits[N_HELD] = {
@@ -203,11 +207,13 @@ static enum err check_user(const struct registry *r, const struct entry *e,
     struct holding more =
         holding_beyond(&e->size, is_same ? &before->size : NULL);
 
-    return check_held("one user", o ? &o->held : NULL, &more, limits, why);
+    return holding_check_limits("one user", o ? &o->held : NULL, &more, limits,
+                                why);
 }
 
-static enum err check_org(const struct registry *r, const struct entry *e,
-                          const struct entry *before, struct why *why)
+static enum err holding_check_org(const struct registry *r,
+                                  const struct entry *e,
+                                  const struct entry *before, struct why *why)
 {
     const struct registry_limits *l = &r->opts.limits;
     const struct held_limit limits[N_HELD] = {
@@ -225,14 +231,14 @@ static enum err check_org(const struct registry *r, const struct entry *e,
 
     if (!e->agent.org.n)
         return OK;
-    return check_held("the users of one org together", o ? &o->held : NULL,
-                      &more, limits, why);
+    return holding_check_limits("the users of one org together",
+                                o ? &o->held : NULL, &more, limits, why);
 }
 
 enum err holding_check(const struct registry *r, const struct entry *e,
                        const struct entry *before, struct why *why)
 {
-    enum err err = check_user(r, e, before, why);
+    enum err err = holding_check_user(r, e, before, why);
 
-    return err ? err : check_org(r, e, before, why);
+    return err ? err : holding_check_org(r, e, before, why);
 }

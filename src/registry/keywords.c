@@ -1,4 +1,4 @@
-/* Which routing keywords occur in a text, of all agents at once.
+/* Which routing keywords occur in a text, for all agents at once.
  *
  *     "blog" of the platform       -> of press, of daily
  *     "blog post" of the platform  -> of writer
@@ -6,28 +6,29 @@
  *     text, plain                  "draft a blog post about tea "
  *                                           ^ each of these is found here
  *
- * Keywords are found by whose they are and all their words: from each word of a
- * text on, as many as there are keywords of are looked up, for each class that
- * counts for who asks, whatever the number of agents. What keyword.h says
- * decides; this gives the same, of those who are no outsiders
- * (agent_is_outsider).
+ * Keywords are found by their class and all their words. At each word of a
+ * text, sequences of every length that keywords have are looked up, for each
+ * class that counts for the requester, whatever the number of agents. The
+ * definition is that of keyword.h; this finds the same for agents that are not
+ * outsiders (agent_is_outsider).
  *
- * Public agents are in one class more, which is everybody's. There an
- * outsider's keyword is found if it is telling: if one of its words is not of
- * those that messages of all kinds have. Such are stop words, what people say
- * to every agent, numbers, and what is in one of a hundred reference texts.
+ * Public agents are in one more class, that of all users. There the keyword of
+ * an outsider is found only if it is specific: if one of its words does not
+ * occur in messages of all kinds. Such common words are stop words, phrases
+ * that people say to every agent, numbers, and words in one of a hundred
+ * reference texts.
  *
- * The nodes lie in the entries, made with them, so that putting an agent in and
- * taking it out cannot fail. In a bucket stands the first of each class and
- * words, the others are in a ring with it: nobody walks over another class's.
- * Buckets grow as they fill, and where there is no memory for that the chains
- * grow instead.
+ * The nodes are in the entries and made with them, so putting an agent in and
+ * taking it out cannot fail. A bucket holds the first node of each class and
+ * words; the others are in a ring with it, so a lookup never walks over another
+ * class. Buckets grow as they fill; without memory the chains grow instead.
  *
- * There is an end to looking, for each class apart. In a class that is
- * everybody's nobody may bring it about for the others, with however many
- * keywords that begin as messages do: so only those that are in the text are
- * walked over, and these once. Of more than KEYWORD_WORDS words all that begin
- * alike are; whoever means them must know as much of a text beforehand. */
+ * Lookups are bounded for each class apart. In the class of all users, one user
+ * must not be able to exhaust the bound for the others by many keywords that
+ * begin as messages do. So only keywords that occur in the text are walked
+ * over, and only once. Keywords of more than KEYWORD_WORDS words are walked
+ * over if they begin alike; an attacker must know that much of a text
+ * beforehand. */
 #include "registry/internal.h"
 
 #include <stdlib.h>
@@ -37,11 +38,11 @@
 
 enum {
     FIRST_BUCKETS = 64,
-    PLAIN_BYTES = 256 * 1024, /* of a text of SEARCH_TEXT_MAX, at the worst */
-    STEPS_MAX = 100 * 1000,   /* of one class, for one text */
-    CLASSES = 4,              /* that one text is looked up for, at most */
+    PLAIN_BYTES = 256 * 1024, /* of a text of SEARCH_TEXT_MAX, at worst */
+    STEPS_MAX = 100 * 1000,   /* for one class and one text */
+    CLASSES = 4,              /* classes that one text is looked up for */
     COMMON_SHARE = 100,       /* one of so many reference texts */
-    SCANNED_MAX = 64 << 20,   /* bytes of text, for everybody's keywords */
+    SCANNED_MAX = 64 << 20,   /* bytes of text, for all outsiders' keywords */
 };
 
 static struct list *buckets_new(size_t n)
@@ -59,30 +60,28 @@ static struct str first_word(struct str plain)
     return str_sub(plain, 0, str_find(plain, ' ', 0));
 }
 
-/* Words that tell nothing. */
-
-static int by_number(const void *a, const void *b)
+static int hash_order(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
     return x < y ? -1 : x > y;
 }
 
-/* Sorted, each once; returns how many there are. */
-static size_t sort_words(uint64_t *words, size_t n)
+/* Sort and remove duplicates; returns how many remain. */
+static size_t sort_hashes(uint64_t *words, size_t n)
 {
     size_t kept = 0;
 
-    qsort(words, n, sizeof(*words), by_number);
+    qsort(words, n, sizeof(*words), hash_order);
     for (size_t i = 0; i < n; i++)
         if (!kept || words[kept - 1] != words[i])
             words[kept++] = words[i];
     return kept;
 }
 
-/* The words of one text behind the n that are there, each once. */
-static size_t add_words(struct registry *r, struct str text, uint64_t *words,
-                        size_t n, size_t room)
+/* Append the distinct words of one text to the n that are there. */
+static size_t keyword_hash_text(struct registry *r, struct str text,
+                                uint64_t *words, size_t n, size_t room)
 {
     struct buf *plain = &r->keywords.plain;
     struct str rest;
@@ -92,25 +91,25 @@ static size_t add_words(struct registry *r, struct str text, uint64_t *words,
     (void)keyword_plain(plain, text);
     for (rest = buf_str(plain); rest.n && end < room;)
         words[end++] = hash_bytes(str_cut(&rest, ' '), r->opts.seed);
-    return n + sort_words(words + n, end - n);
+    return n + sort_hashes(words + n, end - n);
 }
 
-/* Those that are in one of COMMON_SHARE reference texts, or more. */
-static enum err find_common(struct registry *r)
+/* Find the words in at least one of COMMON_SHARE reference texts. */
+static enum err keywords_find_common(struct registry *r)
 {
     const struct strs *texts = &r->opts.reference;
     struct keywords *k = &r->keywords;
     size_t room = 1, n = 0;
 
     for (size_t i = 0; i < texts->n; i++)
-        room += texts->list[i].n + 1; /* a word has a byte, at least */
+        room += texts->list[i].n + 1; /* a word has at least a byte */
     k->common =
         FAULT("registry.common") ? NULL : calloc(room, sizeof(*k->common));
     if (!k->common)
         return ERR_NOMEM;
     for (size_t i = 0; i < texts->n; i++)
-        n = add_words(r, texts->list[i], k->common, n, room);
-    qsort(k->common, n, sizeof(*k->common), by_number);
+        n = keyword_hash_text(r, texts->list[i], k->common, n, room);
+    qsort(k->common, n, sizeof(*k->common), hash_order);
     for (size_t i = 0, same; i < n; i += same) {
         for (same = 1; i + same < n && k->common[i + same] == k->common[i];)
             same++;
@@ -130,7 +129,8 @@ static bool is_stop_word(struct str word)
 {
     bool is_term = false;
 
-    return index_terms(word, note_term, &is_term) && !is_term;
+    index_terms(word, note_term, &is_term);
+    return !is_term;
 }
 
 static bool has_letter(struct str word)
@@ -141,7 +141,7 @@ static bool has_letter(struct str word)
     return false;
 }
 
-static bool is_telling(const struct registry *r, struct str plain)
+static bool keyword_is_specific(const struct registry *r, struct str plain)
 {
     const struct keywords *k = &r->keywords;
 
@@ -151,13 +151,11 @@ static bool is_telling(const struct registry *r, struct str plain)
 
         if (has_letter(word) && !keyword_is_everyday(word) &&
             !is_stop_word(word) &&
-            !bsearch(&hash, k->common, k->n_common, sizeof(hash), by_number))
+            !bsearch(&hash, k->common, k->n_common, sizeof(hash), hash_order))
             return true;
     }
     return false;
 }
-
-/* Life and death. */
 
 enum err keywords_open(struct registry *r)
 {
@@ -167,7 +165,7 @@ enum err keywords_open(struct registry *r)
     k->serial = 1; /* entries begin with zero */
     k->buckets = buckets_new(FIRST_BUCKETS);
     k->n_buckets = FIRST_BUCKETS;
-    return k->buckets ? find_common(r) : ERR_NOMEM;
+    return k->buckets ? keywords_find_common(r) : ERR_NOMEM;
 }
 
 void keywords_close(struct registry *r)
@@ -179,14 +177,12 @@ void keywords_close(struct registry *r)
     r->keywords.common = NULL;
 }
 
-static struct list *bucket_of(const struct keywords *k, uint64_t hash)
+static struct list *keyword_bucket(const struct keywords *k, uint64_t hash)
 {
     return &k->buckets[hash & (k->n_buckets - 1)];
 }
 
-/* Whose they are. */
-
-/* Names of users are the same whatever their case, those of orgs are not. */
+/* Names of users ignore case, those of orgs do not. */
 static uint64_t class_hash(const struct registry *r, char kind, struct str name)
 {
     char key[PRINCIPAL_NAME_MAX + 1];
@@ -198,10 +194,10 @@ static uint64_t class_hash(const struct registry *r, char kind, struct str name)
     return hash_bytes((struct str){key, 1 + n}, r->opts.seed);
 }
 
-/* The classes of an agent, how many: as agent_is_outsider has it, whoever is
- * of one of the first three is at home with it. */
-static size_t classes_of(const struct registry *r, const struct agent *a,
-                         uint64_t out[3])
+/* The classes of an agent; returns how many. As in agent_is_outsider, a member
+ * of one of the first three is not an outsider. */
+static size_t keyword_classes(const struct registry *r, const struct agent *a,
+                              uint64_t out[3])
 {
     size_t n = 0;
 
@@ -217,9 +213,10 @@ static size_t classes_of(const struct registry *r, const struct agent *a,
     return n;
 }
 
-/* And those that somebody is of; first that of everybody. */
-static size_t classes_seen(const struct registry *r, const struct eyes *eyes,
-                           uint64_t out[CLASSES])
+/* The classes of a requester; the first is that of all users. */
+static size_t keyword_classes_seen(const struct registry *r,
+                                   const struct eyes *eyes,
+                                   uint64_t out[CLASSES])
 {
     size_t n = 0;
 
@@ -232,17 +229,16 @@ static size_t classes_seen(const struct registry *r, const struct eyes *eyes,
     return n;
 }
 
-/* What is there. */
-
-static uint64_t one_more(const struct registry *r, uint64_t words,
-                         struct str word)
+static uint64_t keyword_hash_add(const struct registry *r, uint64_t words,
+                                 struct str word)
 {
     return (words ^ hash_bytes(word, r->opts.seed)) *
            UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* Whether it is one that can occur. */
-static enum err make(struct registry *r, struct entry *e, uint32_t place)
+/* Add the keyword at that position, if it can occur. */
+static enum err keyword_make(struct registry *r, struct entry *e,
+                             uint32_t place)
 {
     struct keywords *k = &r->keywords;
     struct keyword *one = &e->keywords[e->n_keywords];
@@ -258,8 +254,8 @@ static enum err make(struct registry *r, struct entry *e, uint32_t place)
     one->word = hash_bytes(first_word(one->plain), r->opts.seed);
     for (rest = one->plain; rest.n && one->n_words < KEYWORD_WORDS;
          one->n_words++)
-        one->words = one_more(r, one->words, str_cut(&rest, ' '));
-    one->is_telling = is_telling(r, one->plain);
+        one->words = keyword_hash_add(r, one->words, str_cut(&rest, ' '));
+    one->is_specific = keyword_is_specific(r, one->plain);
     one->place = place;
     e->n_keywords++;
     return OK;
@@ -277,12 +273,12 @@ enum err keywords_make(struct registry *r, struct entry *e)
         return ERR_NOMEM;
     for (uint32_t i = 0; i < n && !err; i++) {
         e->keywords[e->n_keywords] = (struct keyword){.entry = e};
-        err = make(r, e, i);
+        err = keyword_make(r, e, i);
     }
     return err;
 }
 
-static void spread(struct keywords *k, size_t n_buckets)
+static void keywords_grow(struct keywords *k, size_t n_buckets)
 {
     struct list *before = k->buckets, *more = buckets_new(n_buckets);
     size_t n_before = k->n_buckets;
@@ -294,15 +290,17 @@ static void spread(struct keywords *k, size_t n_buckets)
     k->n_buckets = n_buckets;
     for (size_t i = 0; i < n_before; i++)
         while ((n = list_pop(&before[i])))
-            list_append(
-                bucket_of(k, LIST_OF(n, struct keyword_node, bucket)->hash), n);
+            list_append(keyword_bucket(
+                            k, LIST_OF(n, struct keyword_node, bucket)->hash),
+                        n);
     free(before);
 }
 
-/* NULL: there are none of that class and words. */
-static struct keyword_node *first_of(const struct keywords *k, uint64_t hash)
+/* NULL: no keyword of that class and words. */
+static struct keyword_node *keyword_first_node(const struct keywords *k,
+                                               uint64_t hash)
 {
-    struct list *bucket = bucket_of(k, hash);
+    struct list *bucket = keyword_bucket(k, hash);
     struct list_node *n = list_first(bucket);
 
     while (n && LIST_OF(n, struct keyword_node, bucket)->hash != hash)
@@ -310,22 +308,22 @@ static struct keyword_node *first_of(const struct keywords *k, uint64_t hash)
     return n ? LIST_OF(n, struct keyword_node, bucket) : NULL;
 }
 
-static void put_node(struct keywords *k, struct keyword_node *node)
+static void keyword_put_node(struct keywords *k, struct keyword_node *node)
 {
-    struct keyword_node *first = first_of(k, node->hash);
+    struct keyword_node *first = keyword_first_node(k, node->hash);
 
     if (first) {
         list_insert_before(&first->ring, &node->ring);
         return;
     }
     node->ring.prev = node->ring.next = &node->ring;
-    list_append(bucket_of(k, node->hash), &node->bucket);
+    list_append(keyword_bucket(k, node->hash), &node->bucket);
     if (++k->n > 2 * k->n_buckets)
-        spread(k, 4 * k->n_buckets);
+        keywords_grow(k, 4 * k->n_buckets);
 }
 
-/* If it was the first the next one is. */
-static void take_node(struct keywords *k, struct keyword_node *node)
+/* If it was the first, the next one becomes the first. */
+static void keyword_take_node(struct keywords *k, struct keyword_node *node)
 {
     struct keyword_node *heir =
         LIST_OF(node->ring.next, struct keyword_node, ring);
@@ -337,13 +335,13 @@ static void take_node(struct keywords *k, struct keyword_node *node)
     if (heir == node)
         k->n--;
     else
-        list_append(bucket_of(k, heir->hash), &heir->bucket);
+        list_append(keyword_bucket(k, heir->hash), &heir->bucket);
 }
 
 void keywords_put(struct registry *r, struct entry *e)
 {
     uint64_t classes[3];
-    size_t n = classes_of(r, &e->agent, classes);
+    size_t n = keyword_classes(r, &e->agent, classes);
 
     for (size_t i = 0; i < e->n_keywords; i++) {
         struct keyword *one = &e->keywords[i];
@@ -352,7 +350,7 @@ void keywords_put(struct registry *r, struct entry *e)
         for (size_t k = 0; k < n; k++) {
             one->nodes[k] = (struct keyword_node){
                 .hash = one->words ^ classes[k], .keyword = one};
-            put_node(&r->keywords, &one->nodes[k]);
+            keyword_put_node(&r->keywords, &one->nodes[k]);
         }
     }
 }
@@ -365,73 +363,51 @@ void keywords_take(struct registry *r, struct entry *e)
         r->keywords.n_of[one->n_words]--;
         for (size_t k = 0; k < 3; k++)
             if (list_has(&one->nodes[k].ring))
-                take_node(&r->keywords, &one->nodes[k]);
+                keyword_take_node(&r->keywords, &one->nodes[k]);
     }
 }
 
-/* Looking. */
-
-static void note(struct registry *r, const struct keyword *one)
+static void keyword_note(struct registry *r, const struct keyword *one)
 {
     const struct keywords *k = &r->keywords;
     struct entry *e = one->entry;
 
-    r->near_marks[e->number].is_said = true;
-    if (e->said_in != k->serial || one->place < e->said_place)
-        e->said_place = one->place;
-    e->said_in = k->serial;
+    r->near_marks[e->number].found_in = r->keywords.serial;
+    if (e->found_in != k->serial || one->place < e->found_keyword)
+        e->found_keyword = one->place;
+    e->found_in = k->serial;
 }
 
-/* Of those at home all count, by their own classes. */
-static bool counts_for(const struct keyword *k,
-                       const struct registry_near_query *q)
+/* Keywords of one class that begin with the first n_words of `rest`.
+ * everybodys: the class of all users. */
+static void keywords_compare(struct registry *r,
+                             const struct registry_near_query *q,
+                             struct str rest, size_t n_words, uint64_t hash,
+                             bool everybodys, size_t *left)
 {
-    return agent_is_outsider(&k->entry->agent, &q->eyes) &&
-           (q->trusts_all || k->is_telling || PLANTED("keywords.any_word"));
-}
-
-/* Those of one class that begin with so many words of `rest`. everybodys: it is
- * not one that is at home with who asks. */
-static void compare(struct registry *r, const struct registry_near_query *q,
-                    struct str rest, size_t n_words, uint64_t hash,
-                    bool everybodys, size_t *left)
-{
-    struct keyword_node *first = *left ? first_of(&r->keywords, hash) : NULL;
+    struct keyword_node *first =
+        *left ? keyword_first_node(&r->keywords, hash) : NULL;
     const struct keyword_node *one = first;
 
     *left -= *left > 0;
-    if (first && n_words < KEYWORD_WORDS) { /* there are no other words */
+    if (first &&
+        n_words < KEYWORD_WORDS) { /* the keyword has no further words */
         if (first->looked_in == r->keywords.serial)
             return;
         first->looked_in = r->keywords.serial;
     }
     while (one && *left) {
         --*left;
+        /* In the class of all users, only outsiders are looked up. */
         if (str_starts(rest, one->keyword->plain) &&
-            (!everybodys || counts_for(one->keyword, q)))
-            note(r, one->keyword);
+            (!everybodys ||
+             (agent_is_outsider(&one->keyword->entry->agent, &q->eyes) &&
+              (q->trusts_all || one->keyword->is_specific ||
+               PLANTED("keywords.any_word")))))
+            keyword_note(r, one->keyword);
         one = LIST_OF(one->ring.next, struct keyword_node, ring);
         if (one == first)
             return;
-    }
-}
-
-/* Where `rest` begins, keywords of any number of words. */
-static void look_here(struct registry *r, const struct registry_near_query *q,
-                      struct str rest, const uint64_t *classes,
-                      size_t n_classes, size_t *left)
-{
-    const struct keywords *k = &r->keywords;
-    struct str tail = rest;
-    uint64_t words = 0;
-    size_t most = KEYWORD_WORDS;
-
-    while (most && !k->n_of[most])
-        most--;
-    for (size_t n = 1; n <= most && tail.n; n++) {
-        words = one_more(r, words, str_cut(&tail, ' '));
-        for (size_t i = 0; k->n_of[n] && i < n_classes; i++)
-            compare(r, q, rest, n, words ^ classes[i], i == 0, &left[i]);
     }
 }
 
@@ -440,7 +416,7 @@ enum err keywords_look(struct registry *r, const struct registry_near_query *q)
     struct keywords *k = &r->keywords;
     uint64_t classes[CLASSES];
     size_t left[CLASSES] = {STEPS_MAX, STEPS_MAX, STEPS_MAX, STEPS_MAX};
-    size_t n_classes = classes_seen(r, &q->eyes, classes);
+    size_t n_classes = keyword_classes_seen(r, &q->eyes, classes);
     struct str rest;
 
     k->serial++;
@@ -452,14 +428,25 @@ enum err keywords_look(struct registry *r, const struct registry_near_query *q)
         return ERR_NOMEM;
     rest = buf_str(&k->plain);
     while (rest.n) {
-        look_here(r, q, rest, classes, n_classes, left);
+        struct str tail = rest;
+        uint64_t words = 0;
+        size_t most = KEYWORD_WORDS;
+
+        while (most && !k->n_of[most])
+            most--;
+        for (size_t n = 1; n <= most && tail.n; n++) {
+            words = keyword_hash_add(r, words, str_cut(&tail, ' '));
+            for (size_t i = 0; k->n_of[n] && i < n_classes; i++)
+                keywords_compare(r, q, rest, n, words ^ classes[i], i == 0,
+                                 &left[i]);
+        }
         (void)str_cut(&rest, ' ');
     }
     return OK;
 }
 
-/* Whether the words of a keyword stand side by side in a text. */
-static bool occurs(struct str text, struct str plain)
+/* Whether the words of a keyword occur side by side in a text. */
+static bool keyword_is_in_text(struct str text, struct str plain)
 {
     const char *at = text.p, *end = text.p + text.n;
 
@@ -471,9 +458,9 @@ static bool occurs(struct str text, struct str plain)
     return false;
 }
 
-/* Only the preset "seed" looks at all outsiders' keywords: at every one once,
- * and closer at those whose first word may be in the text. A bit for each word
- * of it says so. */
+/* Only the preset "seed" looks at the keywords of all outsiders: at each once,
+ * and closer if its first word may be in the text, which a bit for each word
+ * tells. */
 void keywords_look_at_all(struct registry *r, const struct eyes *eyes)
 {
     struct str text = buf_str(&r->keywords.plain), rest = text;
@@ -481,7 +468,7 @@ void keywords_look_at_all(struct registry *r, const struct eyes *eyes)
     size_t left = SCANNED_MAX;
 
     if (!r->keywords.n)
-        return; /* and the text was not taken apart */
+        return; /* and the text was not prepared */
     while (rest.n) {
         struct str word = first_word(rest);
         uint64_t hash = hash_bytes(word, r->opts.seed);
@@ -490,7 +477,7 @@ void keywords_look_at_all(struct registry *r, const struct eyes *eyes)
         rest = str_sub(rest, word.n + 1, rest.n);
     }
     for (size_t i = 0; i < r->n; i++) {
-        const struct entry *e = entry_of(r->list[i]);
+        const struct entry *e = agent_entry(r->list[i]);
 
         if (!e->n_keywords || !agent_is_visible(&e->agent, eyes))
             continue;
@@ -502,15 +489,15 @@ void keywords_look_at_all(struct registry *r, const struct eyes *eyes)
             if (left < text.n)
                 return;
             left -= text.n;
-            if (occurs(text, one->plain))
-                note(r, one);
+            if (keyword_is_in_text(text, one->plain))
+                keyword_note(r, one);
         }
     }
 }
 
-struct str keyword_said(const struct registry *r, const struct entry *e)
+struct str keyword_found(const struct registry *r, const struct entry *e)
 {
-    return e->said_in == r->keywords.serial
-               ? e->agent.routing.keywords.list[e->said_place]
+    return e->found_in == r->keywords.serial
+               ? e->agent.routing.keywords.list[e->found_keyword]
                : (struct str){NULL, 0};
 }

@@ -1,22 +1,23 @@
-/* The reference vectors, which the cards' levels are made from (index/level.c).
+/* The reference vectors, from which the levels of cards are made
+ * (registry/index/level.c).
  *
  *     a model at hand     embedded when the registry is opened
- *     a slow one          asked for once the loop runs, some texts at a time
- *                         so that cards get theirs in between, and again after
- *                         a pause where that fails
+ *     a slow one          requested once the loop runs, some texts at a time so
+ *                         that cards get theirs in between, and again after a
+ *                         pause if that fails
  *     of two parts        the quick ones when the registry is opened, the full
- *                         ones as those of a slow one
- *     then                kept in a row under the model's stamp, and handed to
- *                         the index, which computes the levels of the cards
- *                         that are there, some a turn
+ *                         ones like those of a slow one
+ *     then                stored in a row under the stamp of the model, and
+ *                         given to the index, which computes the levels of the
+ *                         present cards, some a turn
  *
- * The row is what makes a provider embed the texts once per stamp, and what
- * keeps the levels in force while it is away, also over a restart. Until the
- * vectors are there no level is known, and choices are unsure.
+ * The row lets a provider embed the texts once per stamp, and keeps the levels
+ * in force while the provider is away, also over a restart. Until the vectors
+ * are there no level is known, and choices are unsure.
  *
  * Rejected: a level in every agent's row. A start without a snapshot computes
- * them again from the vectors, which takes microseconds a card, and one row is
- * simpler than a hundred thousand that must follow the texts. */
+ * them from the vectors in microseconds per card, and one row is simpler than a
+ * hundred thousand that must follow the texts. */
 #include "registry/internal.h"
 
 enum {
@@ -43,11 +44,9 @@ const struct table reference_table = {
     .since = 3,
 };
 
-static void ask(struct levels *l);
+static void levels_ask(struct levels *l);
 
-/* Levels, some a turn. */
-
-static void on_turn(struct loop_job *job)
+static void levels_on_turn(struct loop_job *job)
 {
     struct levels *l = LIST_OF(job, struct levels, turn);
 
@@ -57,7 +56,7 @@ static void on_turn(struct loop_job *job)
         l->r->stats.has_levels = index_references(l->r->index) > 0;
 }
 
-static void take_vectors(struct levels *l)
+static void levels_take_full(struct levels *l)
 {
     struct index *x = l->r->index;
     size_t each = vec_packed_bytes(index_dims(x));
@@ -71,33 +70,32 @@ static void take_vectors(struct levels *l)
         loop_next_turn(l->r->opts.loop, &l->turn);
 }
 
-/* Quick ones, where the model has them: at once, and kept nowhere. Without them
- * choices by quick vectors are unsure. */
-static void take_quick(struct levels *l)
+/* The quick ones, where the model has them: computed at once and not stored.
+ * Without them choices by quick vectors are unsure. */
+static void levels_take_quick(struct levels *l)
 {
     struct registry *r = l->r;
     uint32_t dims = index_dims(r->index);
     float v[INDEX_DIMS_MAX];
-    bool is_whole = true;
+    bool levels_are_complete = true;
     struct buf packed;
 
     if (!l->texts.n || !vectors_have_quick(r) ||
         index_quick_references(r->index))
         return;
     buf_init(&packed, REFERENCE_BYTES_MAX);
-    for (size_t i = 0; is_whole && i < l->texts.n; i++)
-        is_whole = embed_quick(r->opts.embed, l->texts.list[i], v) &&
-                   vectors_pack(&packed, v, dims);
-    if (!is_whole || index_set_quick_reference(
-                         r->index, (const uint8_t *)packed.p, l->texts.n) != OK)
+    for (size_t i = 0; levels_are_complete && i < l->texts.n; i++)
+        levels_are_complete = embed_quick(r->opts.embed, l->texts.list[i], v) &&
+                              vectors_pack(&packed, v, dims);
+    if (!levels_are_complete ||
+        index_set_quick_reference(r->index, (const uint8_t *)packed.p,
+                                  l->texts.n) != OK)
         log_warn(r->opts.log, "registry.no_levels",
                  LOG_C("because", err_row(ERR_NOMEM)->wording));
     buf_fini(&packed);
 }
 
-/* The row. */
-
-static bool row_fits(const struct levels *l, const struct row *row)
+static bool levels_row_matches(const struct levels *l, const struct row *row)
 {
     struct embed_stamp s = l->r->vectors->stamp;
     int64_t dims = row_int(row, REFERENCE_DIMS);
@@ -109,16 +107,16 @@ static bool row_fits(const struct levels *l, const struct row *row)
            bytes.n == l->texts.n * vec_packed_bytes((size_t)dims);
 }
 
-/* All vectors are here, and of the length that the index has. */
-static bool is_whole(const struct levels *l)
+/* All vectors are present, with the length of the index. */
+static bool levels_are_complete(const struct levels *l)
 {
     uint32_t dims = index_dims(l->r->index);
 
     return dims && l->packed.n == l->texts.n * vec_packed_bytes(dims);
 }
 
-/* Before the agents' vectors are read: a provider's row says how long they are,
- * and a snapshot has brought an index without reference vectors. */
+/* Runs before the vectors of agents are read: the row of a provider tells their
+ * length, and a snapshot has brought an index without reference vectors. */
 enum err levels_load(struct registry *r)
 {
     struct levels *l = r->vectors ? &r->vectors->levels : NULL;
@@ -127,28 +125,28 @@ enum err levels_load(struct registry *r)
 
     if (!l || !l->texts.n)
         return OK;
-    take_quick(l);
-    if (is_whole(l)) {
-        take_vectors(l);
+    levels_take_quick(l);
+    if (levels_are_complete(l)) {
+        levels_take_full(l);
         return OK;
     }
     query_init(&q, &reference_table, 1);
     query_if(&q, REFERENCE_MODEL, IS,
              value_text(str_of(r->vectors->stamp.name)));
     e = store_look(r->opts.store, &q);
-    if (!e && q.rows && row_fits(l, q.rows)) {
+    if (!e && q.rows && levels_row_matches(l, q.rows)) {
         buf_clear(&l->packed);
         buf_add_str(&l->packed, row_str(q.rows, REFERENCE_BYTES));
         if (l->packed.over)
             e = ERR_NOMEM;
-        else if (is_whole(l))
-            take_vectors(l);
+        else if (levels_are_complete(l))
+            levels_take_full(l);
     }
     query_fini(&q);
     return e;
 }
 
-static void on_written(struct tx *tx, void *ctx)
+static void levels_on_written(struct tx *tx, void *ctx)
 {
     struct levels *l = ctx;
 
@@ -159,14 +157,14 @@ static void on_written(struct tx *tx, void *ctx)
     tx_fini(tx);
 }
 
-/* A failure costs no more than embedding the texts again at the next start. */
-static void write_row(struct levels *l)
+/* A failure only costs embedding the texts again at the next start. */
+static void levels_write_row(struct levels *l)
 {
     const struct embed_stamp *s = &l->r->vectors->stamp;
     struct tx_op *op;
 
     if (l->is_writing)
-        return; /* the tx of a length before is still on its way */
+        return; /* the tx of a previous length is still pending */
     tx_init(&l->tx);
     op = tx_put(&l->tx, &reference_table);
     tx_set(op, REFERENCE_MODEL, value_text(str_of(s->name)));
@@ -175,34 +173,31 @@ static void write_row(struct levels *l)
     tx_set(op, REFERENCE_DIMS, value_int(index_dims(l->r->index)));
     tx_set(op, REFERENCE_BYTES, value_blob(buf_str(&l->packed)));
     l->is_writing = true;
-    store_submit(l->r->opts.store, &l->tx, on_written, l);
+    store_submit(l->r->opts.store, &l->tx, levels_on_written, l);
 }
 
-/* Asking. */
-
-static void on_again(struct timer *t)
+static void levels_on_timer(struct timer *t)
 {
-    ask(LIST_OF(t, struct levels, timer));
+    levels_ask(LIST_OF(t, struct levels, timer));
 }
 
-static void ask_in(struct levels *l, int64_t ms)
+static void levels_ask_in(struct levels *l, int64_t ms)
 {
-    l->timer.fire = on_again;
-    if (loop_timer_set(l->r->opts.loop, &l->timer, ms) != OK)
-        log_warn(l->r->opts.log, "registry.no_levels",
-                 LOG_C("because", err_row(ERR_NOMEM)->wording));
+    l->timer.fire = levels_on_timer;
+    loop_timer_set(l->r->opts.loop, &l->timer, ms);
 }
 
-static void wait_and_ask(struct levels *l)
+static void levels_retry(struct levels *l)
 {
     l->wait_ms = l->wait_ms ? 2 * l->wait_ms : WAIT_FIRST_MS;
     if (l->wait_ms > WAIT_MAX_MS)
         l->wait_ms = WAIT_MAX_MS;
-    ask_in(l, l->wait_ms);
+    levels_ask_in(l, l->wait_ms);
 }
 
-static void on_vectors(void *ctx, uint64_t id, enum err e,
-                       const struct embed_result *result, const struct why *why)
+static void levels_on_vectors(void *ctx, uint64_t id, enum err e,
+                              const struct embed_result *result,
+                              const struct why *why)
 {
     struct levels *l = ctx;
     bool is_good = !e;
@@ -213,7 +208,7 @@ static void on_vectors(void *ctx, uint64_t id, enum err e,
         return;
     vectors_learn(l->r);
     if (timer_is_set(&l->timer))
-        return; /* it begins again, with vectors of another length */
+        return; /* it restarts, with vectors of another length */
     if (is_good && result->stamp.dims != index_dims(l->r->index))
         is_good = false;
     for (size_t i = 0; is_good && i < result->n; i++)
@@ -223,7 +218,7 @@ static void on_vectors(void *ctx, uint64_t id, enum err e,
     if (!is_good) {
         l->packed.n = l->at * vec_packed_bytes(index_dims(l->r->index));
         l->r->stats.reference_failures_total++;
-        wait_and_ask(l);
+        levels_retry(l);
         return;
     }
     l->wait_ms = 0;
@@ -232,17 +227,17 @@ static void on_vectors(void *ctx, uint64_t id, enum err e,
         /* Queries go before documents. A model of two parts has quick vectors
          * of all cards meanwhile, and its full levels come first. */
         if (l->r->stats.unembedded && !vectors_have_quick(l->r))
-            ask_in(l, CARDS_FIRST_MS);
+            levels_ask_in(l, CARDS_FIRST_MS);
         else
-            ask(l);
+            levels_ask(l);
         return;
     }
-    take_vectors(l);
-    write_row(l);
+    levels_take_full(l);
+    levels_write_row(l);
 }
 
-/* As queries: that is what they stand for. */
-static void ask(struct levels *l)
+/* Embedded as queries, which they stand for. */
+static void levels_ask(struct levels *l)
 {
     struct registry *r = l->r;
     size_t n =
@@ -253,14 +248,14 @@ static void ask(struct levels *l)
     if (!l->at)
         buf_clear(&l->packed);
     if (embed_start(r->opts.embed, l->texts.list + l->at, n, EMBED_QUERY,
-                    on_vectors, l, &l->ask_id, NULL) != OK) {
+                    levels_on_vectors, l, &l->ask_id, NULL) != OK) {
         l->ask_id = 0;
-        wait_and_ask(l);
+        levels_retry(l);
     }
 }
 
-/* All at once, where the model is a table. */
-static bool embed_all_now(struct levels *l)
+/* All at once, if the model is a table. */
+static bool levels_embed_now(struct levels *l)
 {
     struct embed *embed = l->r->opts.embed;
     uint32_t dims = index_dims(l->r->index);
@@ -276,7 +271,7 @@ static bool embed_all_now(struct levels *l)
 }
 
 /* FNV-1a. */
-static uint32_t sum_of(struct strs texts)
+static uint32_t texts_hash(struct strs texts)
 {
     uint32_t h = UINT32_C(0x811c9dc5);
 
@@ -295,15 +290,15 @@ void levels_open(struct registry *r)
     struct levels *l = &r->vectors->levels;
 
     l->r = r;
-    l->turn.run = on_turn;
+    l->turn.run = levels_on_turn;
     l->texts = r->opts.reference;
     if (l->texts.n > INDEX_REFERENCE_MAX)
         l->texts.n = INDEX_REFERENCE_MAX;
-    l->sum = sum_of(l->texts);
+    l->sum = texts_hash(l->texts);
     buf_init(&l->packed, REFERENCE_BYTES_MAX);
-    if (embed_all_now(l))
-        take_vectors(l);
-    take_quick(l);
+    if (levels_embed_now(l))
+        levels_take_full(l);
+    levels_take_quick(l);
 }
 
 void levels_begin(struct registry *r)
@@ -311,13 +306,14 @@ void levels_begin(struct registry *r)
     struct levels *l = &r->vectors->levels;
 
     l->is_begun = true;
-    if (l->texts.n && (is_whole(l) || index_quick_references(r->index)))
+    if (l->texts.n &&
+        (levels_are_complete(l) || index_quick_references(r->index)))
         loop_next_turn(r->opts.loop, &l->turn);
-    if (l->texts.n && !is_whole(l))
-        ask(l);
+    if (l->texts.n && !levels_are_complete(l))
+        levels_ask(l);
 }
 
-/* The index may have vectors of another length now, and then it has no
+/* The index may now have vectors of another length, and then it has no
  * reference vectors. */
 void levels_again(struct registry *r)
 {
@@ -326,18 +322,18 @@ void levels_again(struct registry *r)
     if (!l->texts.n || index_references(r->index))
         return;
     r->stats.has_levels = false;
-    if (is_whole(l)) {
-        take_vectors(l); /* a row of that length was there */
+    if (levels_are_complete(l)) {
+        levels_take_full(l); /* a row of that length was loaded */
         return;
     }
     if (!l->at && !l->packed.n)
-        return; /* the first answer is what told the length */
+        return; /* the first answer told the length */
     if (l->ask_id)
-        embed_cancel(r->opts.embed, l->ask_id); /* later texts' vectors */
+        embed_cancel(r->opts.embed, l->ask_id); /* vectors of later texts */
     l->ask_id = 0;
     l->at = 0;
     if (l->is_begun && !timer_is_set(&l->timer))
-        wait_and_ask(l);
+        levels_retry(l);
 }
 
 void levels_stop(struct registry *r)
@@ -355,6 +351,6 @@ void levels_close(struct registry *r)
 {
     struct levels *l = &r->vectors->levels;
 
-    assert(!l->is_writing); /* the store has given it back */
+    assert(!l->is_writing); /* the store has returned the tx */
     buf_fini(&l->packed);
 }

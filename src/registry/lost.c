@@ -1,9 +1,8 @@
-/* An agent whose org is another one stands in the index among others from then
- * on. Where there is no memory for that it is taken out: rather found by nobody
- * than by whom it is not for. It is there all the same for who names it, the
- * log says so, and with every change that comes it is tried to put it back,
- * until that can be done; a start does it in any case. Its vectors are then
- * made anew. */
+/* An agent whose org changes moves to another class of the index. Without
+ * memory for that it is removed from the index: better not found at all than
+ * found by users who must not see it. It is still available by name, the log
+ * reports it, and every later change retries until it is back; a restart does
+ * so in any case. Its vectors are then made again. */
 #include "registry/internal.h"
 
 void index_found(struct registry *r, struct entry *e)
@@ -16,18 +15,17 @@ void index_found(struct registry *r, struct entry *e)
 
 void index_follow(struct registry *r, struct entry *e)
 {
-    if (e->is_lost ||
-        index_move(r->index, e->number, index_class_of(&e->agent)) == OK)
+    if (e->is_lost || index_move(r->index, e->number, front_class(e)) == OK)
         return;
     index_drop(r->index, e->number);
     e->is_lost = true;
     r->n_lost++;
     log_error(r->opts.log, "registry.not_moved", LOG_S("agent", e->agent.name),
-              LOG_C("because", "out of memory; it is not found until there "
-                               "is some"));
+              LOG_C("because", "out of memory; no search finds it until "
+                               "there is some"));
 }
 
-static void put_back(struct registry *r, struct entry *e)
+static void index_put_back(struct registry *r, struct entry *e)
 {
     struct index_change *change = NULL;
 
@@ -35,6 +33,8 @@ static void put_back(struct registry *r, struct entry *e)
         return;
     index_put(r->index, e->number, change);
     index_found(r, e);
+    if (e->is_aside)
+        index_follow(r, e);
     if (e->is_embedded)
         vectors_want(r, e);
     log_info(r->opts.log, "registry.moved", LOG_S("agent", e->agent.name));
@@ -43,6 +43,6 @@ static void put_back(struct registry *r, struct entry *e)
 void index_retry(struct registry *r)
 {
     for (size_t i = 0; r->n_lost && i < r->n; i++)
-        if (entry_of(r->list[i])->is_lost)
-            put_back(r, entry_of(r->list[i]));
+        if (agent_entry(r->list[i])->is_lost)
+            index_put_back(r, agent_entry(r->list[i]));
 }

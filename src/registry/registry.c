@@ -1,38 +1,38 @@
 /* The mirror: every agent by its name, in the order of names, and by its
  * number in the index.
  *
- *     by_name    "echo" -> entry      every message asks for its agent
- *     list       sorted, pointers     lists, and whoever decides
- *     by_number  3 -> entry           what the index finds
+ *     by_name    "echo" -> entry      every message looks up its agent
+ *     list       sorted, pointers     lists and routing
+ *     by_number  3 -> entry           results of the index
  *
- * Numbers are small and used again, since the index's arrays are as long as
- * the largest. They are kept in the rows, so that a snapshot of the index
- * still means the same agents at the next start.
+ * Numbers are small and reused, since the arrays of the index are as long as
+ * the largest. They are stored in the rows, so that a snapshot of the index
+ * still refers to the same agents at the next start.
  *
- * Putting in and taking out cannot fail: room was made when the change was
- * taken. A sorted list costs a move of pointers for each new agent; turned
- * down: a tree, since ten thousand pointers are moved in microseconds and all
- * who read walk over plain memory. */
+ * Putting in and taking out cannot fail: room was reserved when the change was
+ * taken. Rejected: a tree instead of a sorted list. Ten thousand pointers move
+ * in microseconds, and all readers walk over plain memory. */
 #include "registry/internal.h"
 
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 
 enum {
     AGENTS_DEFAULT = 10000,
     SKILLS_DEFAULT = 100000,
     MIRROR_MAX = INDEX_DOCS_MAX,
-    GRANTS_MAX = INT32_MAX, /* AGENT_GRANTS_MAX of each is what bounds them */
+    GRANTS_MAX = INT32_MAX, /* AGENT_GRANTS_MAX per agent is the real limit */
 };
 
 struct registry *registry_new(const struct registry_opts *opts)
 {
-    struct registry *r = FAULT("registry.new") ? NULL : calloc(1, sizeof(*r));
+    struct registry *r = mem_new(sizeof(*r));
 
-    if (!r)
-        return NULL;
     r->opts = *opts;
+    list_init(&r->reports);
+    r->share = SIZE_MAX;
     map_init(&r->by_name, MIRROR_MAX, opts->seed);
     map_init(&r->owners, MIRROR_MAX, opts->seed);
     map_init(&r->orgs, MIRROR_MAX, opts->seed);
@@ -40,11 +40,14 @@ struct registry *registry_new(const struct registry_opts *opts)
     map_init(&r->claims, MIRROR_MAX, opts->seed);
     registry_set_limits(r, &opts->limits);
     r->index = index_new(INDEX_DOCS_MAX, opts->seed);
-    if (r->index && keywords_open(r) == OK && vectors_open(r) == OK &&
-        search_open(r) == OK)
-        return r;
-    registry_free(r);
-    return NULL;
+    pace_open(r);
+    search_open(r);
+    if (!r->index || keywords_open(r) != OK) {
+        registry_free(r);
+        return NULL;
+    }
+    vectors_open(r);
+    return r;
 }
 
 void registry_free(struct registry *r)
@@ -53,13 +56,15 @@ void registry_free(struct registry *r)
         return;
     assert(r->claims.n == 0); /* every change was settled */
     for (size_t i = 0; i < r->n; i++) {
-        vectors_forget(r, entry_of(r->list[i]));
-        entry_free(r, entry_of(r->list[i]));
+        vectors_forget(r, agent_entry(r->list[i]));
+        agent_entry_free(r, agent_entry(r->list[i]));
     }
     assert(r->owners.n == 0 && r->orgs.n == 0 && r->grants.n == 0);
     search_close(r);
     vectors_close(r);
     keywords_close(r);
+    reports_close(r);
+    pace_close(r);
     map_fini(&r->by_name);
     map_fini(&r->owners);
     map_fini(&r->orgs);
@@ -104,6 +109,8 @@ struct registry_limits limits_fill(const struct registry_limits *l)
 void registry_set_limits(struct registry *r, const struct registry_limits *l)
 {
     r->opts.limits = limits_fill(l);
+    if (r->is_loaded)
+        front_settle(r);
 }
 
 void registry_set_currency(struct registry *r, struct str currency)
@@ -111,66 +118,39 @@ void registry_set_currency(struct registry *r, struct str currency)
     snprintf(r->currency, sizeof(r->currency), "%.*s", STR_ARG(currency));
 }
 
-/* The mirror. */
-
 struct entry *entry_find(const struct registry *r, struct str name)
 {
     char key[AGENT_NAME_MAX + 1];
 
     if (name.n == 0 || name.n > AGENT_NAME_MAX)
         return NULL;
-    key_of(name, key);
+    agent_key(name, key);
     return map_get(&r->by_name, (struct str){key, name.n});
 }
 
-/* Make room for `n` things; *cap is how many there is room for. */
-static enum err grow(void **list, size_t *cap, size_t n, size_t size)
+void *registry_grow(void *p, size_t n, size_t size)
 {
-    size_t more = *cap ? *cap : 16;
-    void *p;
-
-    if (n <= *cap)
-        return OK;
-    while (more < n)
-        more *= 2;
-    p = FAULT("registry.grow") ? NULL : realloc(*list, more * size);
-    if (!p)
-        return ERR_NOMEM;
-    *list = p;
-    *cap = more;
-    return OK;
-}
-
-/* Two arrays and one capacity, which is that of the smaller. */
-static enum err grow_numbers(struct registry *r, size_t n)
-{
-    size_t cap = r->numbers_cap;
-    void *entries = r->by_number, *free_ones = r->free_numbers;
-    enum err e = grow(&entries, &cap, n, sizeof(*r->by_number));
-
-    r->by_number = entries;
-    if (e)
-        return e;
-    cap = r->numbers_cap;
-    e = grow(&free_ones, &cap, n, sizeof(*r->free_numbers));
-    r->free_numbers = free_ones;
-    if (!e)
-        r->numbers_cap = cap;
-    return e;
+    return FAULT("registry.grow") ? NULL : reallocarray(p, n, size);
 }
 
 enum err mirror_reserve(struct registry *r, size_t n)
 {
-    size_t more = r->n_coming + n;
-    void *list = r->list;
-    enum err e = grow(&list, &r->cap, r->n + more, sizeof(*r->list));
+    size_t coming = r->n_coming + n;
+    size_t agents = r->cap ? r->cap : 16;
+    size_t numbers = r->numbers_cap ? r->numbers_cap : 16;
 
-    r->list = list;
-    if (!e)
-        e = grow_numbers(r, r->n_numbers + n);
-    if (!e)
-        e = map_reserve(&r->by_name, more);
-    return e;
+    while (agents < r->n + coming)
+        agents *= 2;
+    while (numbers < r->n_numbers + n)
+        numbers *= 2;
+    if (agents > r->cap && !REGISTRY_GROW(r->list, agents))
+        return ERR_NOMEM;
+    r->cap = agents;
+    if (numbers > r->numbers_cap && (!REGISTRY_GROW(r->by_number, numbers) ||
+                                     !REGISTRY_GROW(r->free_numbers, numbers)))
+        return ERR_NOMEM;
+    r->numbers_cap = numbers;
+    return map_reserve(&r->by_name, coming);
 }
 
 uint32_t number_claim(struct registry *r)
@@ -188,8 +168,8 @@ void number_release(struct registry *r, uint32_t number)
     r->free_numbers[r->n_free++] = number;
 }
 
-/* Where a name is in the list, or would be. */
-static size_t place_of(const struct registry *r, struct str name)
+/* Index of a name in the list, or where it would be. */
+static size_t mirror_index(const struct registry *r, struct str name)
 {
     size_t from = 0, to = r->n;
 
@@ -204,17 +184,18 @@ static size_t place_of(const struct registry *r, struct str name)
     return from;
 }
 
-static void count(struct registry *r, const struct agent *a, int64_t by)
+static void mirror_count(struct registry *r, const struct agent *a, int64_t by)
 {
     r->stats.agents += by;
     r->stats.skills += by * (int64_t)a->n_skills;
     r->stats.grants += by * (int64_t)a->n_grants;
     r->stats.by_visibility[a->visibility & 3] += by;
+    r->stats.by_review[a->review ? a->review->state & 3 : 0] += by;
 }
 
 struct entry *mirror_take(struct registry *r, struct str key)
 {
-    size_t at = place_of(r, key);
+    size_t at = mirror_index(r, key);
     struct entry *e = map_take(&r->by_name, key);
 
     if (!e)
@@ -224,17 +205,18 @@ struct entry *mirror_take(struct registry *r, struct str key)
     r->by_number[e->number] = NULL;
     r->n_moves++;
     keywords_take(r, e);
+    front_take(r, e);
     list_remove(&e->owned);
-    count(r, &e->agent, -1);
+    mirror_count(r, &e->agent, -1);
     return e;
 }
 
-/* The key lies in the entry: so it is taken out with the one before, and not
- * only replaced. */
+/* The key is in the entry, so the previous one is taken out, not only
+ * replaced. */
 struct entry *mirror_put(struct registry *r, struct entry *e)
 {
     struct entry *before = mirror_take(r, e->key);
-    size_t at = place_of(r, e->agent.name);
+    size_t at = mirror_index(r, e->agent.name);
     enum err put = map_put(&r->by_name, e->key, e);
 
     assert(put == OK && r->n < r->cap);
@@ -245,7 +227,8 @@ struct entry *mirror_put(struct registry *r, struct entry *e)
     keywords_put(r, e);
     if (e->owner)
         list_append(&e->owner->entries, &e->owned);
-    count(r, &e->agent, 1);
+    front_add(r, e);
+    mirror_count(r, &e->agent, 1);
     return before;
 }
 
@@ -262,8 +245,6 @@ void registry_user_moved(struct registry *r, struct str user)
             index_follow(r, e);
     }
 }
-
-/* Looking. */
 
 struct agents registry_agents(const struct registry *r)
 {
@@ -287,24 +268,24 @@ void registry_set_state_of(struct registry *r,
     r->state_ctx = ctx;
 }
 
-/* While nobody knows better: one that must come to us and cannot be called is
- * not there. */
+/* Without state_of, an agent that must connect to us and cannot be woken counts
+ * as dead. */
 enum agent_state registry_state(const struct registry *r, const struct agent *a)
 {
     struct agent_url url;
 
     if (r->state_of)
         return r->state_of(r->state_ctx, a);
-    if (agent_url_read(a->url, &url, NULL) == OK && url.road == ROAD_HUB &&
-        !a->wake.url.n)
+    if (agent_url_read(a->url, &url, NULL) == OK &&
+        url.transport == TRANSPORT_HUB && !a->wake.url.n)
         return AGENT_DEAD;
     return AGENT_IDLE;
 }
 
 bool registry_is_embedded(const struct registry *r, const struct agent *a)
 {
-    return entry_of(a)->is_embedded ||
-           index_is_for_now(r->index, entry_of(a)->number);
+    return agent_entry(a)->is_embedded ||
+           index_is_for_now(r->index, agent_entry(a)->number);
 }
 
 struct registry_stats registry_stats(const struct registry *r)

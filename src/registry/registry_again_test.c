@@ -1,7 +1,8 @@
-/* What comes again: a name that was removed, and an org that was another. */
+/* A removed name and a changed org that come back. */
 #include "test/lib/registry_stage.h"
 
-/* Whoever read the first "echo" must not write to the second by it. */
+/* A client that read the first "echo" must not write to the second with its
+ * ETag. */
 TEST(a_name_that_is_taken_again_has_no_revision_that_it_had_before)
 {
     struct stage s;

@@ -1,6 +1,6 @@
-/* Non-interference: what a tenant is told does not depend, to the last bit, on
- * what another keeps private. STRESS=full asks 500 queries with and without
- * 5 000 agents; give it time: T_LIMIT_S=600. */
+/* Non-interference: to the last bit, no answer to a tenant depends on what
+ * another keeps private. STRESS=full asks 500 queries with and without 5 000
+ * agents; give it time: T_LIMIT_S=600. */
 #include "test/lib/find_stage.h"
 
 static const char *const words[] = {

@@ -47,7 +47,7 @@ static struct find *fleet(void)
 }
 
 struct taste {
-    bool is_unfair; /* nobody is told beforehand what some are worth */
+    bool is_unfair; /* the value of some is unknown beforehand */
     bool is_taught; /* a correction names the agent of this number: */
     uint32_t taught;
 };
@@ -162,7 +162,7 @@ TEST(the_best_are_those_that_looking_at_all_gives)
     size_t looked_at;
 
     CHECK_INT(n_wrong(f, &fair, &looked_at), 0);
-    CHECK(looked_at < 40 * N / 2); /* of some; else this would say nothing */
+    CHECK(looked_at < 40 * N / 2); /* for some; else this would prove nothing */
     CHECK(n_wrong(f, &unfair, &looked_at) > 0); /* the control */
     CHECK(find_remove(f, "anna", "a1") == OK);
     CHECK_INT(n_wrong(f, &fair, &looked_at), 0);
@@ -242,7 +242,7 @@ static float cosine_of(struct find *f, const char *text, enum err want)
     return list[0].cosine;
 }
 
-/* Nobody searches and no card changes: messages alone find out. */
+/* No search and no change of a card: messages alone reveal it. */
 TEST(a_model_of_another_length_goes_by_words_and_then_by_meaning_again)
 {
     struct find *f = find_new(EMBED_HTTP);

@@ -1,5 +1,5 @@
-/* Cards: who may put, patch and remove them, on what condition, and what is
- * told of it. */
+/* Cards: permission to put, patch and remove them, conditions, and feed
+ * entries. */
 #include "test/lib/registry_stage.h"
 
 static const char *const echo_card =
@@ -158,12 +158,12 @@ TEST(fields_are_patched)
     CHECK(stage_patch(&s, &stage_anna, "echo", "{\"org\":\"zeta\"}") ==
           ERR_NOT_ALLOWED);
     CHECK(s.problems.n == 1 && s.problems.list[0].is_forbidden);
-    CHECK(stage_patch(&s, &stage_anna, "nobody", "{}") == ERR_NOT_FOUND);
+    CHECK(stage_patch(&s, &stage_anna, "missing", "{}") == ERR_NOT_FOUND);
     CHECK_INT(stage_find(&s, &stage_anna, "echo")->revision, 2);
     stage_close(&s);
 }
 
-/* What everybody is told who wants to change what is another's. */
+/* The answer to any user who wants to change the agent of another. */
 TEST(who_does_not_own_it_cannot_change_it)
 {
     struct stage s;

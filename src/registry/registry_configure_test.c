@@ -67,7 +67,7 @@ TEST(what_it_says_of_an_agent_is_kept)
         CHECK(stage_find(&s, NULL, "a")->kind == AGENT_MANAGED);
         stage_restart(&s, false);
     }
-    /* Who may see it is for admins to say, and outlives another card. */
+    /* Admins set its grants, which outlive another card. */
     CHECK(stage_grant(&s, &stage_admin, "a", "carl", "", 0) == OK);
     CHECK(stage_grant(&s, &stage_anna, "a", "bob", "", 0) == ERR_NOT_ALLOWED);
     a.title = STR("A");
@@ -85,14 +85,14 @@ TEST(it_is_changed_there_and_nowhere_else)
     stage_open(&s);
     CHECK(stage_configure(&s, ab, 2) == OK);
     CHECK(stage_put(&s, &stage_admin, "{\"name\":\"a\"}") == ERR_NOT_ALLOWED);
-    CHECK(strstr(s.why.text, "stands in the configuration"));
+    CHECK(strstr(s.why.text, "comes from the configuration"));
     CHECK(stage_patch(&s, &stage_admin, "a", "{}") == ERR_NOT_ALLOWED);
     CHECK(stage_remove(&s, &stage_admin, "a") == ERR_NOT_ALLOWED);
     CHECK(stage_remove(&s, &stage_anna, "a") == ERR_NOT_ALLOWED);
     stage_close(&s);
 }
 
-/* What the log has by now, from the beginning. */
+/* The log so far, from the beginning. */
 static void read_log(struct stage *s, char *out, size_t n)
 {
     ssize_t got = pread(s->log.fd, out, n - 1, 0);
@@ -128,7 +128,7 @@ TEST(a_name_of_somebody_stays_theirs)
     CHECK_STR(a->creator, "anna");
     CHECK(stage_find(&s, NULL, "b")->is_configured);
     read_log(&s, log, sizeof(log));
-    first = strstr(log, "agents.list: a is not taken: anna registered that "
+    first = strstr(log, "agents.list: a is skipped: anna registered that "
                         "name; remove that agent (signalbox agents remove A) "
                         "and reload, or choose another id");
     CHECK(first && strstr(log, "\"error\"") && !strstr(first, "\n{"));
@@ -168,7 +168,7 @@ TEST(what_users_have_does_not_keep_it_out)
     CHECK(strstr(s.why.text, "maxAgents"));
     /* And they count: there are four, and two is the limit. */
     CHECK(stage_put(&s, &stage_anna, "{\"name\":\"u3\"}") == ERR_LIMIT);
-    CHECK(strstr(s.why.text, "there may be 2 agents (registry.maxAgents)"));
+    CHECK(strstr(s.why.text, "the limit of 2 agents"));
     CHECK(stage_remove(&s, &stage_anna, "u0") == OK);
     CHECK(stage_put(&s, &stage_bob, "{\"name\":\"u3\"}") == ERR_LIMIT);
     stage_restart(&s, false);

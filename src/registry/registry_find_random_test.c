@@ -1,8 +1,8 @@
-/* Anything in any order: cards come, change and go while their vectors are on
- * the way, the provider fails and recovers, time passes, searches wait and are
- * cancelled. Memory, index and store agree throughout; nobody finds what they
- * may not see; and a registry that reads it all anew answers every search with
- * the same bytes. */
+/* Anything in any order: cards come, change and go while their vectors are
+ * pending, the provider fails and recovers, time passes, searches wait and are
+ * cancelled. Memory, index and store agree throughout; no requester finds an
+ * invisible agent; and a registry that loads everything again answers every
+ * search with the same bytes. */
 #include "test/lib/find_stage.h"
 
 enum { NAMES = 12, STEPS = 600, WAITING = 8 };
@@ -56,7 +56,7 @@ static void grant_one(struct find *f)
     CHECK(e == OK || e == ERR_NOT_FOUND || e == ERR_BAD_REQUEST);
 }
 
-/* Of whatever waits, nothing is answered with what they may not see. */
+/* No waiting search is answered with an invisible agent. */
 static void check_found(struct find *f, const struct found *o, const char *user)
 {
     struct eyes eyes = find_eyes(user);

@@ -1,5 +1,5 @@
-/* Who sees what: the table of visibility, asked by name and by searching; and
- * grants, which open it. */
+/* The table of visibility, by name and by search; and grants, which extend
+ * it. */
 #include "test/lib/registry_stage.h"
 
 /* The table. */
@@ -29,7 +29,7 @@ static const struct {
     {"an agent of another",
      {.user = STR("carl"), .org = STR("zeta"), .self = STR("robot")},
      "P"},
-    {"nobody", {.user = STR("")}, "P"},
+    {"missing", {.user = STR("")}, "P"},
 };
 
 static const struct {
@@ -195,7 +195,7 @@ TEST(a_grant_opens_a_shared_agent_until_it_is_taken_back)
     CHECK(id_is_valid(str_of(s.grant_id.text), "grant"));
     id = s.grant_id;
     CHECK(stage_find(&s, &stage_carl, "quokka"));
-    CHECK_INT(s.revision, 1); /* of the card, which is as it was */
+    CHECK_INT(s.revision, 1); /* of the card, which is unchanged */
     stage_restart(&s, false);
     CHECK(stage_find(&s, &stage_carl, "quokka"));
     CHECK(stage_ungrant(&s, &stage_bob, id.text) == ERR_NOT_FOUND);
@@ -247,7 +247,7 @@ TEST(a_grant_must_make_sense)
           ERR_BAD_REQUEST);
     CHECK(stage_grant(&s, &stage_anna, "quokka", "carl", "", -1) ==
           ERR_BAD_REQUEST);
-    CHECK(stage_grant(&s, &stage_anna, "nobody", "carl", "", 0) ==
+    CHECK(stage_grant(&s, &stage_anna, "missing", "carl", "", 0) ==
           ERR_NOT_FOUND);
     CHECK(stage_grant(&s, &stage_anna, "quokka", "c@rl.-_", "", 0) == OK);
     stage_close(&s);
@@ -287,7 +287,7 @@ TEST(there_is_a_limit_to_the_grants_of_an_agent)
                           i < 2 ? s.now_ms + 5 : 0) == OK);
     }
     CHECK(stage_grant(&s, &stage_anna, "quokka", "more", "", 0) == ERR_LIMIT);
-    s.now_ms += 5; /* what has expired makes room */
+    s.now_ms += 5; /* expired grants make room */
     CHECK(stage_grant(&s, &stage_anna, "quokka", "more", "", 0) == OK);
     CHECK(stage_grant(&s, &stage_anna, "quokka", "", "more", 0) == OK);
     CHECK(stage_grant(&s, &stage_anna, "quokka", "yet", "", 0) == ERR_LIMIT);

@@ -1,4 +1,5 @@
-/* How much there may be: of all, and of one user. */
+/* Limits: of all agents, and of one user. */
+#include "test/lib/control.h"
 #include "test/lib/registry_stage.h"
 
 static enum err put_nth(struct stage *s, const struct caller *c, int i,
@@ -36,7 +37,7 @@ TEST(there_is_a_limit_to_agents_skills_and_those_of_one_user)
     CHECK(put_nth(&s, &stage_admin, 4, 0) == OK);
     CHECK(put_nth(&s, &stage_admin, 5, 0) == ERR_LIMIT);
     CHECK(strstr(s.why.text, "maxAgents)"));
-    /* Given to somebody, it counts for them. */
+    /* Given to a user, it counts for that user. */
     CHECK(stage_patch(&s, &stage_admin, "a3", "{\"creator_id\":\"anna\"}") ==
           OK);
     CHECK(stage_remove(&s, &stage_anna, "a1") == OK);
@@ -86,7 +87,7 @@ TEST(there_is_a_limit_to_the_bytes_of_one_users_cards)
 
     stage_open(&s);
     CHECK(put_long(&s, &stage_anna, "a1", 100) == OK);
-    own = stored_bytes(&s, "a1") - 100; /* of a card besides */
+    own = stored_bytes(&s, "a1") - 100; /* of another card */
     limits.max_bytes_per_user = 3 * own + 1000;
     registry_set_limits(s.r, &limits);
     CHECK(put_long(&s, &stage_anna, "a2", 400) == OK);
@@ -104,7 +105,7 @@ TEST(there_is_a_limit_to_the_bytes_of_one_users_cards)
     registry_set_limits(s.r, &limits);
     CHECK(put_long(&s, &stage_anna, "a2", 451) == ERR_LIMIT);
     CHECK(stage_remove(&s, &stage_anna, "a3") == OK);
-    /* What is on its way counts, and no longer when it was not taken. */
+    /* Pending cards count, and no longer once rejected. */
     by = stage_by(&s, &stage_anna);
     CHECK(stage_begin_put(&s, &first, "", "{\"name\":\"a4\"}", &by) == OK);
     CHECK(put_long(&s, &stage_anna, "a2", 950) == ERR_LIMIT);
@@ -272,8 +273,9 @@ TEST(there_are_limits_for_the_users_of_one_org_together)
     registry_set_limits(s.r, &limits);
     CHECK(put_nth(&s, &stage_anna, 1, 6) == OK);
     CHECK(put_nth(&s, &stage_bob, 2, 5) == ERR_LIMIT);
-    CHECK(strstr(s.why.text, "the users of one org together may have 10 skills "
-                             "(registry.maxSkillsPerOrg)"));
+    CHECK(strstr(s.why.text,
+                 "the users of one org together may have at most 10 skills "
+                 "(registry.maxSkillsPerOrg)"));
     CHECK(put_nth(&s, &stage_bob, 2, 4) == OK);
     CHECK(put_nth(&s, &stage_carl, 3, 5) == OK);
     CHECK(put_nth(&s, &stage_anna, 4, 0) == OK);
@@ -284,7 +286,7 @@ TEST(there_are_limits_for_the_users_of_one_org_together)
     CHECK(put_nth(&s, &stage_anna, 1, 5) == OK);
     CHECK(put_nth(&s, &stage_bob, 2, 5) == OK);
     stage_check(&s);
-    /* What a user has goes with them into another org. */
+    /* The holdings of a user move with the user into another org. */
     s.orgs[0].org = "zeta";
     registry_user_moved(s.r, STR("anna"));
     stage_check(&s);
@@ -316,5 +318,233 @@ TEST(bytes_of_an_org_are_counted_too)
     CHECK(strstr(s.why.text, "registry.maxIndexBytesPerOrg"));
     CHECK(put_long(&s, &stage_carl, "c1", 1000) == OK);
     CHECK(put_long(&s, &stage_bob, "b1", 100) == OK);
+    stage_close(&s);
+}
+
+/* anna changes one card all the time, for a minute; how often that was taken,
+ * and bob's own meanwhile. */
+static int changes_of_one_minute(bool *has_bob)
+{
+    struct registry_limits limits = {
+        .max_agents = 100, .max_skills = 1000, .skills_per_minute = 60};
+    struct stage s;
+    int64_t begun_ms;
+    int n = 0;
+
+    stage_open(&s);
+    registry_set_limits(s.r, &limits);
+    begun_ms = s.now_ms;
+    for (int i = 0; i < 60; i++) {
+        s.now_ms = begun_ms + 1000 * i; /* each call takes a while, too */
+        n += put_nth(&s, &stage_anna, 1, n % 2 ? 9 : 8) == OK;
+    }
+    *has_bob = put_nth(&s, &stage_bob, 2, 20) == OK;
+    stage_check(&s);
+    stage_close(&s);
+    return n;
+}
+
+/* 120 at once and 60 in the minute, and each is nine or ten. */
+TEST(changes_of_one_user_have_a_rate_that_counts_skills)
+{
+    bool has_bob;
+    int n = changes_of_one_minute(&has_bob);
+
+    CHECK(has_bob);
+    CHECK_INT(n, 18);
+}
+
+TEST(control_changes_without_a_rate_are_noticed)
+{
+    bool has_bob;
+
+    fault_arm_at("registry.no_pace", 1);
+    CHECK_INT(changes_of_one_minute(&has_bob), 60);
+}
+
+TEST(what_is_refused_counts_and_what_is_the_same_counts_a_quarter)
+{
+    struct registry_limits limits = {.max_agents = 100,
+                                     .max_skills = 1000,
+                                     .max_skills_per_user = 10,
+                                     .skills_per_minute = 20};
+    struct stage s;
+
+    stage_open(&s);
+    registry_set_limits(s.r, &limits);
+    CHECK(put_nth(&s, &stage_anna, 1, 7) == OK); /* 32 are left */
+    for (int i = 0; i < 4; i++)
+        CHECK(put_nth(&s, &stage_anna, 1, 7) == OK);     /* two each */
+    CHECK(put_nth(&s, &stage_anna, 2, 11) == ERR_LIMIT); /* twelve */
+    CHECK(stage_patch(&s, &stage_anna, "a1", "{\"description\":\"x\"}") ==
+          OK); /* eight */
+    CHECK(put_nth(&s, &stage_anna, 1, 4) == ERR_RATE_LIMITED);
+    CHECK(strstr(s.why.text, "20 agents and skills a minute "
+                             "(registry.skillsPerMinute); try again in 4 s"));
+    CHECK(put_nth(&s, &stage_admin, 3, 30) == OK); /* is not bound */
+    s.now_ms += 3000;
+    CHECK(put_nth(&s, &stage_anna, 1, 4) == OK);
+    stage_check(&s);
+    stage_close(&s);
+}
+
+/* The front. */
+
+static bool is_found(struct stage *s, const struct caller *who,
+                     const char *name)
+{
+    struct eyes eyes =
+        who ? eyes_of(who, s->now_ms) : (struct eyes){.sees_all = true};
+    struct registry_near_query q = {
+        .eyes = eyes, .text = str_of(name), .trusts_all = true};
+    const struct registry_near *list;
+    size_t n, n_left;
+    bool is = false;
+
+    CHECK(registry_near(s->r, &q, &list, &n, &n_left) == OK);
+    for (size_t i = 0; i < n; i++)
+        is |= str_eq(list[i].agent->name, str_of(name));
+    return is;
+}
+
+static enum err publish(struct stage *s, const struct caller *who,
+                        const char *name, int n_skills)
+{
+    char card[2048];
+    int n = snprintf(card, sizeof(card),
+                     "{\"name\":\"%s\",\"visibility\":\"public\","
+                     "\"skills\":[",
+                     name);
+
+    for (int k = 0; k < n_skills; k++)
+        n += snprintf(card + n, sizeof(card) - (size_t)n,
+                      "%s{\"id\":\"s%d\",\"name\":\"s\"}", k ? "," : "", k);
+    snprintf(card + n, sizeof(card) - (size_t)n, "]}");
+    return stage_put(s, who, card);
+}
+
+static int n_found(struct stage *s, const struct caller *who, char first)
+{
+    int n = 0;
+    char name[16];
+
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "%c%d", first, i);
+        n += is_found(s, who, name);
+    }
+    return n;
+}
+
+/* anna and bob publish 20 cards of four documents each, where 80 are searched;
+ * carl has published one before them, and one after. */
+static void open_crowd(struct stage *s)
+{
+    char name[16];
+
+    stage_prepare(s);
+    s->opts.limits = (struct registry_limits){
+        .max_agents = 1000, .max_skills = 10000, .max_searched = 80};
+    CHECK(stage_start(s) == OK);
+    CHECK(publish(s, &stage_carl, "c0", 3) == OK);
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "a%d", i);
+        CHECK(publish(s, &stage_anna, name, 3) == OK);
+        snprintf(name, sizeof(name), "b%d", i);
+        CHECK(publish(s, &stage_bob, name, 3) == OK);
+        stage_check(s);
+    }
+    CHECK(publish(s, &stage_carl, "c1", 9) == OK);
+    stage_check(s);
+}
+
+static void two_who_publish_very_much(void)
+{
+    struct stage s;
+    int before, after;
+
+    open_crowd(&s);
+    before = n_found(&s, &stage_carl, 'a');
+    CHECK(before >= 5 && before <= 8);
+    CHECK_INT(n_found(&s, &stage_carl, 'b'), before);
+    CHECK(is_found(&s, &stage_anna, "c0") && is_found(&s, &stage_anna, "c1"));
+    CHECK_INT(n_found(&s, &stage_anna, 'a'), before); /* nor for themselves */
+    CHECK_INT(n_found(&s, NULL, 'a'), before);        /* nor for admins */
+    CHECK(stage_find(&s, &stage_carl, "a19")); /* it is there by its name */
+    /* A start computes the shares again, with the same free eighth. */
+    stage_restart(&s, false);
+    stage_check(&s);
+    after = n_found(&s, &stage_carl, 'a');
+    CHECK(after >= before - 1 && after <= before + 1);
+    CHECK(is_found(&s, &stage_anna, "c1"));
+    stage_close(&s);
+}
+
+TEST(two_who_publish_very_much_are_searched_in_part)
+{
+    two_who_publish_very_much();
+}
+
+TEST(control_all_in_front_is_noticed)
+{
+    check_control("registry.all_in_front", two_who_publish_very_much);
+}
+
+TEST(what_was_put_aside_comes_back_when_there_is_room)
+{
+    struct stage s;
+    char name[16];
+
+    open_crowd(&s);
+    CHECK(!is_found(&s, &stage_carl, "a19"));
+    /* Cards that are not public are not searched by others, and do not
+     * count. */
+    CHECK(stage_patch(&s, &stage_anna, "a19", "{\"visibility\":\"private\"}") ==
+          OK);
+    CHECK(is_found(&s, &stage_anna, "a19"));
+    CHECK(!is_found(&s, &stage_carl, "a19"));
+    CHECK(stage_patch(&s, &stage_anna, "a19", "{\"visibility\":\"public\"}") ==
+          OK);
+    CHECK(!is_found(&s, &stage_anna, "a19"));
+    /* Another card of the same owner takes the place of one that goes. */
+    CHECK(is_found(&s, &stage_carl, "a0"));
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof(name), "a%d", i);
+        CHECK(stage_remove(&s, &stage_anna, name) == OK);
+        stage_check(&s);
+    }
+    CHECK(n_found(&s, &stage_carl, 'a') >= 5);
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "b%d", i);
+        CHECK(stage_remove(&s, &stage_bob, name) == OK);
+    }
+    stage_check(&s);
+    CHECK_INT(n_found(&s, &stage_carl, 'a'), 14); /* an eighth stays free */
+    registry_set_limits(s.r, &(struct registry_limits){.max_searched = 40});
+    stage_check(&s);
+    CHECK(n_found(&s, &stage_carl, 'a') < 10);
+    CHECK(is_found(&s, &stage_anna, "c0"));
+    registry_set_limits(s.r, &(struct registry_limits){.max_searched = 0});
+    CHECK_INT(n_found(&s, &stage_carl, 'a'), 16);
+    stage_check(&s);
+    stage_close(&s);
+}
+
+TEST(up_to_the_limit_nothing_is_put_aside)
+{
+    struct stage s;
+
+    stage_prepare(&s);
+    s.opts.limits = (struct registry_limits){
+        .max_agents = 1000, .max_skills = 10000, .max_searched = 40};
+    CHECK(stage_start(&s) == OK);
+    CHECK(publish(&s, &stage_anna, "a0", 19) == OK);
+    CHECK(publish(&s, &stage_anna, "a1", 19) == OK);
+    CHECK_INT(n_found(&s, &stage_carl, 'a'), 2);
+    CHECK(publish(&s, &stage_admin, "p0", 30) == OK); /* does not count */
+    CHECK_INT(n_found(&s, &stage_carl, 'a'), 2);
+    CHECK(publish(&s, &stage_bob, "b0", 0) == OK);
+    CHECK_INT(n_found(&s, &stage_carl, 'a'), 1);
+    CHECK(is_found(&s, &stage_carl, "b0") && is_found(&s, &stage_carl, "p0"));
+    stage_check(&s);
     stage_close(&s);
 }

@@ -1,4 +1,4 @@
-/* What a start finds in the rows, and what is wrong with them. */
+/* Rows found at the start, and problems with them. */
 #include "registry/internal.h"
 #include "test/lib/registry_stage.h"
 
@@ -39,7 +39,7 @@ TEST(vectors_go_with_the_texts_they_were_made_from)
     query_fini(&kept);
     query_fini(&changed);
     stage_restart(&s, false);
-    /* Nobody can make new ones now: the old ones go all the same. */
+    /* No new ones can be made now: the old ones go all the same. */
     s.has_model = false;
     stage_restart(&s, false);
     CHECK(stage_patch(&s, NULL, "agent-0", "{\"description\":\"bread\"}") ==

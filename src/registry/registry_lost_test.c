@@ -1,5 +1,5 @@
-/* Out of memory when the index must follow a user to another org: found by
- * nobody, and found again once there is memory. */
+/* Out of memory when the index must follow a user to another org: the agent is
+ * not found, and found again once there is memory. */
 #include "test/lib/registry_stage.h"
 
 static const char *const shared =
@@ -13,7 +13,7 @@ static size_t n_found(struct stage *s, const struct caller *c)
     return stage_search(s, &eyes, "bread").n;
 }
 
-/* It is there for who names it, and found by nobody. */
+/* It is available by name, and not found. */
 static void check_lost(struct stage *s)
 {
     CHECK(stage_find(s, &stage_carl, "baker"));
@@ -133,7 +133,7 @@ TEST(vectors_come_back_too)
     fault_arm_at("index.class", 1);
     registry_user_moved(s.r, STR("anna"));
     CHECK(fault_fired());
-    registry_user_moved(s.r, STR("nobody"));
+    registry_user_moved(s.r, STR("missing"));
     CHECK(n_found(&s, &stage_carl) == 1);
     CHECK(!registry_is_embedded(s.r, stage_find(&s, NULL, "baker")));
     CHECK_INT(registry_stats(s.r).unembedded, 1);

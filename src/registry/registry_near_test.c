@@ -1,10 +1,11 @@
-/* Everyone who could get a message: who that is, for whom, and how near. */
+/* The agents that could get a message, for each requester, and their
+ * similarity. */
 #include "test/lib/find_stage.h"
 
 #include "base/vec.h"
 #include "model/keyword.h"
 
-/* Who is near, in words: "anna bob ". */
+/* The near agents, as "anna bob ". */
 static const char *near_names(struct find *f, const char *user,
                               const char *text)
 {
@@ -66,7 +67,7 @@ TEST(who_cannot_be_sent_anything_is_not_there)
 
 static bool trusts_all; /* routing.trust */
 
-/* What is said of one agent. */
+/* The result for one agent. */
 static struct registry_near near_one_by(bool is_seed, struct find *f,
                                         const char *user, const char *text,
                                         const char *name)
@@ -182,7 +183,7 @@ TEST(an_agent_does_not_find_itself)
 
 /* Keywords. */
 
-/* Of the agents a0 to a9, those whose keyword occurs, as keyword.h has it. */
+/* The agents among a0 to a9 whose keyword occurs, as keyword.h has it. */
 TEST(keywords_are_found_as_looking_for_each_would)
 {
     static const char *const some[] = {"tea",
@@ -231,7 +232,7 @@ TEST(keywords_are_found_as_looking_for_each_would)
     find_free(f);
 }
 
-/* A card that says something of everything, of somebody else. */
+/* A generic card of another user. */
 TEST(a_stuffed_card_of_somebody_else_is_marked_down)
 {
     static const char *const topics[] = {
@@ -262,7 +263,7 @@ TEST(a_stuffed_card_of_somebody_else_is_marked_down)
     find_free(f);
 }
 
-/* Of whom a keyword is said to occur: "anna bob ". */
+/* The agents whose keyword occurs: "anna bob ". */
 static const char *with_keywords_by(bool is_seed, struct find *f,
                                     const char *user, const char *text)
 {
@@ -506,8 +507,8 @@ static const char *the_text(int n)
     return text_of("the", n, "tea");
 }
 
-/* There is an end for each class apart, at 100 000 steps: of keywords with more
- * words than they are found by, and one text that is made for them. */
+/* Lookups of each class are bounded by 100 000 steps: here by keywords longer
+ * than the words they are found by, and a text made for them. */
 TEST(keywords_of_others_do_not_use_up_ones_own)
 {
     static const char sixteen[] = "a a a a a a a a a a a a a a a a";
@@ -557,9 +558,9 @@ TEST(keywords_of_one_stranger_do_not_use_up_anothers)
     find_free(f);
 }
 
-/* 64 MiB of text are looked through for everybody's keywords: of a text of
- * 16 002 bytes, 4 193 keywords. One's own were found before, and those that
- * tell something; "the 0" does not. */
+/* 64 MiB of text are scanned for keywords of outsiders: for a text of 16 002
+ * bytes, 4 193 keywords. The own ones and specific ones were found before; "the
+ * 0" is not. */
 TEST(by_the_seed_preset_looking_for_keywords_has_an_end)
 {
     struct find *f = find_new(EMBED_TABLE);
@@ -589,7 +590,7 @@ TEST(by_the_seed_preset_looking_for_keywords_has_an_end)
 
 struct looks {
     int n;
-    uint32_t so; /* the number of whom it is so of */
+    uint32_t so; /* the number for which it holds */
 };
 
 static bool count_look(void *ctx, uint32_t number)
@@ -626,7 +627,7 @@ TEST(what_is_so_of_a_creator_is_looked_for_once_for_each_question)
     find_free(f);
 }
 
-/* Who they count for changes with the org, and no node is left behind. */
+/* Their class changes with the org, and no node is left behind. */
 TEST(keywords_follow_their_agent)
 {
     struct find *f = find_new(EMBED_TABLE);

@@ -1,8 +1,8 @@
-/* The room against a slow truth: a plain array that says what must be. Random
- * changes by several callers, several on their way at a time, some refused by
- * the store, some never submitted, with restarts in between. What each is
- * answered is foretold; after each batch everything is compared and the room
- * checks itself against the store and the index. STRESS=full takes longer. */
+/* The module against a slow truth: a plain array of the expected state. Random
+ * changes by several callers, several of them pending at a time, some rejected
+ * by the store, some never submitted, with restarts in between. Every answer is
+ * predicted; after each batch everything is compared, and the module checks
+ * itself against the store and the index. STRESS=full takes longer. */
 #include "test/lib/control.h"
 #include "test/lib/registry_stage.h"
 
@@ -11,7 +11,7 @@ enum { NAMES = 12, IN_FLIGHT = 6, GRANTEES = 4, CALLERS = 4 };
 static const struct caller *const callers[CALLERS] = {&stage_admin, &stage_anna,
                                                       &stage_bob, &stage_carl};
 
-/* What must be true of one name. */
+/* The expected state of one name. */
 struct truth {
     bool is_there, is_coming, is_claimed;
     int owner, title, skills;
@@ -59,7 +59,7 @@ static bool owns(int caller, const struct truth *t)
     return caller == 0 || caller == t->owner;
 }
 
-/* What a change of one that must be there is answered. */
+/* The expected answer to a change of an existing agent. */
 static enum err foretell(int caller, const struct truth *t)
 {
     if (!sees(caller, t))
@@ -193,7 +193,7 @@ static void ungrant(struct stage *s, struct flight *f, int caller, int name)
         return;
     nth = dice((unsigned)a->n_grants);
     if (must == ERR_NOT_ALLOWED)
-        must = ERR_NOT_FOUND; /* whose it is not does not learn of it */
+        must = ERR_NOT_FOUND; /* another user does not learn of it */
     f->kind = UNGRANT;
     f->after = *t;
     f->after.granted[a->grants[nth].user.p[1] - '0'] = false;

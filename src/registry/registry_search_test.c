@@ -1,9 +1,8 @@
-/* A query to a ranked answer: the formula through the real index, filters, who
- * is found by whom, the order of the first ten, and queries of every kind. */
+/* From a query to ranked results: the formula through the real index, filters,
+ * visibility, the order of the first ten, and queries of every kind. */
 #include "test/lib/find_stage.h"
 
-/* A provider whose vectors are chosen: of the first of these words that a text
- * has. */
+/* A provider with chosen vectors: by the first of these words in the text. */
 static const struct {
     const char *word;
     float v[TEST_DIMS];
@@ -132,7 +131,7 @@ TEST(modes_and_weights_decide_what_counts)
     CHECK(is_near(o.hits[0].score, 0.3 + 0.282980));
     n_asked = f->e->peer->n_asked;
     s.mode = INDEX_TEXT; /* which asks no model */
-    s.text = STR("fnord, said nobody");
+    s.text = STR("fnord, said nothing");
     find_search(f, &s, &o);
     CHECK(o.n == 1 && o.mode == INDEX_TEXT && !o.note[0]);
     CHECK_STR(str_of(o.hits[0].name), "mosk");
@@ -195,7 +194,7 @@ TEST(of_equals_the_name_that_sorts_first_comes_first)
     find_free(f);
 }
 
-/* What may be asked. */
+/* Valid queries. */
 
 static void expect_refused(struct find *f, const struct search *s, enum err e,
                            const char *words)
@@ -239,7 +238,7 @@ TEST(a_query_must_say_something_and_has_a_limit)
     find_free(f);
 }
 
-/* No word of it is in any card, so meaning alone finds them, or nobody. */
+/* No card contains a word of it, so only vectors find them. */
 TEST(emoji_other_languages_and_stop_words_are_queries_too)
 {
     static const char *const queries[] = {
@@ -304,7 +303,7 @@ TEST(filters_are_applied_inside_the_search)
     s = find_query("cleo", "paint");
     s.org = STR("acme");
     CHECK_STR(str_of(find_names(f, &s)), "dear ");
-    s.org = STR("nobody");
+    s.org = STR("missing");
     CHECK_STR(str_of(find_names(f, &s)), "");
     s = find_query("cleo", "paint");
     s.max_price = 499;
@@ -332,7 +331,7 @@ TEST(a_state_is_a_filter_too)
 
     s.state = AGENT_IDLE; /* an echo always is */
     CHECK_STR(str_of(find_names(f, &s)), "dear ");
-    s.state = AGENT_DEAD; /* nobody is connected, nobody can be woken */
+    s.state = AGENT_DEAD; /* none is connected, none can be woken */
     CHECK_STR(str_of(find_names(f, &s)), "free ");
     s.state = AGENT_BUSY;
     CHECK_STR(str_of(find_names(f, &s)), "");
@@ -346,12 +345,12 @@ TEST(an_agent_does_not_find_itself)
 
     s.eyes.self = STR("FREE");
     CHECK_STR(str_of(find_names(f, &s)), "dear ");
-    s.eyes.self = STR("nobody");
+    s.eyes.self = STR("missing");
     CHECK(strstr(find_names(f, &s), "free "));
     find_free(f);
 }
 
-/* Who sees what. */
+/* Visibility. */
 
 TEST(a_search_finds_what_its_eyes_see)
 {
@@ -555,7 +554,8 @@ TEST(who_has_less_than_four_fifths_of_the_third_is_behind_it)
     CHECK_STR(str_of(names_beside(0.79F)), "a0 a1 a2 a3 b ");
 }
 
-/* From the third of eve's on, nobody honest is behind with 0.8 of its score. */
+/* From the third of eve's agents on, no honest agent with 0.8 of its score is
+ * behind it. */
 static void check_places(const struct found *o)
 {
     int n_evil = 0;

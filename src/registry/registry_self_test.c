@@ -1,5 +1,5 @@
-/* Agents that register themselves: who may be whom, and what their cards
- * cannot say. */
+/* Agents that register themselves: which caller may be which agent, and what
+ * their cards cannot set. */
 #include "test/lib/registry_stage.h"
 
 static const struct caller robot = {.token_id = {"tok_8"},
@@ -8,10 +8,10 @@ static const struct caller robot = {.token_id = {"tok_8"},
                                     .org = "acme",
                                     .role = ROLE_AGENT,
                                     .scopes = SCOPE_SEND | SCOPE_READ};
-static const struct caller stray = {.token_id = {"tok_9"},
-                                    .principal = "echo",
-                                    .role = ROLE_AGENT,
-                                    .scopes = SCOPE_SEND | SCOPE_READ};
+static const struct caller stranger = {.token_id = {"tok_9"},
+                                       .principal = "echo",
+                                       .role = ROLE_AGENT,
+                                       .scopes = SCOPE_SEND | SCOPE_READ};
 
 static enum err put_self(struct stage *s, const struct caller *c,
                          const char *card)
@@ -134,12 +134,12 @@ TEST(the_configurations_agents_are_admins_and_their_namesakes)
 
     stage_open(&s);
     CHECK(stage_configure(&s, list, 1) == OK);
-    CHECK(may_be(&s, &stray, "echo", &a) == OK && a && a->is_configured);
+    CHECK(may_be(&s, &stranger, "echo", &a) == OK && a && a->is_configured);
     CHECK(may_be(&s, &stage_admin, "echo", &a) == OK && a);
     CHECK(may_be(&s, &stage_anna, "echo", &a) == ERR_NOT_ALLOWED);
     CHECK(strstr(s.why.text, "configuration"));
     CHECK(may_be(&s, &robot, "echo", &a) == ERR_NOT_ALLOWED);
-    CHECK(put_self(&s, &stray, "{\"name\":\"echo\"}") == ERR_NOT_ALLOWED);
+    CHECK(put_self(&s, &stranger, "{\"name\":\"echo\"}") == ERR_NOT_ALLOWED);
     stage_close(&s);
 }
 

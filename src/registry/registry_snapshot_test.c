@@ -100,7 +100,7 @@ TEST(a_snapshot_of_another_state_is_passed_over)
     stage_make_some(&s, 5);
     registry_stop(s.r);
     bytes = read_snapshot(&s, &n);
-    /* What is settled after it was written is not in it. */
+    /* A change settled after it was written is not in it. */
     CHECK(stage_remove(&s, NULL, "agent-1") == OK);
     stage_end(&s);
     CHECK(!start_was_restored(&s));
@@ -156,12 +156,12 @@ TEST(a_snapshot_of_other_agents_is_passed_over)
         if (i == TOO_MANY)
             move_in_index(&s, &other, 1000);
         if (i == TOO_FEW || i == OTHER_NUMBER)
-            index_drop(s.r->index, entry_of(first)->number);
+            index_drop(s.r->index, agent_entry(first)->number);
         if (i == OTHER_NUMBER)
             move_in_index(&s, &other, 1000);
         if (i == OTHER_NAME) {
             other.name = STR("agent-9");
-            move_in_index(&s, &other, entry_of(first)->number);
+            move_in_index(&s, &other, agent_entry(first)->number);
         }
         if (i == OTHER_SKILLS) { /* one has what another has not */
             struct skill skills[3] = {first->skills[0], first->skills[1],
@@ -170,7 +170,7 @@ TEST(a_snapshot_of_other_agents_is_passed_over)
 
             other.skills = skills;
             other.n_skills = 3;
-            move_in_index(&s, &other, entry_of(first)->number);
+            move_in_index(&s, &other, agent_entry(first)->number);
             other = e->agent;
             other.n_skills = 1;
             move_in_index(&s, &other, e->number);
@@ -324,7 +324,7 @@ TEST(a_snapshot_that_cannot_be_written_is_no_error)
 {
     static const char *const steps[] = {
         "registry.snapshot_open", "registry.snapshot_write",
-        "registry.snapshot_sync", "registry.snapshot_rename", "registry.path"};
+        "registry.snapshot_sync", "registry.snapshot_rename"};
     struct stage s;
 
     stage_open(&s);

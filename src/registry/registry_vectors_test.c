@@ -198,6 +198,76 @@ TEST(a_few_large_agents_are_enough)
     find_free(f);
 }
 
+/* A public card with so many skills. */
+static void put_large(struct find *f, const char *user, const char *name,
+                      int n_skills)
+{
+    struct buf skills;
+
+    buf_init(&skills, 1 << 20);
+    for (int i = 0; i < n_skills; i++)
+        buf_addf(&skills,
+                 "%s{\"id\":\"s%d\",\"name\":\"x\",\"description\":\"y\"}",
+                 i ? "," : "", i);
+    buf_add(&skills, "", 1);
+    PUT(f, user, card(name, "Cuts", "public", skills.p));
+    buf_fini(&skills);
+}
+
+/* Two have registered 800 skills when a third comes with one: it has its
+ * vectors before any of their four cards is done. */
+static void owners_in_turns(void)
+{
+    struct find *f = find_begin(EMBED_HTTP);
+
+    f->e->opts.http.dims = TEST_DIMS;
+    f->e->peer->respond = NULL;
+    find_open(f);
+    put_large(f, "mallory", "m1", 200);
+    put_large(f, "mallory", "m2", 200);
+    put_large(f, "oscar", "o1", 200);
+    put_large(f, "oscar", "o2", 200);
+    eturns(f->e, 20);
+    put_large(f, "anna", "own", 1);
+    f->e->peer->respond = respond_well;
+    AWAIT(f->e, waiting_seat(f->e->peer));
+    respond_well(f->e->peer, waiting_seat(f->e->peer));
+    AWAIT(f->e, find_is_embedded(f, "own"));
+    CHECK_INT(n_unembedded(f), 4);
+    AWAIT(f->e, n_unembedded(f) == 0);
+    find_check(f);
+    find_free(f);
+}
+
+TEST(owners_get_their_vectors_in_turns)
+{
+    owners_in_turns();
+}
+
+TEST(control_one_line_for_all_owners_is_noticed)
+{
+    find_control("backlog.one_turn", owners_in_turns);
+}
+
+/* Slices of others are outstanding or wait when a card goes and comes back. */
+TEST(cards_go_and_change_between_their_slices)
+{
+    struct find *f = find_new(EMBED_HTTP);
+
+    for (int turns = 0; turns < 40; turns++) {
+        put_large(f, "mallory", "m1", 150 + turns);
+        put_large(f, "oscar", "o1", 150 + turns);
+        put_large(f, "oscar", "o2", 150 + turns);
+        eturns(f->e, turns);
+        if (turns % 3)
+            CHECK(find_remove(f, "oscar", "o1") == OK);
+        find_check(f);
+    }
+    AWAIT(f->e, n_unembedded(f) == 0);
+    find_check(f);
+    find_free(f);
+}
+
 /* Failing. */
 
 static void respond_badly(struct provider_peer *p, struct seat *s)
@@ -266,7 +336,7 @@ TEST(one_agents_bad_text_does_not_hold_up_the_others)
     CHECK(!find_is_embedded(f, "bad") && find_is_embedded(f, "mosk"));
     find_search(f, &s, &o);
     CHECK(o.mode == INDEX_HYBRID && strstr(o.note, "one agent of yours waits"));
-    s.eyes = find_eyes("ben"); /* who does not see it */
+    s.eyes = find_eyes("ben"); /* a requester who does not see it */
     find_search(f, &s, &o);
     CHECK(!o.note[0]);
     for (int i = 0; i < 4; i++)
@@ -437,7 +507,7 @@ TEST(a_provider_that_gives_longer_ones_now_has_all_made_anew)
     CHECK_INT(n_unembedded(f), 0);
     find_search(f, &s, &o); /* the first that it hears of it */
     CHECK(o.n == 1 && o.hits[0].matches[0].semantic == 0);
-    CHECK_STR(str_of(o.note), "vectors are being made anew; until then search "
+    CHECK_STR(str_of(o.note), "vectors are being rebuilt; until then search "
                               "goes by words");
     AWAIT(f->e, n_unembedded(f) == 0);
     CHECK_INT(find_n_logged(f, "registry.vectors_begun"), 1);
@@ -480,8 +550,8 @@ TEST(a_change_on_its_way_does_not_keep_vectors_of_another_length)
     find_free(f);
 }
 
-/* Some have their vectors by now: whoever had them would come first, if it were
- * not searched by words. */
+/* Some have their vectors by now, and would come first if search did not go by
+ * words. */
 static void check_made_anew(struct find *f)
 {
     struct search s = find_query("anna", "cuts");
@@ -490,7 +560,7 @@ static void check_made_anew(struct find *f)
     s.limit = 5;
     find_search(f, &s, &o);
     CHECK(o.n == 5 && o.mode == INDEX_TEXT);
-    CHECK_STR(str_of(o.note), "vectors are being made anew; until then search "
+    CHECK_STR(str_of(o.note), "vectors are being rebuilt; until then search "
                               "goes by words");
 }
 
@@ -511,7 +581,7 @@ TEST(what_is_refused_does_not_prolong_a_change_of_the_model)
     find_close(f);
     find_open(f); /* with a snapshot this time */
     find_search(f, &s, &o);
-    CHECK(o.n == 2 && o.mode == INDEX_TEXT && strstr(o.note, "made anew"));
+    CHECK(o.n == 2 && o.mode == INDEX_TEXT && strstr(o.note, "rebuilt"));
     f->e->peer->respond = respond_without_x;
     for (int i = 0; i < 20 && waiting_seat(f->e->peer); i++)
         respond_without_x(f->e->peer, waiting_seat(f->e->peer));

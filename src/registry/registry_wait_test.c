@@ -25,7 +25,7 @@ TEST(a_search_waits_for_its_vector_and_is_answered_once)
     s.text = str_of(text);
     s.eyes.user = str_of(user);
     CHECK(find_try(f, &s, &o) == OK && o.id && !o.n_done);
-    memset(text, 'x', 4); /* what was asked is copied */
+    memset(text, 'x', 4); /* the query is copied */
     memset(user, 'x', 4);
     AWAIT(f->e, waiting_seat(f->e->peer));
     CHECK(!o.n_done && seat_heard(waiting_seat(f->e->peer), "\"wood\""));

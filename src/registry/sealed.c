@@ -1,20 +1,20 @@
-/* Cards in the store: what may be read by whoever gets hold of the database,
- * and, behind a line end, what may not, sealed with a key that is elsewhere:
+/* Cards in the store: the part that may be read by anyone who gets hold of the
+ * database, and, after a newline, the secret part, sealed with a key that is
+ * stored elsewhere:
  *
  *     {"name":"Z","description":"…","url":"https://z.example/"}
  *     sealed 1:ab12cd34:…
  *
  * Sealed are authentication, and url and wake.url where they have a query. A
- * card without these, or a server without a key, has the first line alone, and
- * so had every card of earlier versions: those are sealed when the loop begins,
- * one after the other, each under the guard that it is still what was read.
+ * card without these, or a server without a key, has only the first line, and
+ * so do cards of earlier versions: those are sealed when the loop begins, one
+ * after the other, each guarded against changes since it was read.
  *
- * A seal is bound to the name of its agent, so that rows cannot be exchanged.
- */
+ * A seal is bound to the name of its agent, so that rows cannot be swapped. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/mem.h"
 #include "base/url.h"
 #include "registry/internal.h"
 
@@ -40,21 +40,7 @@ bool sealed_has_secrets(const struct agent *a)
     return a->authentication.n || has_query(a->url) || has_query(a->wake.url);
 }
 
-static void write_secrets(struct buf *out, const struct agent *a)
-{
-    struct json_out o = json_out(out);
-
-    json_open(&o, '{');
-    if (a->authentication.n)
-        json_member_raw(&o, "authentication", a->authentication);
-    if (has_query(a->url))
-        json_member_str(&o, "url", a->url);
-    if (has_query(a->wake.url))
-        json_member_str(&o, "wake_url", a->wake.url);
-    json_close(&o, '}');
-}
-
-static enum err write_plain(struct buf *out, const struct agent *a)
+static enum err sealed_write_plain(struct buf *out, const struct agent *a)
 {
     struct agent shown = *a;
     struct buf plain;
@@ -72,28 +58,37 @@ static enum err write_plain(struct buf *out, const struct agent *a)
     return e;
 }
 
-enum err sealed_write(const struct registry *r, const struct entry *e,
-                      struct buf *out)
+enum err sealed_write(const struct registry *r, struct str key,
+                      const struct agent *a, struct buf *out)
 {
     struct buf secrets;
     enum err err;
+    struct json_out o;
 
-    if (!r->opts.seal || !sealed_has_secrets(&e->agent))
-        return entry_write(&e->agent, out);
+    if (!r->opts.seal || !sealed_has_secrets(a))
+        return entry_write(a, out);
     buf_init(out, 8 * AGENT_CARD_MAX);
     buf_init(&secrets, SECRETS_BYTES_MAX);
-    write_secrets(&secrets, &e->agent);
-    err = secrets.over ? ERR_NOMEM : write_plain(out, &e->agent);
+    o = json_out(&secrets);
+    json_open(&o, '{');
+    if (a->authentication.n)
+        json_member_raw(&o, "authentication", a->authentication);
+    if (has_query(a->url))
+        json_member_str(&o, "url", a->url);
+    if (has_query(a->wake.url))
+        json_member_str(&o, "wake_url", a->wake.url);
+    json_close(&o, '}');
+    err = secrets.over ? ERR_NOMEM : sealed_write_plain(out, a);
     if (!err) {
         buf_add_str(out, STR("\n" MARK));
-        err = seal_close(r->opts.seal, e->key, buf_str(&secrets), out);
+        err = seal_close(r->opts.seal, key, buf_str(&secrets), out);
     }
     buf_fini(&secrets);
     return err || out->over ? ERR_NOMEM : OK;
 }
 
-static enum err say_wrong_key(const struct registry *r, struct str name,
-                              const char *id, struct why *why)
+static enum err sealed_wrong_key(const struct registry *r, struct str name,
+                                 const char *id, struct why *why)
 {
     if (!r->opts.seal)
         return why_err(why, ERR_BAD_CONFIG,
@@ -113,8 +108,9 @@ static enum err say_wrong_key(const struct registry *r, struct str name,
                    r->opts.seal_from ? r->opts.seal_from : "");
 }
 
-/* The secrets back into what is there of the card. */
-static enum err join(struct str plain, struct str secrets, struct buf *out)
+/* Put the secrets back into the plain part of the card. */
+static enum err sealed_join(struct str plain, struct str secrets,
+                            struct buf *out)
 {
     struct arena scratch;
     struct agent a;
@@ -127,14 +123,14 @@ static enum err join(struct str plain, struct str secrets, struct buf *out)
     if (!e && !s)
         e = ERR_SYNTAX;
     if (!e) {
-        const struct json *proof = json_get(s, STR("authentication"));
+        const struct json *credentials = json_get(s, STR("authentication"));
         struct buf text;
 
         buf_init(&text, SECRETS_BYTES_MAX);
-        if (proof) {
+        if (credentials) {
             struct json_out o = json_out(&text);
 
-            json_put(&o, proof);
+            json_put(&o, credentials);
             a.authentication = buf_str(&text);
         }
         a.url = json_str_or(json_get(s, STR("url")), a.url);
@@ -146,7 +142,7 @@ static enum err join(struct str plain, struct str secrets, struct buf *out)
     return e;
 }
 
-static enum err keep_plain(struct str plain, struct buf *out)
+static enum err sealed_keep_plain(struct str plain, struct buf *out)
 {
     buf_init(out, 8 * AGENT_CARD_MAX);
     buf_add_str(out, plain);
@@ -165,7 +161,7 @@ enum err sealed_read(const struct registry *r, struct str key, struct str text,
     buf_init(out, 1);
     *is_sealed = rest.n > 0;
     if (!*is_sealed)
-        return keep_plain(plain, out);
+        return sealed_keep_plain(plain, out);
     if (!str_starts(rest, STR(MARK)))
         return ERR_SYNTAX;
     buf_init(&secrets, SECRETS_BYTES_MAX);
@@ -174,25 +170,23 @@ enum err sealed_read(const struct registry *r, struct str key, struct str text,
     if (e == ERR_NOT_ALLOWED && r->opts.ignores_wrong_key) {
         log_warn(r->opts.log, "registry.credentials_lost", LOG_S("agent", key),
                  LOG_C("key", id));
-        e = keep_plain(plain, out);
+        e = sealed_keep_plain(plain, out);
     } else if (e == ERR_NOT_ALLOWED) {
-        e = say_wrong_key(r, key, id, why);
+        e = sealed_wrong_key(r, key, id, why);
     } else if (!e) {
-        e = join(plain, buf_str(&secrets), out);
+        e = sealed_join(plain, buf_str(&secrets), out);
     }
     buf_fini(&secrets);
     return e;
 }
 
-/* What was written without a key. */
-
 struct sealing {
     struct registry *r;
     struct tx tx;
-    char after[AGENT_NAME_MAX + 1]; /* the last that was looked at */
+    char after[AGENT_NAME_MAX + 1]; /* the last one processed */
 };
 
-static void seal_next(struct sealing *s);
+static void sealing_next(struct sealing *s);
 
 static void on_sealed(struct tx *tx, void *ctx)
 {
@@ -201,13 +195,13 @@ static void on_sealed(struct tx *tx, void *ctx)
     if (tx->result == TX_COMMITTED)
         s->r->n_sealed++;
     tx_fini(tx);
-    seal_next(s);
+    sealing_next(s);
 }
 
 static struct entry *find_unsealed(const struct sealing *s)
 {
     for (size_t i = 0; i < s->r->n; i++) {
-        struct entry *e = entry_of(s->r->list[i]);
+        struct entry *e = agent_entry(s->r->list[i]);
 
         if (e->is_unsealed && str_cmp(e->key, str_of(s->after)) > 0)
             return e;
@@ -215,9 +209,9 @@ static struct entry *find_unsealed(const struct sealing *s)
     return NULL;
 }
 
-/* The list is in the order of the names. One that was changed meanwhile is
- * sealed by that change, and its guard fails here. */
-static void seal_next(struct sealing *s)
+/* The list is in name order. An agent changed meanwhile was sealed by that
+ * change, and the guard fails here. */
+static void sealing_next(struct sealing *s)
 {
     struct entry *e = s->r->is_stopped ? NULL : find_unsealed(s);
     struct buf text;
@@ -232,7 +226,8 @@ static void seal_next(struct sealing *s)
     }
     snprintf(s->after, sizeof(s->after), "%.*s", STR_ARG(e->key));
     tx_init(&s->tx);
-    if (sealed_write(s->r, e, &text) != OK)
+    if (sealed_write(s->r, e->key, &e->agent, &text) != OK ||
+        review_append(s->r, &s->tx, e, NULL) != OK)
         s->tx.build_error = ERR_NOMEM;
     op = tx_update(&s->tx, &agent_table);
     tx_if(op, AGENT_KEY, IS, value_text(e->key));
@@ -248,9 +243,7 @@ void sealed_begin(struct registry *r)
 
     if (!r->opts.seal)
         return;
-    s = FAULT("registry.sealing") ? NULL : calloc(1, sizeof(*s));
-    if (!s)
-        return; /* the next start does it */
+    s = mem_new(sizeof(*s));
     s->r = r;
-    seal_next(s);
+    sealing_next(s);
 }

@@ -1,24 +1,25 @@
-/* What a change does to one agent. Everything that can fail is done when the
- * change is taken: the card is read, the index's part prepared, room made in
- * the mirror, a number found. So once the commit is reported, memory and index
- * follow at once and cannot fail to.
+/* The effect of a change on one agent. Everything that can fail happens when
+ * the change is taken: the card is read, the index change prepared, room made
+ * in the mirror, a number found. So memory and index follow a reported commit
+ * at once and without failing.
  *
  *     taken      name claimed, number and limits claimed, tx filled
- *     settled    committed: mirror, index, sequence; vectors asked for
- *                otherwise: everything given back, as if never asked
+ *     settled    committed: mirror, index, sequence; vectors requested
+ *                otherwise: everything released, as if never requested
  *
- * Two changes of one agent cannot be on their way at a time; the guards (its
- * revision, or that its name is free) are there all the same, since another
+ * Two changes of one agent cannot be pending at a time. The guards (its
+ * revision, or that its name is free) are there all the same, because another
  * program may write the database too.
  *
- * Vectors go with the card: made at once, in the same tx; or kept, where the
- * texts are the same; else the old row goes and new ones are asked for after
- * the commit. A row is written in the background only on the condition that
- * the card has the revision it was made for, so whichever of the two commits
- * first, the row is never another card's. */
+ * Vectors go with the card: made at once, in the same tx; or kept, if the texts
+ * are the same; else the old row goes and new ones are requested after the
+ * commit. A row is written in the background only if the card still has the
+ * revision it was made for. So whichever of the two commits first, the row
+ * never belongs to another card. */
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 #include "registry/internal.h"
 
 void registry_change_init(struct registry_change *c)
@@ -33,8 +34,6 @@ void registry_change_fini(struct registry_change *c)
     tx_fini(&c->tx);
 }
 
-/* Claims. */
-
 enum err step_add(struct registry *r, struct registry_change *c,
                   enum step_kind kind, struct str key,
                   struct registry_step **out, struct why *why)
@@ -46,9 +45,7 @@ enum err step_add(struct registry *r, struct registry_change *c,
     if (map_get(&r->claims, key))
         return why_err(why, ERR_BUSY,
                        "this agent is being changed right now; try again");
-    s = FAULT("registry.step") ? NULL : calloc(1, sizeof(*s) + key.n);
-    if (!s)
-        return ERR_NOMEM;
+    s = mem_new(sizeof(*s) + key.n);
     s->kind = kind;
     memcpy(s->bytes, key.p, key.n);
     s->key = (struct str){s->bytes, key.n};
@@ -65,7 +62,7 @@ enum err step_add(struct registry *r, struct registry_change *c,
     return OK;
 }
 
-/* Its claims end; what it holds by now is its own no more. */
+/* Release the claims of a step; its contents belong to others now. */
 static void step_free(struct registry *r, struct registry_step *s)
 {
     struct entry *there = entry_find(r, s->key);
@@ -81,34 +78,29 @@ static void step_free(struct registry *r, struct registry_step *s)
     free(s);
 }
 
-static void step_drop(struct registry *r, struct registry_step *s)
-{
-    if (s->change)
-        index_forget(r->index, s->change);
-    if (s->is_new)
-        number_release(r, s->entry->number);
-    entry_free(r, s->entry);
-    grants_free(r, s->grants);
-    step_free(r, s);
-}
-
 void steps_drop(struct registry *r, struct registry_change *c)
 {
     while (c->steps) {
         struct registry_step *s = c->steps;
 
         c->steps = s->next;
-        step_drop(r, s);
+        if (s->change)
+            index_forget(r->index, s->change);
+        if (s->is_new)
+            number_release(r, s->entry->number);
+        agent_entry_free(r, s->entry);
+        grants_free(r, s->grants);
+        if (s->report)
+            report_drop(r, s->report);
+        step_free(r, s);
     }
 }
-
-/* The tx. */
 
 void seq_append(struct registry *r, struct tx *tx)
 {
     struct tx_op *op;
 
-    if (r->seq == 0) { /* perhaps the first change of all */
+    if (r->seq == 0) { /* perhaps the first change ever */
         op = tx_put(tx, &registry_table);
         tx_set(op, REGISTRY_KEY, value_int(1));
         tx_set_new(op, REGISTRY_SEQ, value_int(0));
@@ -129,8 +121,8 @@ void seq_settle(struct registry *r)
     r->stats.changes_total++;
 }
 
-static void append_row(struct tx *tx, const struct entry *e,
-                       const struct entry *before, struct str stored)
+static void step_append_row(struct tx *tx, const struct entry *e,
+                            const struct entry *before, struct str stored)
 {
     struct tx_op *op =
         before ? tx_update(tx, &agent_table) : tx_insert(tx, &agent_table);
@@ -155,16 +147,14 @@ static void append_row(struct tx *tx, const struct entry *e,
     tx_set(op, AGENT_UPDATED_MS, value_int(a->updated_ms));
 }
 
-/* Vectors. */
-
-/* A configuration of many agents is one tx: from here on their vectors come in
- * the background, or it would hold up the start, and not fit at last. */
+/* A configuration of many agents is one tx. Beyond this size vectors come in
+ * the background, or they would delay the start and not fit in the end. */
 enum { TX_VECTORS_MAX = TX_BYTES_MAX / 4 };
 
-/* Prepare the index's part with the vectors that the old card has there. False:
- * it has none, or their texts are others. */
-static bool keep_vectors(struct registry *r, struct tx *tx,
-                         const struct step_put *p, struct buf *out)
+/* Reuse the vectors of the old card. False: it has none, or their texts
+ * differ. */
+static bool step_keep_vectors(struct registry *r, struct tx *tx,
+                              const struct step_put *p, struct buf *out)
 {
     struct tx_op *op;
 
@@ -178,33 +168,29 @@ static bool keep_vectors(struct registry *r, struct tx *tx,
     return true;
 }
 
-static bool make_vectors(struct registry *r, struct tx *tx,
-                         const struct step_put *p, struct buf *out)
-{
-    struct buf packed;
-    bool is_made;
-
-    buf_init(&packed, VECTORS_BYTES_MAX);
-    is_made = vectors_now(r, &p->entry->agent, &packed) &&
-              vectors_for_index(r, &p->entry->agent, buf_str(&packed), out);
-    if (is_made)
-        vectors_append(r, tx, &p->entry->agent, buf_str(&packed));
-    buf_fini(&packed);
-    return is_made;
-}
-
-static enum err prepare_index(struct registry *r, struct tx *tx,
-                              const struct step_put *p, struct registry_step *s)
+static enum err step_prepare_index(struct registry *r, struct tx *tx,
+                                   const struct step_put *p,
+                                   struct registry_step *s)
 {
     struct buf vectors;
     struct tx_op *op;
     enum err e;
 
     buf_init(&vectors, VECTORS_BYTES_MAX);
-    p->entry->is_embedded = keep_vectors(r, tx, p, &vectors);
+    p->entry->is_embedded = step_keep_vectors(r, tx, p, &vectors);
     if (!p->entry->is_embedded && tx->arena.used < TX_VECTORS_MAX) {
+        struct buf packed;
+        bool is_made;
+
         buf_clear(&vectors);
-        p->entry->is_embedded = make_vectors(r, tx, p, &vectors);
+        buf_init(&packed, VECTORS_BYTES_MAX);
+        is_made =
+            vectors_now(r, &p->entry->agent, &packed) &&
+            vectors_for_index(r, &p->entry->agent, buf_str(&packed), &vectors);
+        if (is_made)
+            vectors_append(r, tx, &p->entry->agent, buf_str(&packed));
+        buf_fini(&packed);
+        p->entry->is_embedded = is_made;
     }
     if (!p->entry->is_embedded && p->before) {
         op = tx_prune(tx, &vector_table, 1);
@@ -217,10 +203,9 @@ static enum err prepare_index(struct registry *r, struct tx *tx,
     return e;
 }
 
-/* Limits. */
-
-static enum err check_limits(const struct registry *r, const struct step_put *p,
-                             size_t n_skills_more, struct why *why)
+static enum err step_check_limits(const struct registry *r,
+                                  const struct step_put *p,
+                                  size_t n_skills_more, struct why *why)
 {
     const struct registry_limits *l = &r->opts.limits;
     size_t n_skills = (size_t)r->stats.skills + r->n_skills_coming;
@@ -229,31 +214,29 @@ static enum err check_limits(const struct registry *r, const struct step_put *p,
         return OK;
     if (!p->before && r->n + r->n_coming >= l->max_agents)
         return why_err(why, ERR_LIMIT,
-                       "there may be %zu agents (registry.maxAgents), and no "
-                       "more are taken; remove some first",
+                       "the limit of %zu agents (registry.maxAgents) is "
+                       "reached; remove some first",
                        l->max_agents);
     if (n_skills_more && n_skills + n_skills_more > l->max_skills)
         return why_err(why, ERR_LIMIT,
-                       "all agents together may have %zu skills "
-                       "(registry.maxSkills), and would have more",
+                       "the limit of %zu skills of all agents together "
+                       "(registry.maxSkills) would be exceeded",
                        l->max_skills);
     if (p->is_limited && !PLANTED("registry.no_shares"))
         return holding_check(r, p->entry, p->before, why);
     return OK;
 }
 
-/* Putting one in. */
-
-/* A number and a share of the limits, from here on the step's. */
-static enum err claim_place(struct registry *r, const struct step_put *p,
-                            struct registry_step *s, struct why *why)
+/* Claim a number and a part of the limits for the step. */
+static enum err step_claim_number(struct registry *r, const struct step_put *p,
+                                  struct registry_step *s, struct why *why)
 {
     const struct entry *before = p->before;
     size_t n_before = before ? before->agent.n_skills : 0;
     size_t n_more = p->entry->agent.n_skills > n_before
                         ? p->entry->agent.n_skills - n_before
                         : 0;
-    enum err e = check_limits(r, p, n_more, why);
+    enum err e = step_check_limits(r, p, n_more, why);
 
     if (!e)
         e = mirror_reserve(r, before ? 0 : 1);
@@ -273,6 +256,47 @@ static enum err claim_place(struct registry *r, const struct step_put *p,
     return OK;
 }
 
+/* The feed event of the wanted card, unless an admin judged it: it was
+ * submitted if it waits since now, or if the agent is hidden. */
+static const char *step_review_event(const struct step_put *p)
+{
+    const struct review *v = p->entry->agent.review;
+    const struct review *was = p->before ? p->before->agent.review : NULL;
+
+    if (p->event)
+        return NULL;
+    if (!v)
+        return was ? "agent.withdrawn" : NULL;
+    if ((v->state == REVIEW_WAITING && v->at_ms == p->now_ms) ||
+        (v->state == REVIEW_HIDDEN && p->is_limited)) /* by its creator */
+        return "agent.submitted";
+    return NULL;
+}
+
+static void step_tell_feed(struct tx *tx, const struct step_put *p)
+{
+    const char *of_wish = step_review_event(p);
+    struct feed_event t = {.entry = p->entry,
+                           .before = p->before,
+                           .is_private = p->is_private,
+                           .reason = p->reason,
+                           .by = p->by,
+                           .at_ms = p->now_ms};
+
+    t.type = p->event    ? p->event
+             : p->before ? "agent.updated"
+                         : "agent.registered";
+    if (p->event || !p->keeps_card)
+        registry_tell_feed(tx, &t);
+    if (!of_wish)
+        return;
+    t.type = of_wish;
+    t.before = NULL;
+    t.has_wanted = p->entry->agent.review != NULL;
+    t.is_private = true;
+    registry_tell_feed(tx, &t);
+}
+
 enum err step_put(struct registry *r, struct registry_change *c,
                   const struct step_put *p, struct why *why)
 {
@@ -281,27 +305,23 @@ enum err step_put(struct registry *r, struct registry_change *c,
     enum err e = step_add(r, c, STEP_PUT, p->entry->key, &s, why);
 
     if (e) {
-        entry_free(r, p->entry);
+        agent_entry_free(r, p->entry);
         return e;
     }
     s->entry = p->entry;
-    e = claim_place(r, p, s, why);
+    e = step_claim_number(r, p, s, why);
     if (!e)
-        e = sealed_write(r, p->entry, &stored);
+        e = sealed_write(r, p->entry->key, &p->entry->agent, &stored);
     if (!e) {
-        append_row(&c->tx, p->entry, p->before, buf_str(&stored));
-        e = prepare_index(r, &c->tx, p, s);
+        step_append_row(&c->tx, p->entry, p->before, buf_str(&stored));
+        e = review_append(r, &c->tx, p->entry, p->before);
     }
     if (!e)
-        tell_feed(&c->tx,
-                  &(struct telling){.type = p->before ? "agent.updated"
-                                                      : "agent.registered",
-                                    .entry = p->entry,
-                                    .before = p->before,
-                                    .by = p->by,
-                                    .at_ms = p->entry->agent.updated_ms});
+        e = step_prepare_index(r, &c->tx, p, s);
+    if (!e)
+        step_tell_feed(&c->tx, p);
     buf_fini(&stored);
-    return e; /* the step is the change's, and is dropped with it */
+    return e; /* the change owns the step and drops it */
 }
 
 enum err step_remove(struct registry *r, struct registry_change *c,
@@ -317,27 +337,25 @@ enum err step_remove(struct registry *r, struct registry_change *c,
     op = tx_delete(&c->tx, &agent_table);
     tx_if(op, AGENT_KEY, IS, value_text(e->key));
     tx_if(op, AGENT_REVISION, IS, value_int(e->agent.revision));
-    tell_feed(&c->tx, &(struct telling){.type = "agent.removed",
-                                        .entry = e,
-                                        .by = by,
-                                        .at_ms = at_ms});
+    registry_tell_feed(&c->tx, &(struct feed_event){.type = "agent.removed",
+                                                    .entry = e,
+                                                    .by = by,
+                                                    .at_ms = at_ms});
     if (r->opts.on_removal)
         r->opts.on_removal(r->opts.ctx, &c->tx, e->agent.name, at_ms);
     return OK;
 }
 
-/* Settling. */
-
-static void forget_entry(struct registry *r, struct entry *e)
+static void entry_forget(struct registry *r, struct entry *e)
 {
     if (!e)
         return;
     vectors_forget(r, e);
-    index_found(r, e); /* as little as it is looked for */
-    entry_free(r, e);
+    index_found(r, e); /* it is no longer needed */
+    agent_entry_free(r, e);
 }
 
-static void settle_put(struct registry *r, struct registry_step *s)
+static void step_settle_put(struct registry *r, struct registry_step *s)
 {
     struct entry *e = s->entry, *before = entry_find(r, s->key);
 
@@ -346,56 +364,43 @@ static void settle_put(struct registry *r, struct registry_step *s)
 
         before->grants = NULL;
         entry_set_grants(r, e, kept);
-    }
-    if (before)
+        e->n_reports = before->n_reports;
+        e->kept_until_ms = before->kept_until_ms;
         owner_follow(e, before);
+    }
     before = mirror_put(r, e);
     if (PLANTED("registry.keep_index"))
         index_forget(r->index, s->change);
     else
         index_put(r->index, e->number, s->change);
     s->change = NULL;
-    if (entry_refresh_org(r, e)) /* its creator has moved on the way */
+    if (entry_refresh_org(r, e)) /* its creator has changed orgs meanwhile */
         index_follow(r, e);
-    forget_entry(r, before);
-    /* The model may have turned out to be another one meanwhile. */
+    entry_forget(r, before);
+    /* The model may have changed meanwhile. */
     e->is_embedded &= s->dims == index_dims(r->index);
     if (!e->is_embedded)
         vectors_want(r, e);
+    if (s->drops_reports)
+        reports_forget(r, s->key);
+    front_owner(r, e->owner);
 }
 
-static void settle_remove(struct registry *r, struct registry_step *s)
+static void step_settle_remove(struct registry *r, struct registry_step *s)
 {
     struct entry *e = mirror_take(r, s->key);
 
     assert(e);
+    reports_forget(r, s->key);
     index_drop(r->index, e->number);
     number_release(r, e->number);
     if (r->opts.on_removed)
         r->opts.on_removed(r->opts.ctx, e->agent.name);
-    forget_entry(r, e);
+    front_owner(r, e->owner);
+    entry_forget(r, e);
 }
 
-static void settle_grants(struct registry *r, struct registry_step *s)
-{
-    struct entry *e = entry_find(r, s->key);
-
-    assert(e);
-    r->stats.grants += (int64_t)s->grants->n - (int64_t)e->agent.n_grants;
-    entry_set_grants(r, e, s->grants);
-}
-
-static void step_settle(struct registry *r, struct registry_step *s)
-{
-    switch (s->kind) {
-    case STEP_PUT: settle_put(r, s); break;
-    case STEP_REMOVE: settle_remove(r, s); break;
-    case STEP_GRANTS: settle_grants(r, s); break;
-    }
-    step_free(r, s);
-}
-
-static enum err outcome(const struct registry_change *c, struct why *why)
+static enum err change_outcome(const struct registry_change *c, struct why *why)
 {
     if (c->is_same)
         return OK;
@@ -403,8 +408,8 @@ static enum err outcome(const struct registry_change *c, struct why *why)
     case TX_COMMITTED: return OK;
     case TX_GUARD_FAILED:
         return why_err(why, ERR_BUSY,
-                       "somebody else changed this agent at the same time; "
-                       "look, and try again");
+                       "another request changed this agent at the same time; "
+                       "read it and try again");
     case TX_FATAL:
         return why_err(why, ERR_OUTCOME_UNKNOWN,
                        "the store failed: whether this was kept is not known; "
@@ -417,7 +422,7 @@ static enum err outcome(const struct registry_change *c, struct why *why)
 enum err registry_settle(struct registry *r, struct registry_change *c,
                          struct why *why)
 {
-    enum err e = outcome(c, why);
+    enum err e = change_outcome(c, why);
     bool has_new = false;
 
     assert(c->is_open);
@@ -431,11 +436,26 @@ enum err registry_settle(struct registry *r, struct registry_change *c,
     index_retry(r);
     while (c->steps) {
         struct registry_step *s = c->steps;
+        struct entry *one;
 
         c->steps = s->next;
         has_new = has_new || (s->kind == STEP_PUT && !entry_find(r, s->key));
-        step_settle(r, s);
+        switch (s->kind) {
+        case STEP_PUT: step_settle_put(r, s); break;
+        case STEP_REMOVE: step_settle_remove(r, s); break;
+        case STEP_GRANTS:
+            one = entry_find(r, s->key);
+            assert(one);
+            r->stats.grants +=
+                (int64_t)s->grants->n - (int64_t)one->agent.n_grants;
+            entry_set_grants(r, one, s->grants);
+            break;
+        case STEP_REPORT: report_settle(r, s->report); break;
+        case STEP_DISMISS: reports_forget(r, s->key); break;
+        }
+        step_free(r, s);
     }
+    front_settle(r);
     seq_settle(r);
     if (has_new && r->opts.on_new)
         r->opts.on_new(r->opts.ctx);

@@ -1,52 +1,50 @@
-/* Which texts of a card are made into vectors, and how those are kept.
+/* Which texts of a card are made into vectors, and how those are stored.
  *
  *     [agent for search] [agent for routing] [skill]... [example]...
  *
- * one after the other in one row, each as vec_pack leaves it, so that a row is
- * read as it is used. All skills stand before all examples: what the index
- * takes is then two pieces of it, and where a card has so many examples that a
- * row would grow beyond VECTORS_BYTES_MAX it is the last of them that are left
- * out, by a rule that needs only the card and the length of a vector.
+ * One after the other in one row, each as vec_pack leaves it, so that a row is
+ * used as it is read. All skills come before all examples. If a card has so
+ * many examples that a row would exceed VECTORS_BYTES_MAX, the last ones are
+ * left out, by a rule that needs only the card and the length of a vector.
  *
- * The index has the means: of a skill that of its text and examples, of an
- * agent that of everything, skills weighted by their words. How both count for
- * a message is for index/near.c to say. Measured with agents of many skills
- * (public sets, put together by topic or at random): the mean of all alone is
- * worse by 4 to 50 points, the nearest of all single texts by 1 to 11.
+ * The index has means: for a skill that of its text and examples, for an agent
+ * that of everything, skills weighted by their words. index_near.c decides how
+ * both count for a message. Measured with agents of many skills (public sets,
+ * combined by topic or at random): the mean of all alone is worse by 4 to 50
+ * points, the nearest of all single texts by 1 to 11.
  *
- * A model of two parts (vec.h) makes full vectors on its thread; those are what
- * a row has. Until they are there, the index has the means of quick ones, made
- * at once and kept nowhere, so that an agent is found from its first moment on,
- * and while all vectors are made anew for another model. Parts of a mean are
- * made one long each, as those of a vector are: so a quick query finds the same
- * whichever of the two an agent has.
+ * A model of two parts (vec.h) makes full vectors on its thread; the row has
+ * those. Until they are there, the index has means of quick ones, made at once
+ * and not stored, so that an agent is found from the first moment on, and while
+ * all vectors are rebuilt for another model. The parts of a mean are scaled to
+ * length one each, like those of a vector, so a quick query finds the same with
+ * either kind.
  *
- * The length is not known of a provider that was told nothing and has not
- * answered yet. Its rows are taken as they are then, since asking for them
- * anew costs money; should it answer with another length, they go.
+ * The vector length of an unconfigured provider is unknown until it answers.
+ * Its rows are accepted as they are, because asking again costs money; if it
+ * answers with another length, they are dropped.
  *
- * Turned down: a row for each text. An agent's vectors are written and read
+ * Rejected: a row for each text. The vectors of an agent are written and read
  * together, and most of a row would be its key. */
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/mem.h"
 #include "base/words.h"
 #include "registry/internal.h"
 
 enum {
-    /* Of one text: a prompt with keywords, a description with a name. */
+    /* For one text: a prompt with keywords, a description with a name. */
     TEXT_BYTES_MAX = 256 * 1024,
     TEXTS_BYTES_MAX = 8 * 1024 * 1024,
 
-    /* More than this is no moment's work, with the fastest model. */
+    /* Beyond this even the fastest model takes too long. */
     NOW_TEXTS_MAX = 256,
     NOW_BYTES_MAX = 64 * 1024,
 
-    OWN_VECTORS = 2, /* the agent's, before the skills' */
+    OWN_VECTORS = 2, /* of the agent, before the skills */
     LONG_WORD = 16,  /* bytes */
 };
-
-/* Texts. */
 
 static size_t n_texts(const struct agent *a)
 {
@@ -57,9 +55,9 @@ static size_t n_texts(const struct agent *a)
     return n;
 }
 
-/* Copy what is in `text` behind the others, and empty it. */
-static bool keep_text(struct arena *a, struct buf *text, struct str *list,
-                      size_t *n)
+/* Copy the contents of `text` to the list, and empty it. */
+static bool vectors_keep_text(struct arena *a, struct buf *text,
+                              struct str *list, size_t *n)
 {
     struct str s = {arena_strdup(a, buf_str(text)), text->n};
 
@@ -70,24 +68,24 @@ static bool keep_text(struct arena *a, struct buf *text, struct str *list,
     return true;
 }
 
-static bool keep_texts(struct arena *a, const struct agent *agent,
-                       struct buf *text, struct str *list, size_t *n)
+static bool vectors_keep_texts(struct arena *a, const struct agent *agent,
+                               struct buf *text, struct str *list, size_t *n)
 {
     card_search_text(text, agent);
-    if (!keep_text(a, text, list, n))
+    if (!vectors_keep_text(a, text, list, n))
         return false;
     card_routing_text(text, agent);
-    if (!keep_text(a, text, list, n))
+    if (!vectors_keep_text(a, text, list, n))
         return false;
     for (size_t i = 0; i < agent->n_skills; i++) {
         card_skill_text(text, &agent->skills[i]);
-        if (!keep_text(a, text, list, n))
+        if (!vectors_keep_text(a, text, list, n))
             return false;
     }
     for (size_t i = 0; i < agent->n_skills; i++)
         for (size_t k = 0; k < agent->skills[i].examples.n; k++) {
             buf_add_str(text, agent->skills[i].examples.list[k]);
-            if (!keep_text(a, text, list, n))
+            if (!vectors_keep_text(a, text, list, n))
                 return false;
         }
     return true;
@@ -96,9 +94,7 @@ static bool keep_texts(struct arena *a, const struct agent *agent,
 enum err vectors_texts(struct arena *a, const struct agent *agent,
                        struct strs *out)
 {
-    struct str *list = FAULT("vectors.texts")
-                           ? NULL
-                           : arena_array(a, n_texts(agent), sizeof(*list));
+    struct str *list = arena_array(a, n_texts(agent), sizeof(*list));
     struct buf text;
     size_t n = 0;
     bool is_whole;
@@ -106,7 +102,7 @@ enum err vectors_texts(struct arena *a, const struct agent *agent,
     if (!list)
         return ERR_NOMEM;
     buf_init(&text, TEXT_BYTES_MAX);
-    is_whole = keep_texts(a, agent, &text, list, &n);
+    is_whole = vectors_keep_texts(a, agent, &text, list, &n);
     buf_fini(&text);
     if (!is_whole)
         return ERR_NOMEM;
@@ -114,8 +110,8 @@ enum err vectors_texts(struct arena *a, const struct agent *agent,
     return OK;
 }
 
-/* The texts decide and not the fields, so that this agrees with how texts are
- * made whatever becomes of that. */
+/* Compares the texts and not the fields, so it stays right however texts are
+ * made. */
 bool vectors_are_same(const struct agent *a, const struct agent *b)
 {
     struct arena scratch;
@@ -132,8 +128,6 @@ bool vectors_are_same(const struct agent *a, const struct agent *b)
     arena_fini(&scratch);
     return is_same;
 }
-
-/* Vectors. */
 
 size_t vectors_kept(const struct agent *a, uint32_t dims)
 {
@@ -154,20 +148,23 @@ bool vectors_pack(struct buf *out, const float *v, uint32_t dims)
     return true;
 }
 
-static bool pack_now(struct registry *r, const struct strs *texts, size_t n,
-                     struct buf *out)
+/* Pack the full or the quick vectors of all texts. */
+static bool vectors_pack_texts(struct registry *r, const struct strs *texts,
+                               bool is_quick, struct buf *out)
 {
+    struct embed *embed = r->opts.embed;
     uint32_t dims = r->vectors->stamp.dims;
     float v[INDEX_DIMS_MAX];
 
-    for (size_t i = 0; i < n; i++)
-        if (!embed_now(r->opts.embed, texts->list[i], EMBED_DOCUMENT, v) ||
+    for (size_t i = 0; i < texts->n; i++)
+        if (!(is_quick ? embed_quick(embed, texts->list[i], v)
+                       : embed_now(embed, texts->list[i], EMBED_DOCUMENT, v)) ||
             !vectors_pack(out, v, dims))
             return false;
     return true;
 }
 
-static bool is_small(const struct strs *texts)
+static bool texts_are_small(const struct strs *texts)
 {
     size_t bytes = 0;
 
@@ -187,15 +184,13 @@ bool vectors_now(struct registry *r, const struct agent *a, struct buf *out)
         !embed_stamp(r->opts.embed).dims || n_texts(a) > NOW_TEXTS_MAX)
         return false; /* with two parts, full ones never can */
     arena_init(&scratch, TEXTS_BYTES_MAX);
-    is_made = !vectors_texts(&scratch, a, &texts) && is_small(&texts) &&
-              pack_now(r, &texts, texts.n, out);
+    is_made = !vectors_texts(&scratch, a, &texts) && texts_are_small(&texts) &&
+              vectors_pack_texts(r, &texts, false, out);
     arena_fini(&scratch);
     if (!is_made)
         buf_clear(out);
     return is_made;
 }
-
-/* Rows. */
 
 void vectors_append(struct registry *r, struct tx *tx, const struct agent *a,
                     struct str packed)
@@ -204,7 +199,7 @@ void vectors_append(struct registry *r, struct tx *tx, const struct agent *a,
     struct tx_op *op = tx_put(tx, &vector_table);
     char key[AGENT_NAME_MAX + 1];
 
-    key_of(a->name, key);
+    agent_key(a->name, key);
     tx_set(op, VECTOR_AGENT, value_text(str_of(key)));
     tx_set(op, VECTOR_REVISION, value_int(a->revision));
     tx_set(op, VECTOR_MODEL, value_text(str_of(stamp->name)));
@@ -223,10 +218,8 @@ static bool all_are_vectors(struct str packed, size_t each, uint32_t dims)
     return true;
 }
 
-/* Means. */
-
-static void add_packed(double *sum, double weight, const uint8_t *packed,
-                       uint32_t dims)
+static void sum_add_packed(double *sum, double weight, const uint8_t *packed,
+                           uint32_t dims)
 {
     struct vec_packed v;
 
@@ -237,7 +230,7 @@ static void add_packed(double *sum, double weight, const uint8_t *packed,
             weight * (double)v.scale * (256 * (double)v.high[i] + v.low[i]);
 }
 
-/* How long vectors are, and their first part. */
+/* The length of vectors, and of their first part. */
 struct lengths {
     uint32_t dims, quick;
 };
@@ -253,10 +246,10 @@ static bool pack_sum(struct buf *out, const double *sum, struct lengths l)
     return vectors_pack(out, v, l.dims);
 }
 
-/* A skill with examples is where they and its text are together; one without
- * is its text, bit for bit. `at` is the first example of it. */
-static bool add_skill(struct buf *out, const uint8_t *text,
-                      const uint8_t *examples, size_t n, struct lengths l)
+/* The mean of a skill: its text and examples; without examples its text, bit
+ * for bit. */
+static bool means_add_skill(struct buf *out, const uint8_t *text,
+                            const uint8_t *examples, size_t n, struct lengths l)
 {
     size_t each = vec_packed_bytes(l.dims);
     double sum[INDEX_DIMS_MAX];
@@ -266,14 +259,14 @@ static bool add_skill(struct buf *out, const uint8_t *text,
         return !out->over;
     }
     memset(sum, 0, l.dims * sizeof(*sum));
-    add_packed(sum, 1, text, l.dims);
+    sum_add_packed(sum, 1, text, l.dims);
     for (size_t i = 0; i < n; i++)
-        add_packed(sum, 1, examples + i * each, l.dims);
+        sum_add_packed(sum, 1, examples + i * each, l.dims);
     return pack_sum(out, sum, l);
 }
 
-/* A long word counts as several: some scripts have no gaps between words. */
-static size_t n_words(struct str text)
+/* A long word counts as several: some scripts have no spaces. */
+static size_t text_n_words(struct str text)
 {
     struct words w;
     size_t n = 0;
@@ -288,18 +281,18 @@ static size_t n_words(struct str text)
 /* words / (words + 8): 1/9 of a text for one word, a half for eight. */
 static double skill_weight(const struct skill *s)
 {
-    size_t n = n_words(s->name) + n_words(s->description);
+    size_t n = text_n_words(s->name) + text_n_words(s->description);
 
     for (size_t i = 0; i < s->tags.n; i++)
-        n += n_words(s->tags.list[i]);
+        n += text_n_words(s->tags.list[i]);
     return (double)n / ((double)n + 8);
 }
 
-/* All of an agent. Its own text counts once, whether with prompt and keywords
- * or without, and so does each example. A skill's text counts by how many words
- * it has, so that eight tags of one word do not outweigh the description. */
-static bool add_whole(struct buf *out, const struct agent *a,
-                      const uint8_t *packed, size_t n, struct lengths l)
+/* The profile of an agent. Its own text counts once, with or without prompt and
+ * keywords, and so does each example. The text of a skill counts by its number
+ * of words, so that eight tags of one word do not outweigh the description. */
+static bool means_add_agent(struct buf *out, const struct agent *a,
+                            const uint8_t *packed, size_t n, struct lengths l)
 {
     size_t each = vec_packed_bytes(l.dims);
     double sum[INDEX_DIMS_MAX];
@@ -315,14 +308,14 @@ static bool add_whole(struct buf *out, const struct agent *a,
                         : skill < a->n_skills ? skill_weight(&a->skills[skill])
                                               : 1;
 
-        add_packed(sum, weight, packed + i * each, l.dims);
+        sum_add_packed(sum, weight, packed + i * each, l.dims);
     }
     return pack_sum(out, sum, l);
 }
 
-/* n: how many vectors there are, which may be fewer than texts. */
-static bool means_of(const struct agent *a, const uint8_t *packed, size_t n,
-                     struct lengths l, struct buf *out)
+/* n: the number of vectors, which may be fewer than texts. */
+static bool vectors_means(const struct agent *a, const uint8_t *packed,
+                          size_t n, struct lengths l, struct buf *out)
 {
     size_t each = vec_packed_bytes(l.dims), at = OWN_VECTORS + a->n_skills;
 
@@ -331,12 +324,12 @@ static bool means_of(const struct agent *a, const uint8_t *packed, size_t n,
         size_t here = a->skills[i].examples.n;
 
         here = here < n - at ? here : n - at;
-        if (!add_skill(out, packed + (OWN_VECTORS + i) * each,
-                       packed + at * each, here, l))
+        if (!means_add_skill(out, packed + (OWN_VECTORS + i) * each,
+                             packed + at * each, here, l))
             return false;
         at += here;
     }
-    return add_whole(out, a, packed, n, l) && !out->over;
+    return means_add_agent(out, a, packed, n, l) && !out->over;
 }
 
 enum err registry_texts(struct arena *a, const struct agent *agent,
@@ -350,11 +343,11 @@ bool registry_means(const struct agent *a, struct str packed, uint32_t dims,
 {
     size_t n = packed.n / vec_packed_bytes(dims);
 
-    return n == n_texts(a) && means_of(a, (const uint8_t *)packed.p, n,
-                                       (struct lengths){dims, quick}, out);
+    return n == n_texts(a) && vectors_means(a, (const uint8_t *)packed.p, n,
+                                            (struct lengths){dims, quick}, out);
 }
 
-static struct lengths lengths_of(const struct registry *r)
+static struct lengths vectors_lengths(const struct registry *r)
 {
     return (struct lengths){r->vectors->stamp.dims,
                             r->vectors->stamp.quick_dims};
@@ -369,27 +362,14 @@ bool vectors_for_index(struct registry *r, const struct agent *a,
     if (!dims || packed.n != vectors_kept(a, dims) * each ||
         !all_are_vectors(packed, each, dims))
         return false;
-    return means_of(a, (const uint8_t *)packed.p, packed.n / each,
-                    lengths_of(r), out);
+    return vectors_means(a, (const uint8_t *)packed.p, packed.n / each,
+                         vectors_lengths(r), out);
 }
 
-static bool pack_quick(struct registry *r, const struct strs *texts,
-                       struct buf *out)
-{
-    uint32_t dims = r->vectors->stamp.dims;
-    float v[INDEX_DIMS_MAX];
-
-    for (size_t i = 0; i < texts->n; i++)
-        if (!embed_quick(r->opts.embed, texts->list[i], v) ||
-            !vectors_pack(out, v, dims))
-            return false;
-    return true;
-}
-
-/* What the index takes of quick vectors, into `out`. False: there are none. A
- * card that is too large for a moment waits, as with every model. */
-static bool quick_means(struct registry *r, const struct agent *a,
-                        struct buf *out)
+/* Append the means of quick vectors to `out`. False: none. A card that is too
+ * large to embed at once waits, as with every model. */
+static bool vectors_quick_means(struct registry *r, const struct agent *a,
+                                struct buf *out)
 {
     struct arena scratch;
     struct strs texts;
@@ -400,17 +380,18 @@ static bool quick_means(struct registry *r, const struct agent *a,
         return false;
     arena_init(&scratch, TEXTS_BYTES_MAX);
     buf_init(&packed, VECTORS_BYTES_MAX);
-    is_made =
-        !vectors_texts(&scratch, a, &texts) && is_small(&texts) &&
-        pack_quick(r, &texts, &packed) &&
-        means_of(a, (const uint8_t *)packed.p, texts.n, lengths_of(r), out);
+    is_made = !vectors_texts(&scratch, a, &texts) && texts_are_small(&texts) &&
+              vectors_pack_texts(r, &texts, true, &packed) &&
+              vectors_means(a, (const uint8_t *)packed.p, texts.n,
+                            vectors_lengths(r), out);
     buf_fini(&packed);
     arena_fini(&scratch);
     return is_made;
 }
 
-static enum err prepare_with(struct registry *r, const struct agent *a,
-                             const struct buf *means, struct index_change **out)
+static enum err vectors_prepare_means(struct registry *r, const struct agent *a,
+                                      const struct buf *means,
+                                      struct index_change **out)
 {
     const uint8_t *p = means ? (const uint8_t *)means->p : NULL;
     enum err e = index_prepare(r->index, a, p, out);
@@ -429,14 +410,14 @@ enum err vectors_prepare(struct registry *r, const struct agent *a,
     enum err e;
 
     if (vectors)
-        return prepare_with(r, a, vectors, out);
+        return vectors_prepare_means(r, a, vectors, out);
     buf_init(&quick, VECTORS_BYTES_MAX);
-    if (quick_means(r, a, &quick)) {
-        e = prepare_with(r, a, &quick, out);
+    if (vectors_quick_means(r, a, &quick)) {
+        e = vectors_prepare_means(r, a, &quick, out);
         if (!e)
             index_change_for_now(*out);
     } else {
-        e = prepare_with(r, a, NULL, out);
+        e = vectors_prepare_means(r, a, NULL, out);
     }
     buf_fini(&quick);
     return e;
@@ -470,8 +451,6 @@ bool vectors_from_row(struct registry *r, const struct agent *a,
            vectors_for_index(r, a, row_str(row, VECTOR_BYTES), out);
 }
 
-/* The model. */
-
 const char *vectors_obstacle(const struct registry *r)
 {
     if (!r->vectors)
@@ -487,7 +466,8 @@ bool vectors_have_quick(const struct registry *r)
            r->vectors->stamp.quick_dims;
 }
 
-static void take_stamp(struct registry *r, const struct embed_stamp *stamp)
+static void vectors_set_stamp(struct registry *r,
+                              const struct embed_stamp *stamp)
 {
     r->vectors->stamp = *stamp;
     if (!vectors_obstacle(r)) {
@@ -508,39 +488,37 @@ void vectors_learn(struct registry *r)
     bool was_known;
 
     if (!v || r->is_stopped)
-        return; /* embed may be gone by now */
+        return; /* embed may be gone */
     now = embed_stamp(r->opts.embed);
     if (!now.dims || now.dims == v->stamp.dims)
         return;
     was_known = v->stamp.dims != 0;
-    take_stamp(r, &now);
+    vectors_set_stamp(r, &now);
     if (was_known)
         vectors_want_all(r);
 }
 
-enum err vectors_open(struct registry *r)
+void vectors_open(struct registry *r)
 {
     struct vectors *v;
     struct embed_stamp stamp;
 
     if (!r->opts.embed)
-        return OK;
-    v = FAULT("vectors.open") ? NULL : calloc(1, sizeof(*v));
-    if (!v)
-        return ERR_NOMEM;
+        return;
+    v = mem_new(sizeof(*v));
     v->r = r;
     v->chance = r->opts.seed[0] ^ UINT64_C(0x9e3779b97f4a7c15);
     v->later_ms = INT64_MAX;
-    list_init(&v->todo);
+    list_init(&v->turns);
+    backlog_turn_init(&v->nobodys);
     list_init(&v->later);
     list_init(&v->jobs);
     r->vectors = v;
     stamp = embed_stamp(r->opts.embed);
     v->stamp = stamp;
     if (stamp.dims)
-        take_stamp(r, &stamp);
+        vectors_set_stamp(r, &stamp);
     levels_open(r);
-    return OK;
 }
 
 void vectors_close(struct registry *r)
@@ -551,7 +529,7 @@ void vectors_close(struct registry *r)
         return;
     vectors_stop(r);
     levels_close(r);
-    assert(!v->n_jobs); /* the store has given all of them back */
+    assert(!v->n_jobs); /* the store has returned all of them */
     free(v);
     r->vectors = NULL;
 }

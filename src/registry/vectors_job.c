@@ -1,54 +1,50 @@
-/* What is done for one agent that has no vectors: its texts to the model, some
- * at a time; what comes back into a row; and with the row's commit into the
- * index.
+/* The job of one agent without vectors: its texts go to the model, some at a
+ * time; the results into a row; and with the commit of the row into the index.
  *
- * The row is written under the guard that the card is still that of the
- * revision it was made from: so a change that came between wins, and its agent
- * is in the list anew. A job knows its entry until that goes (vectors_forget);
- * then it ends as soon as it can and does nothing any more. Whatever becomes
- * of it, backlog.c hears of it once and says what next. */
+ * The row is guarded by the revision of the card that it was made from. So an
+ * intervening change wins, and its agent is in the list again. A job knows its
+ * entry until that goes (vectors_forget); then it ends as soon as possible and
+ * has no further effect. In any case backlog.c is told once and decides what
+ * comes next. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/mem.h"
 #include "registry/internal.h"
 
 enum {
-    BATCH_TEXTS = 64,
     BATCH_BYTES = 128 * 1024, /* and one text more */
     TEXTS_BYTES_MAX = 8 * 1024 * 1024,
 };
 
-static_assert((int)BATCH_TEXTS <= (int)EMBED_BATCH_MAX,
-              "one call takes a batch");
-
-static struct vectors_job *job_new(struct vectors *v, struct entry *e)
+static struct vectors_job *vectors_job_new(struct vectors *v, struct entry *e)
 {
-    struct vectors_job *j = FAULT("vectors.job") ? NULL : calloc(1, sizeof(*j));
+    struct vectors_job *j = mem_new(sizeof(*j));
 
-    if (!j)
-        return NULL;
     j->all = v;
     j->entry = e;
     j->round = v->round;
-    j->batch = BATCH_TEXTS;
+    j->batch = backlog_slices(v).texts;
     arena_init(&j->arena, TEXTS_BYTES_MAX);
     buf_init(&j->packed, VECTORS_BYTES_MAX);
     tx_init(&j->tx);
     list_append(&v->jobs, &j->node);
     v->n_jobs++;
     e->job = j;
+    backlog_joined(v, e);
     return j;
 }
 
-/* Its entry, if it has one still, is nowhere then. */
-static void job_free(struct vectors_job *j)
+/* Its entry, if any, is in no list then. */
+static void vectors_job_free(struct vectors_job *j)
 {
     struct vectors *v = j->all;
 
     assert(!j->ask_id && !j->is_written);
-    if (j->entry)
+    if (j->entry) {
+        backlog_left(v, j->entry, j);
         j->entry->job = NULL;
+    }
     list_remove(&j->node);
     v->n_jobs--;
     if (j->change)
@@ -59,7 +55,7 @@ static void job_free(struct vectors_job *j)
     free(j);
 }
 
-/* What is asked for is not needed any more. */
+/* Cancel the pending request. */
 static void job_unask(struct vectors_job *j)
 {
     if (!j->ask_id)
@@ -70,25 +66,23 @@ static void job_unask(struct vectors_job *j)
     j->n_asked = 0;
 }
 
-static void fail_job(struct vectors_job *j, enum err err, const char *why)
+static void job_fail(struct vectors_job *j, enum err err, const char *why)
 {
     struct vectors *v = j->all;
     struct entry *e = j->entry;
 
-    job_free(j);
+    vectors_job_free(j);
     backlog_failed(v, e, err, why);
 }
 
-static void fail_nomem(struct vectors_job *j)
+static void job_fail_nomem(struct vectors_job *j)
 {
-    fail_job(j, ERR_NOMEM, err_row(ERR_NOMEM)->wording);
+    job_fail(j, ERR_NOMEM, err_row(ERR_NOMEM)->wording);
 }
 
-/* From the row into the index. */
-
-/* Before the row is written, so that the index can follow the commit.
- * ERR_BAD_REQUEST: they are of no use, since others are expected by now. */
-static enum err prepare_index(struct vectors_job *j)
+/* Runs before the row is written, so that the index can follow the commit.
+ * ERR_BAD_REQUEST: unusable, because other vectors are expected by now. */
+static enum err job_prepare_index(struct vectors_job *j)
 {
     struct registry *r = j->all->r;
     const struct agent *a = &j->entry->agent;
@@ -105,20 +99,8 @@ static enum err prepare_index(struct vectors_job *j)
     return e;
 }
 
-static void put_into_index(struct vectors_job *j)
-{
-    struct registry *r = j->all->r;
-    struct entry *e = j->entry;
-
-    index_put(r->index, e->number, j->change);
-    j->change = NULL;
-    index_found(r, e);
-    if (!str_eq(e->agent.org, str_of(j->org)))
-        index_follow(r, e); /* its creator has moved meanwhile */
-}
-
-/* The model may have turned out to be another one meanwhile. */
-static bool has_vectors(const struct registry *r, const struct entry *e)
+/* The model may have changed meanwhile. */
+static bool entry_has_vectors(const struct registry *r, const struct entry *e)
 {
     struct buf own;
     bool has;
@@ -129,7 +111,7 @@ static bool has_vectors(const struct registry *r, const struct entry *e)
     return has;
 }
 
-static void settle(struct vectors_job *j)
+static void job_settle(struct vectors_job *j)
 {
     struct vectors *v = j->all;
     struct entry *e = j->entry;
@@ -137,50 +119,54 @@ static void settle(struct vectors_job *j)
 
     seq_settle(v->r);
     if (!e) {
-        job_free(j);
+        vectors_job_free(j);
         backlog_overtaken(v, NULL);
         return;
     }
-    put_into_index(j);
-    job_free(j);
-    if (has_vectors(v->r, e))
+    index_put(v->r->index, e->number, j->change);
+    j->change = NULL;
+    index_found(v->r, e);
+    if (e->is_aside || !str_eq(e->agent.org, str_of(j->org)))
+        index_follow(v->r, e); /* or its creator has changed orgs */
+    vectors_job_free(j);
+    if (entry_has_vectors(v->r, e))
         backlog_made(v, e, round);
     else
         backlog_overtaken(v, e);
 }
 
-/* Another card is there: its entry has come, or comes any moment. */
-static void step_back(struct vectors_job *j)
+/* Another card exists: its entry has arrived or is about to. */
+static void job_step_back(struct vectors_job *j)
 {
     struct vectors *v = j->all;
     struct entry *e = j->entry;
 
-    job_free(j);
+    vectors_job_free(j);
     backlog_overtaken(v, e);
 }
 
-static void on_written(struct tx *tx, void *ctx)
+static void job_on_written(struct tx *tx, void *ctx)
 {
     struct vectors_job *j = ctx;
 
     j->is_written = false;
     switch (tx->result) {
-    case TX_COMMITTED: settle(j); break;
-    case TX_GUARD_FAILED: step_back(j); break;
+    case TX_COMMITTED: job_settle(j); break;
+    case TX_GUARD_FAILED: job_step_back(j); break;
     case TX_REFUSED:
-    case TX_FATAL: fail_job(j, tx->err, err_row(tx->err)->wording); break;
+    case TX_FATAL: job_fail(j, tx->err, err_row(tx->err)->wording); break;
     }
 }
 
-static void write_row(struct vectors_job *j)
+static void job_write_row(struct vectors_job *j)
 {
     struct registry *r = j->all->r;
     const struct agent *a = &j->entry->agent;
-    enum err e = prepare_index(j);
+    enum err e = job_prepare_index(j);
     struct tx_op *op;
 
     if (e) {
-        fail_job(j, e,
+        job_fail(j, e,
                  e == ERR_BAD_REQUEST ? "its vectors are of no use"
                                       : err_row(e)->wording);
         return;
@@ -191,25 +177,23 @@ static void write_row(struct vectors_job *j)
     vectors_append(r, &j->tx, a, buf_str(&j->packed));
     seq_append(r, &j->tx);
     j->is_written = true;
-    store_submit(r->opts.store, &j->tx, on_written, j);
+    store_submit(r->opts.store, &j->tx, job_on_written, j);
 }
 
-/* From texts to the row. */
+static void job_on_vectors(void *ctx, uint64_t id, enum err e,
+                           const struct embed_result *r, const struct why *why);
 
-static void on_vectors(void *ctx, uint64_t id, enum err e,
-                       const struct embed_result *r, const struct why *why);
-
-/* Where it is not known yet how long they are, a batch is never too many. */
-static size_t n_wanted(const struct vectors_job *j)
+/* While the length of vectors is unknown, a batch is never too large. */
+static size_t job_n_texts(const struct vectors_job *j)
 {
     uint32_t dims = j->all->stamp.dims;
 
     return dims ? vectors_kept(&j->entry->agent, dims) : j->texts.n;
 }
 
-static size_t next_batch(const struct vectors_job *j)
+static size_t job_next_batch(const struct vectors_job *j)
 {
-    size_t most = n_wanted(j) - j->at, bytes = 0, n = 0;
+    size_t most = job_n_texts(j) - j->at, bytes = 0, n = 0;
 
     if (most > j->batch)
         most = j->batch;
@@ -218,36 +202,36 @@ static size_t next_batch(const struct vectors_job *j)
     return n;
 }
 
-static void ask(struct vectors_job *j)
+void vectors_job_go_on(struct vectors_job *j)
 {
     struct vectors *v = j->all;
     struct why why = {""};
     enum err e;
 
     for (;;) {
-        j->n_asked = next_batch(j);
+        j->n_asked = job_next_batch(j);
         e = embed_start(v->r->opts.embed, j->texts.list + j->at, j->n_asked,
-                        EMBED_DOCUMENT, on_vectors, j, &j->ask_id, &why);
+                        EMBED_DOCUMENT, job_on_vectors, j, &j->ask_id, &why);
         if (e != ERR_LIMIT || j->n_asked < 2)
             break;
-        j->batch = j->n_asked / 2; /* so many could never wait */
+        j->batch = j->n_asked / 2; /* so many would never fit into its queue */
     }
     if (e) {
         j->ask_id = 0;
-        fail_job(j, e, why.text);
+        job_fail(j, e, why.text);
         return;
     }
     v->n_texts_out += j->n_asked;
 }
 
-/* What came is of the length that the index has. */
-static bool is_usable(const struct vectors *v, const struct embed_result *r)
+/* The results have the length that the index has. */
+static bool job_can_use(const struct vectors *v, const struct embed_result *r)
 {
     return r->stamp.dims && r->stamp.dims == v->stamp.dims;
 }
 
-static void on_vectors(void *ctx, uint64_t id, enum err e,
-                       const struct embed_result *r, const struct why *why)
+static void job_on_vectors(void *ctx, uint64_t id, enum err e,
+                           const struct embed_result *r, const struct why *why)
 {
     struct vectors_job *j = ctx;
     struct vectors *v = j->all;
@@ -257,40 +241,36 @@ static void on_vectors(void *ctx, uint64_t id, enum err e,
     j->ask_id = 0;
     v->n_texts_out -= j->n_asked;
     if (e) {
-        fail_job(j, e, why->text);
+        job_fail(j, e, why->text);
         return;
     }
     vectors_learn(v->r);
     dims = v->stamp.dims;
-    if (vectors_obstacle(v->r) || !is_usable(v, r)) {
-        fail_job(j, ERR_BAD_REQUEST, "its vectors are of no use");
+    if (vectors_obstacle(v->r) || !job_can_use(v, r)) {
+        job_fail(j, ERR_BAD_REQUEST, "its vectors are of no use");
         return;
     }
     for (size_t i = 0; i < r->n; i++)
         if (!vectors_pack(&j->packed, r->vectors + i * dims, dims)) {
-            fail_nomem(j);
+            job_fail_nomem(j);
             return;
         }
     j->at += j->n_asked;
     j->n_asked = 0;
-    if (j->at < n_wanted(j))
-        ask(j);
+    if (j->at < job_n_texts(j))
+        backlog_ready(v, j);
     else
-        write_row(j);
+        job_write_row(j);
 }
-
-/* What the backlog asks for. */
 
 void vectors_job_begin(struct vectors *v, struct entry *e)
 {
-    struct vectors_job *j = job_new(v, e);
+    struct vectors_job *j = vectors_job_new(v, e);
 
-    if (!j)
-        backlog_failed(v, e, ERR_NOMEM, err_row(ERR_NOMEM)->wording);
-    else if (vectors_texts(&j->arena, &e->agent, &j->texts))
-        fail_nomem(j);
+    if (vectors_texts(&j->arena, &e->agent, &j->texts))
+        job_fail_nomem(j);
     else
-        ask(j);
+        vectors_job_go_on(j);
 }
 
 bool vectors_job_drop(struct vectors_job *j)
@@ -298,6 +278,6 @@ bool vectors_job_drop(struct vectors_job *j)
     job_unask(j);
     if (j->is_written)
         return false;
-    job_free(j);
+    vectors_job_free(j);
     return true;
 }

@@ -1,8 +1,8 @@
-/* A whole decision back from its JSON (decision.c), for whoever decides again
- * elsewhere. What it does not say is zero or empty; only what no decision can
- * be without is an error, so that a later server's is read by an earlier
- * program as well as it can be. The vector is left out: nothing is decided by
- * it that is not in the signals. */
+/* A whole decision from its JSON (speak_decision.c), for programs that decide
+ * again elsewhere. A missing member is zero or empty. Only a member that every
+ * decision needs is an error, so that an earlier program can read the decisions
+ * of a later server. The vector is left out: the signals hold everything that
+ * it decides. */
 #include "speak/internal.h"
 
 enum { SOURCE_BYTES = 64 * 1024 };
@@ -57,8 +57,8 @@ static struct candidate candidate_in(const struct json *v)
     };
 }
 
-static enum err read_candidates(struct arena *a, const struct json *v,
-                                struct decision *out)
+static enum err decision_read_candidates(struct arena *a, const struct json *v,
+                                         struct decision *out)
 {
     const struct json *list = json_get(v, STR("candidates"));
     struct candidate *to;
@@ -79,7 +79,8 @@ static enum err read_candidates(struct arena *a, const struct json *v,
     return OK;
 }
 
-static void read_intent(const struct json *v, struct intent_answer *out)
+static void decision_read_intent(const struct json *v,
+                                 struct intent_answer *out)
 {
     if (!v || v->type != JSON_OBJ)
         return;
@@ -114,7 +115,7 @@ static enum band band_in(const struct json *v)
     return BAND_NOT_ASKED;
 }
 
-static void read_rules(const struct json *v, struct decision *out)
+static void decision_read_rules(const struct json *v, struct decision *out)
 {
     const struct json *w = json_get(v, STR("weights"));
     const struct json *r = json_get(v, STR("rules"));
@@ -147,12 +148,12 @@ static void read_rules(const struct json *v, struct decision *out)
     if (off && off->type == JSON_ARR)
         JSON_EACH(l, off)
     out->rules.layers_off |= 1U << layer_of(json_str_or(l, STR("")));
-    out->rules.layers_off &= ~1U; /* of names that are none */
+    out->rules.layers_off &= ~1U; /* names that are not a layer */
 }
 
-/* As it stood there, or as good as. */
-static enum err read_source(struct arena *a, const struct json *v,
-                            struct decision *out)
+/* As in the document, but for the whitespace. */
+static enum err decision_read_source(struct arena *a, const struct json *v,
+                                     struct decision *out)
 {
     const struct json *source = json_get(v, STR("source"));
     struct json_out o;
@@ -180,20 +181,7 @@ static enum verdict verdict_in(const struct json *v)
     return VERDICT_OPEN;
 }
 
-static void read_outcome(const struct json *v, struct decision *out)
-{
-    out->verdict = verdict_in(v);
-    out->verdict_ms = int_in(v, STR("verdict_ms"), 0);
-    out->overridden_to = text_in(v, STR("overridden_to"));
-    out->overridden_by = text_in(v, STR("overridden_by"));
-    out->overridden_ms = int_in(v, STR("overridden_ms"), 0);
-    out->answer_chars = int_in(v, STR("answer_chars"), -1);
-    out->latency_ms = int_in(v, STR("latency_ms"), -1);
-    out->error_code = text_in(v, STR("error_code"));
-    out->is_followed = bool_in(v, STR("followed"));
-}
-
-static void read_versions(const struct json *v, struct decision *out)
+static void decision_read_versions(const struct json *v, struct decision *out)
 {
     out->config_version = text_in(v, STR("config"));
     out->registry_version = int_in(v, STR("registry"), 0);
@@ -241,10 +229,18 @@ enum err speak_decision_read(struct arena *a, const struct json *v,
     if (!out->layer || (!out->agent.n && out->layer != LAYER_NONE) ||
         !json_get(v, STR("rules")))
         return ERR_BAD_REQUEST;
-    read_intent(json_get(v, STR("intent")), &out->intent);
-    read_rules(v, out);
-    read_versions(json_get(v, STR("versions")), out);
-    read_outcome(v, out);
-    e = read_source(a, v, out);
-    return e ? e : read_candidates(a, v, out);
+    decision_read_intent(json_get(v, STR("intent")), &out->intent);
+    decision_read_rules(v, out);
+    decision_read_versions(json_get(v, STR("versions")), out);
+    out->verdict = verdict_in(v);
+    out->verdict_ms = int_in(v, STR("verdict_ms"), 0);
+    out->overridden_to = text_in(v, STR("overridden_to"));
+    out->overridden_by = text_in(v, STR("overridden_by"));
+    out->overridden_ms = int_in(v, STR("overridden_ms"), 0);
+    out->answer_chars = int_in(v, STR("answer_chars"), -1);
+    out->latency_ms = int_in(v, STR("latency_ms"), -1);
+    out->error_code = text_in(v, STR("error_code"));
+    out->is_followed = bool_in(v, STR("followed"));
+    e = decision_read_source(a, v, out);
+    return e ? e : decision_read_candidates(a, v, out);
 }

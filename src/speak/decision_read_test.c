@@ -1,5 +1,5 @@
-/* A decision that went out as JSON and came back decides itself again, to the
- * last bit. */
+/* A decision written as JSON and read back decides again with the same result,
+ * to the last bit. */
 #include "speak/speak.h"
 
 #include "base/fault.h"
@@ -171,7 +171,7 @@ TEST(what_is_no_whole_decision_is_refused)
     arena_fini(&a);
 }
 
-/* Of another type than it should be: as if it were not there. */
+/* A wrong type counts as absent. */
 TEST(fields_of_another_type_are_survived)
 {
     struct str text = STR(

@@ -166,7 +166,7 @@ TEST(the_tool_s_words_become_the_same_order)
     CHECK_INT(o->mode, DELEGATION_ASYNC);
     CHECK_INT(o->timeout_ms, 7000);
     CHECK_STR(o->session_key, KEY);
-    CHECK_STR(o->task_session, "s-1"); /* whose work it is, and no more */
+    CHECK_STR(o->task_session, "s-1"); /* the task, and no more */
     CHECK(!o->session_id.n);
     CHECK(o->goes_on && o->says_line && !o->ends_with_line);
     end(r);
@@ -229,7 +229,7 @@ TEST(what_is_wrong_with_one_of_many_is_said_of_that_one)
     refused(speak_delegate,
             "{\"tasks\":[{\"agentId\":\"a\",\"task\":\"t\"}],"
             "\"mode\":\"sync\"}",
-            ERR_BAD_REQUEST, "there is no field \"mode\"");
+            ERR_BAD_REQUEST, "unknown field \"mode\"");
     refused(speak_delegate, "{\"agentId\":\"a\"}", ERR_BAD_REQUEST,
             "task is missing");
     refused(speak_delegate, "{\"agentId\":\"a\",\"task\":\"t\",\"mode\":\"x\"}",

@@ -6,11 +6,11 @@
 #include "speak/speak.h"
 #include "test/t.h"
 
-/* 2025-02-15T09:00:15Z, and what the gate allows where no rules say more. */
+/* 2025-02-15T09:00:15Z, and the tolerance of the gate without rules. */
 #define NOW_MS 1739610015000
-static const struct caller nobody;
+static const struct caller anonymous;
 
-/* One envelope being read, and what came of it. */
+/* One envelope, read, and the result. */
 struct stage {
     struct msg *m;
     struct envelope e;
@@ -20,7 +20,7 @@ struct stage {
 
 static struct stage read_it(struct str body)
 {
-    struct stage s = {.m = msg_new(&nobody, NOW_MS)};
+    struct stage s = {.m = msg_new(&anonymous, NOW_MS)};
 
     CHECK(s.m);
     buf_init(&s.meaning, SPEAK_MEANING_MAX);
@@ -57,7 +57,7 @@ static void refused(const char *body, enum err e, const char *words)
     end(&s);
 }
 
-/* The seed's example, to the byte, with a name of the sender's. */
+/* The example of the seed, byte for byte, with a name of the sender. */
 static const char example[] =
     "{\n  \"from\": \"Jay\",\n  \"to\": \"Z\",\n  \"type\": \"REQUEST\",\n"
     "  \"priority\": \"HIGH\",\n  \"timestamp\": \"2025-02-15T09:00:00Z\",\n"
@@ -115,13 +115,13 @@ TEST(what_an_envelope_leaves_out_is_put_in)
     CHECK_INT(s.m->call.priority, PRIORITY_NORMAL);
     CHECK_INT(s.m->call.conversation_id.n, 0);
     CHECK_INT(s.m->call.idempotency_key.n, 0);
-    /* Said a second time a second later, it means the same. */
+    /* Repeated a second later, it means the same. */
     CHECK_STR(buf_str(&s.meaning),
               "{\"to\":\"Z\",\"payload\":{\"a\":1},\"type\":\"X\"}");
     end(&s);
 }
 
-/* A null counts as left out, and what takes its place is longer. */
+/* A null counts as absent, and its replacement is longer. */
 TEST(what_stands_behind_a_null_is_found_where_it_went)
 {
     struct stage s = sent(STR("{\"from\":null,\"timestamp\":null,\"to\":\"Z\","
@@ -133,6 +133,28 @@ TEST(what_stands_behind_a_null_is_found_where_it_went)
               "\"to\":\"Z\",\"type\":\"X\",\"payload\":{\"a\":1}}");
     CHECK_STR(s.m->call.envelope->payload, "{\"a\":1}");
     end(&s);
+}
+
+TEST(what_an_envelope_may_cost_is_the_message_s)
+{
+    struct stage s =
+        sent(STR("{\"to\":\"Z\",\"type\":\"X\",\"max_cost_micros\":0}"));
+
+    CHECK(s.m->call.has_max_cost && s.m->call.max_cost_micros == 0);
+    CHECK(strstr(s.m->call.text.p, "\"max_cost_micros\":0"));
+    end(&s);
+    s = sent(STR("{\"to\":\"Z\",\"type\":\"X\","
+                 "\"max_cost_micros\":1000000000000000000}"));
+    CHECK_INT(s.m->call.max_cost_micros, SPEAK_COST_MAX);
+    end(&s);
+    s = sent(STR("{\"to\":\"Z\",\"type\":\"X\",\"max_cost_micros\":null}"));
+    CHECK(!s.m->call.has_max_cost);
+    end(&s);
+    refused("{\"to\":\"Z\",\"type\":\"X\",\"max_cost_micros\":-1}",
+            ERR_BAD_REQUEST, "max_cost_micros must be");
+    refused("{\"to\":\"Z\",\"type\":\"X\","
+            "\"max_cost_micros\":1000000000000000001}",
+            ERR_BAD_REQUEST, "max_cost_micros must be");
 }
 
 TEST(an_envelope_without_to_or_type_is_refused)
@@ -152,7 +174,7 @@ TEST(an_unknown_field_of_an_envelope_is_named)
     refused("{\"to\":\"Z\",\"type\":\"X\",\"referense\":\"R\"}",
             ERR_BAD_REQUEST, "did you mean \"reference\"?");
     refused("{\"to\":\"Z\",\"type\":\"X\",\"wait_ms\":1}", ERR_BAD_REQUEST,
-            "there is no field \"wait_ms\"");
+            "unknown field \"wait_ms\"");
 }
 
 TEST(a_field_of_another_type_is_refused)
@@ -274,7 +296,8 @@ TEST(each_field_at_its_limit_and_beyond)
     }
 }
 
-/* Whatever the parts may be, the whole is a task's text. */
+/* The envelope as a whole is limited as the text of a task, whatever its parts
+ * allow. */
 TEST(the_whole_at_its_limit_and_beyond)
 {
     size_t room = MSG_TEXT_MAX - strlen("{\"to\":\"Z\",\"type\":\"X\"}") -

@@ -1,13 +1,13 @@
-/* Conditions of RFC 9110, 13.1: what a client believes to be there. An ETag of
- * ours is a revision in quotes; others may be any text in quotes and are never
- * met, which is no error: the client may have talked to somebody else before.
- * What is no ETag at all is one, because a condition that is passed over
- * overwrites somebody's work. */
+/* Conditions of RFC 9110, 13.1: the revision that a client believes to be
+ * current. Our ETag is a revision in quotes. Any other quoted text is valid but
+ * never matches: the client may have talked to another server before. A
+ * malformed ETag is an error, because ignoring the condition would overwrite
+ * the work of another client. */
 #include "speak/speak.h"
 
 #include <stdio.h>
 
-static enum err not_tags(struct str name, struct why *why)
+static enum err etag_list_invalid(struct str name, struct why *why)
 {
     return why_err(why, ERR_BAD_REQUEST,
                    "%.*s must be * or up to %d ETags in their quotes, with "
@@ -22,8 +22,8 @@ static bool is_tag_byte(char c)
     return u == 0x21 || (u >= 0x23 && u != 0x7f);
 }
 
-/* Zero: not one that we would give. */
-static int64_t revision_of(struct str text)
+/* Zero: not one of ours. */
+static int64_t etag_revision(struct str text)
 {
     int64_t v;
 
@@ -33,8 +33,8 @@ static int64_t revision_of(struct str text)
     return v;
 }
 
-/* Take one off the front of *rest; false: it does not begin with one. */
-static bool take_tag(struct str *rest, struct speak_tag *out)
+/* Take one ETag off the front of *rest; false: it does not begin with one. */
+static bool etag_take(struct str *rest, struct speak_tag *out)
 {
     size_t from = 0, to;
 
@@ -49,12 +49,12 @@ static bool take_tag(struct str *rest, struct speak_tag *out)
         ;
     if (to >= rest->n || rest->p[to] != '"')
         return false;
-    out->revision = revision_of(str_sub(*rest, from, to));
+    out->revision = etag_revision(str_sub(*rest, from, to));
     *rest = str_sub(*rest, to + 1, rest->n);
     return true;
 }
 
-static bool take_comma(struct str *rest)
+static bool etag_take_comma(struct str *rest)
 {
     bool is_there = rest->n && rest->p[0] == ',';
 
@@ -77,18 +77,18 @@ enum err speak_tags(struct str name, struct str header, struct speak_tags *out,
         return OK;
     }
     while (rest.n) {
-        while (take_comma(&rest)) /* empty members are allowed */
+        while (etag_take_comma(&rest)) /* empty members are allowed */
             ;
         if (!rest.n)
             break;
-        if (out->n == SPEAK_TAGS_MAX || !take_tag(&rest, &out->list[out->n]))
-            return not_tags(name, why);
+        if (out->n == SPEAK_TAGS_MAX || !etag_take(&rest, &out->list[out->n]))
+            return etag_list_invalid(name, why);
         out->n++;
         rest = str_trim(rest);
         if (rest.n && rest.p[0] != ',')
-            return not_tags(name, why);
+            return etag_list_invalid(name, why);
     }
-    return out->n ? OK : not_tags(name, why);
+    return out->n ? OK : etag_list_invalid(name, why);
 }
 
 bool speak_tags_have(const struct speak_tags *t, int64_t revision,

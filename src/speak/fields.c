@@ -1,23 +1,22 @@
-/* Objects that clients send are flat and mostly one long string, so no tree is
- * built: the document is checked whole, once, and then its members are walked
- * as they stand. After that check the walk may be simple: a quote ends a
- * string unless a backslash stands before it, brackets are balanced, and
- * nothing unexpected can come.
+/* Client objects are flat and mostly one long string, so no tree is built. The
+ * document is checked once as a whole; then its members are walked in place.
+ * The check lets the walk be simple: a quote ends a string unless it is
+ * escaped, brackets are balanced, and nothing unexpected follows.
  *
- * A tree was considered; 64 MiB of "[],[]," as a body would have made it
- * thirty times as large. */
+ * Rejected: a tree. A body of 64 MiB of "[],[]," would become thirty times as
+ * large. */
 #include "speak/internal.h"
 
 #include <assert.h>
 #include <stdio.h>
 
-static bool is_space(char c)
+static bool field_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Behind the string that begins at `at`. */
-static size_t skip_string(struct str s, size_t at)
+/* The position after the string that begins at `at`. */
+static size_t field_skip_string(struct str s, size_t at)
 {
     for (at++; s.p[at] != '"'; at++)
         if (s.p[at] == '\\')
@@ -25,28 +24,28 @@ static size_t skip_string(struct str s, size_t at)
     return at + 1;
 }
 
-static size_t skip_space(struct str s, size_t at)
+static size_t field_skip_space(struct str s, size_t at)
 {
-    while (at < s.n && is_space(s.p[at]))
+    while (at < s.n && field_is_space(s.p[at]))
         at++;
     return at;
 }
 
-/* Behind the value that begins at `at`. */
-static size_t skip_value(struct str s, size_t at)
+/* The position after the value that begins at `at`. */
+static size_t field_skip_value(struct str s, size_t at)
 {
     size_t depth = 0;
 
     if (s.p[at] == '"')
-        return skip_string(s, at);
+        return field_skip_string(s, at);
     while (at < s.n) {
         char c = s.p[at];
 
         if (c == '"') {
-            at = skip_string(s, at);
+            at = field_skip_string(s, at);
             continue;
         }
-        if (depth == 0 && (c == ',' || c == '}' || is_space(c)))
+        if (depth == 0 && (c == ',' || c == '}' || field_is_space(c)))
             break;
         at++;
         if (c == '{' || c == '[')
@@ -57,24 +56,31 @@ static size_t skip_value(struct str s, size_t at)
     return at;
 }
 
-/* The next member of the object s, whose `*at` begins at zero. */
-static bool next_member(struct str s, size_t *at, struct str *key,
-                        struct str *value)
+/* The next member of the object s. *at starts at zero. */
+static bool field_next_member(struct str s, size_t *at, struct str *key,
+                              struct str *value)
 {
-    size_t from = skip_space(s, *at), to;
+    size_t from = field_skip_space(s, *at), to;
 
     if (s.p[from] == '{' || s.p[from] == ',')
-        from = skip_space(s, from + 1);
+        from = field_skip_space(s, from + 1);
     if (s.p[from] == '}')
         return false;
-    to = skip_string(s, from);
+    to = field_skip_string(s, from);
     *key = str_sub(s, from, to);
-    from = skip_space(s, to); /* the colon */
-    from = skip_space(s, from + 1);
-    to = skip_value(s, from);
+    from = field_skip_space(s, to); /* the colon */
+    from = field_skip_space(s, from + 1);
+    to = field_skip_value(s, from);
     *value = str_sub(s, from, to);
-    *at = skip_space(s, to);
+    *at = field_skip_space(s, to);
     return true;
+}
+
+void canonical_add(struct buf *out, struct str s)
+{
+    buf_add_i64(out, (int64_t)s.n);
+    buf_add_char(out, ':');
+    buf_add_str(out, s);
 }
 
 void compact_json(struct buf *out, struct str document)
@@ -85,9 +91,9 @@ void compact_json(struct buf *out, struct str document)
         size_t from = at;
 
         if (document.p[at] == '"') {
-            at = skip_string(document, at);
-        } else if (is_space(document.p[at])) {
-            at = skip_space(document, at);
+            at = field_skip_string(document, at);
+        } else if (field_is_space(document.p[at])) {
+            at = field_skip_space(document, at);
             continue;
         } else {
             at++;
@@ -96,10 +102,10 @@ void compact_json(struct buf *out, struct str document)
     }
 }
 
-/* Words. */
+/* Error messages. */
 
-static enum err not_right(const char *prefix, const struct field *f, enum err e,
-                          struct why *why)
+static enum err field_invalid(const char *prefix, const struct field *f,
+                              enum err e, struct why *why)
 {
     long long min = f->min, max = f->max;
 
@@ -130,8 +136,8 @@ static enum err not_right(const char *prefix, const struct field *f, enum err e,
     return ERR_INTERNAL;
 }
 
-static enum err not_known(const struct fields *f, struct str name,
-                          struct why *why)
+static enum err field_unknown(const struct fields *f, struct str name,
+                              struct why *why)
 {
     struct str_guess guess = str_guess(name);
     char shown[64], all[320] = "";
@@ -150,35 +156,35 @@ static enum err not_known(const struct fields *f, struct str name,
     }
     if (guess.name.n)
         return why_err(why, ERR_BAD_REQUEST,
-                       "there is no field \"%s%s\"; did you mean \"%s%.*s\"?",
+                       "unknown field \"%s%s\"; did you mean \"%s%.*s\"?",
                        f->prefix, shown, f->prefix, STR_ARG(guess.name));
     if (f->n == 0)
         return why_err(why, ERR_BAD_REQUEST,
-                       "there is no field \"%s\"; this call takes none", shown);
-    return why_err(why, ERR_BAD_REQUEST,
-                   "there is no field \"%s%s\"; there are %s", f->prefix, shown,
-                   all);
+                       "unknown field \"%s\"; this call takes none", shown);
+    return why_err(why, ERR_BAD_REQUEST, "unknown field \"%s%s\"; known: %s",
+                   f->prefix, shown, all);
 }
 
 /* Values. */
 
-/* A string that is decoded already. */
-static enum err check_string(const char *prefix, const struct field *f,
-                             struct str s, struct str *out, struct why *why)
+/* s is already decoded. */
+static enum err field_check_string(const char *prefix, const struct field *f,
+                                   struct str s, struct str *out,
+                                   struct why *why)
 {
     if (s.n > (size_t)f->max)
-        return not_right(prefix, f,
-                         f->type == FIELD_TEXT ? ERR_LIMIT : ERR_BAD_REQUEST,
-                         why);
+        return field_invalid(
+            prefix, f, f->type == FIELD_TEXT ? ERR_LIMIT : ERR_BAD_REQUEST,
+            why);
     if (s.n < (size_t)f->min ||
         (f->type == FIELD_NAME && str_has_any_control(s)))
-        return not_right(prefix, f, ERR_BAD_REQUEST, why);
+        return field_invalid(prefix, f, ERR_BAD_REQUEST, why);
     *out = s;
     return OK;
 }
 
-/* Escapes are six bytes for one at worst: what is longer cannot fit, and is
- * not decoded. */
+/* An escape takes at most six bytes per byte, so a longer string cannot fit and
+ * is not decoded. */
 enum err field_string(struct arena *a, const char *prefix,
                       const struct field *f, struct str raw, struct str *out,
                       struct why *why)
@@ -187,93 +193,57 @@ enum err field_string(struct arena *a, const char *prefix,
     struct arena scratch;
     struct str s = {"", 0};
     enum err e = OK;
-    char *copy;
 
     if (raw.n < 2 || raw.p[0] != '"')
-        return not_right(prefix, f, ERR_BAD_REQUEST, why);
+        return field_invalid(prefix, f, ERR_BAD_REQUEST, why);
     if (raw.n - 2 > 6 * (size_t)f->max)
-        return not_right(prefix, f, too_long, why);
+        return field_invalid(prefix, f, too_long, why);
     arena_init(&scratch, 6 * (size_t)f->max + 4096);
     if (raw.n > 2 && !json_unquote(&scratch, raw, &s))
         e = why_err(why, ERR_NOMEM, "out of memory");
     else
-        e = check_string(prefix, f, s, &s, why);
-    copy = e ? NULL : arena_strdup(a, s);
-    if (!e && !copy)
+        e = field_check_string(prefix, f, s, &s, why);
+    if (!e && !arena_keep(a, s, out))
         e = why_err(why, ERR_NOMEM, "out of memory");
-    if (!e)
-        *out = (struct str){copy, s.n};
     arena_fini(&scratch);
     return e;
 }
 
-static enum err read_int(const char *prefix, const struct field *f,
-                         struct str raw, int64_t *out, struct why *why)
+/* Read a value that is not a string. */
+static enum err field_read_plain(const char *prefix, const struct field *f,
+                                 struct str raw, void *to, struct why *why)
 {
-    int64_t v;
+    enum err e = ERR_BAD_REQUEST;
+    int64_t whole;
+    double real;
 
-    if (str_to_i64(raw, &v) || v < f->min || v > f->max)
-        return not_right(prefix, f, ERR_BAD_REQUEST, why);
-    *out = v;
-    return OK;
-}
-
-static enum err read_real(const char *prefix, const struct field *f,
-                          struct str raw, double *out, struct why *why)
-{
-    double v;
-
-    /* json_number believes what was checked; an argument was not. */
-    if (json_check(raw, NULL) != OK || !json_number(raw, &v) ||
-        v < (double)f->min || v > (double)f->max)
-        return not_right(prefix, f, ERR_BAD_REQUEST, why);
-    *out = v;
-    return OK;
-}
-
-static enum err read_bool(const char *prefix, const struct field *f,
-                          struct str raw, bool *out, struct why *why)
-{
-    bool v = str_eq(raw, STR("true"));
-
-    if (!v && !str_eq(raw, STR("false")))
-        return not_right(prefix, f, ERR_BAD_REQUEST, why);
-    *out = v;
-    return OK;
-}
-
-static enum err read_document(const char *prefix, const struct field *f,
-                              struct str raw, struct str *out, struct why *why)
-{
-    if (raw.p[0] != (f->type == FIELD_OBJ ? '{' : '['))
-        return not_right(prefix, f, ERR_BAD_REQUEST, why);
-    if (raw.n > (size_t)f->max)
-        return not_right(prefix, f, ERR_LIMIT, why);
-    *out = raw;
-    return OK;
-}
-
-static enum err read_one(struct arena *a, const char *prefix,
-                         const struct field *f, struct str raw, void *out,
-                         struct why *why)
-{
-    void *to = (char *)out + f->at;
-
-    if (str_eq(raw, STR("null"))) {
-        if (f->null_is_empty)
-            *(struct str *)to = STR("");
-        return OK;
+    if (f->type == FIELD_INT) {
+        if (str_to_i64(raw, &whole) || whole < f->min || whole > f->max)
+            return field_invalid(prefix, f, e, why);
+        *(int64_t *)to = whole;
+    } else if (f->type == FIELD_REAL) {
+        /* json_number expects checked input; an argument of a query is not. */
+        if (json_check(raw, NULL) != OK || !json_number(raw, &real) ||
+            real < (double)f->min || real > (double)f->max)
+            return field_invalid(prefix, f, e, why);
+        *(double *)to = real;
+    } else if (f->type == FIELD_BOOL) {
+        if (!str_eq(raw, STR("true")) && !str_eq(raw, STR("false")))
+            return field_invalid(prefix, f, e, why);
+        *(bool *)to = str_eq(raw, STR("true"));
+    } else {
+        if (raw.p[0] != (f->type == FIELD_OBJ ? '{' : '['))
+            return field_invalid(prefix, f, e, why);
+        if (raw.n > (size_t)f->max)
+            return field_invalid(prefix, f, ERR_LIMIT, why);
+        *(struct str *)to = raw;
     }
-    switch (f->type) {
-    case FIELD_INT: return read_int(prefix, f, raw, to, why);
-    case FIELD_REAL: return read_real(prefix, f, raw, to, why);
-    case FIELD_BOOL: return read_bool(prefix, f, raw, to, why);
-    case FIELD_OBJ:
-    case FIELD_ARR: return read_document(prefix, f, raw, to, why);
-    case FIELD_NAME:
-    case FIELD_TEXT: break;
-    }
-    return field_string(a, prefix, f, raw, to, why);
+    return OK;
+}
+
+static bool field_is_string(const struct field *f)
+{
+    return f->type == FIELD_NAME || f->type == FIELD_TEXT;
 }
 
 enum err fields_arg(const struct fields *f, const char *name, struct str value,
@@ -284,23 +254,17 @@ enum err fields_arg(const struct fields *f, const char *name, struct str value,
 
     while (i < f->n && strcmp(f->list[i].name, name) != 0)
         i++;
-    assert(i < f->n); /* the table of calls names none besides */
+    assert(i < f->n); /* the table of calls lists no other names */
     to = (char *)out + f->list[i].at;
-    switch (f->list[i].type) {
-    case FIELD_INT: return read_int(f->prefix, &f->list[i], value, to, why);
-    case FIELD_REAL: return read_real(f->prefix, &f->list[i], value, to, why);
-    case FIELD_BOOL: return read_bool(f->prefix, &f->list[i], value, to, why);
-    case FIELD_OBJ:
-    case FIELD_ARR: return ERR_INTERNAL;
-    case FIELD_NAME:
-    case FIELD_TEXT: break;
-    }
-    return check_string(f->prefix, &f->list[i], value, to, why);
+    if (field_is_string(&f->list[i]))
+        return field_check_string(f->prefix, &f->list[i], value, to, why);
+    assert(f->list[i].type != FIELD_OBJ && f->list[i].type != FIELD_ARR);
+    return field_read_plain(f->prefix, &f->list[i], value, to, why);
 }
 
-/* Keys may be escaped too. Those too long to be anybody's stay as they are. */
-static enum err read_key(struct arena *a, struct str raw, struct str *out,
-                         struct why *why)
+/* Keys may be escaped. A key too long to be a known one is kept as it is. */
+static enum err field_read_key(struct arena *a, struct str raw, struct str *out,
+                               struct why *why)
 {
     *out = str_sub(raw, 1, raw.n - 1);
     if (raw.n > 2 && raw.n < 512 && str_find(raw, '\\', 0) < raw.n &&
@@ -309,14 +273,14 @@ static enum err read_key(struct arena *a, struct str raw, struct str *out,
     return OK;
 }
 
-static enum err check_object(struct str body, struct why *why)
+static enum err field_check_object(struct str body, struct why *why)
 {
     struct json_error bad = {.what = "", .line = 0};
     enum err e;
 
     if (body.n == 0)
         return why_err(why, ERR_SYNTAX,
-                       "the body is empty; a JSON object is wanted");
+                       "the body is empty; a JSON object is expected");
     e = json_check(body, &bad);
     if (e == ERR_SYNTAX)
         return why_err(why, e,
@@ -325,7 +289,7 @@ static enum err check_object(struct str body, struct why *why)
                        bad.what, bad.line, bad.col);
     if (e)
         return why_err(why, e, "the body cannot be read");
-    if (body.p[skip_space(body, 0)] != '{')
+    if (body.p[field_skip_space(body, 0)] != '{')
         return why_err(why, ERR_BAD_REQUEST, "the body must be a JSON object");
     return OK;
 }
@@ -335,17 +299,27 @@ enum err fields_read(struct arena *a, struct str body, const struct fields *f,
 {
     struct str raw_key, key = {NULL, 0}, value;
     size_t at = 0;
-    enum err e = check_object(body, why);
+    enum err e = field_check_object(body, why);
 
-    while (!e && next_member(body, &at, &raw_key, &value)) {
-        size_t i = 0;
+    while (!e && field_next_member(body, &at, &raw_key, &value)) {
+        const struct field *field = NULL;
+        void *to;
 
-        e = read_key(a, raw_key, &key, why);
-        while (i < f->n && !str_eq(str_of(f->list[i].name), key))
-            i++;
-        if (!e)
-            e = i < f->n ? read_one(a, f->prefix, &f->list[i], value, out, why)
-                         : not_known(f, key, why);
+        e = field_read_key(a, raw_key, &key, why);
+        if (e)
+            break;
+        for (size_t i = 0; !field && i < f->n; i++)
+            if (str_eq(str_of(f->list[i].name), key))
+                field = &f->list[i];
+        if (!field)
+            return field_unknown(f, key, why);
+        to = (char *)out + field->at;
+        if (!str_eq(value, STR("null")))
+            e = field_is_string(field)
+                    ? field_string(a, f->prefix, field, value, to, why)
+                    : field_read_plain(f->prefix, field, value, to, why);
+        else if (field->null_is_empty)
+            *(struct str *)to = STR("");
     }
     return e;
 }

@@ -4,9 +4,9 @@
 #include "speak/speak.h"
 #include "test/t.h"
 
-static const struct caller nobody;
+static const struct caller anonymous;
 
-/* One message being read, and what came of it. */
+/* One message, read, and the result. */
 struct stage {
     struct msg *m;
     struct buf meaning;
@@ -15,7 +15,7 @@ struct stage {
 
 static struct stage said_with(struct str body, struct str header)
 {
-    struct stage s = {.m = msg_new(&nobody, 0)};
+    struct stage s = {.m = msg_new(&anonymous, 0)};
 
     CHECK(s.m);
     buf_init(&s.meaning, SPEAK_MEANING_MAX);
@@ -34,7 +34,7 @@ static void end(struct stage *s)
     buf_fini(&s->meaning);
 }
 
-/* The body is refused with e, in words that have `words` in them. */
+/* The body is rejected with e, and the message contains `words`. */
 static void refused(const char *body, enum err e, const char *words)
 {
     struct stage s = said(body);
@@ -154,9 +154,9 @@ TEST(an_unknown_field_is_refused_with_the_nearest)
     refused("{\"text\":\"x\",\"executor\":{\"nam\":\"e\"}}", ERR_BAD_REQUEST,
             "did you mean \"executor.name\"?");
     refused("{\"text\":\"x\",\"something_else_altogether\":1}", ERR_BAD_REQUEST,
-            "there are text, executor,");
+            "known: text, executor,");
     refused("{\"text\":\"x\",\"a\\u0000\\u001bb_and_more\":1}", ERR_BAD_REQUEST,
-            "there is no field \"a");
+            "unknown field \"a");
 }
 
 TEST(each_field_says_what_it_must_be)
@@ -172,11 +172,11 @@ TEST(each_field_says_what_it_must_be)
         {"{\"text\":\"x\",\"executor\":\"\"}", "{\"name\": \"NAME\"}"},
         {"{\"text\":\"x\",\"executor\":5}", "executor must be an object of"},
         {"{\"text\":\"x\",\"to\":\"gpt\"}",
-         "there is no field \"to\"; to name an agent, give executor.name: "
+         "unknown field \"to\"; to name an agent, give executor.name: "
          "\"executor\": {\"name\": \"gpt\"}"},
         {"{\"text\":\"x\",\"to\":[1]}", "{\"name\": \"NAME\"}"},
         {"{\"to\":\"a\",\"executor\":\"b\"}", "executor"},
-        {"{\"text\":\"x\",\"tox\":\"gpt\"}", "there is no field \"tox\""},
+        {"{\"text\":\"x\",\"tox\":\"gpt\"}", "unknown field \"tox\""},
         {"{\"text\":\"x\",\"executor\":{}}", "executor.name is missing"},
         {"{\"text\":\"x\",\"executor\":{\"name\":\"\"}}",
          "executor.name must be a string of 1 to 128"},
@@ -208,7 +208,7 @@ TEST(each_field_says_what_it_must_be)
         refused(all[i].body, ERR_BAD_REQUEST, all[i].words);
 }
 
-/* {"text":"x","FIELD":"nnnn"} with so many of them. */
+/* {"text":"x","FIELD":"nnnn"} with a value of that length. */
 static struct stage with_string(const char *field, size_t n, bool as_object)
 {
     struct buf body;
@@ -388,7 +388,7 @@ TEST(reading_survives_every_fault)
         enum err e = ERR_NOMEM;
 
         fault_arm(++nth);
-        m = msg_new(&nobody, 0);
+        m = msg_new(&anonymous, 0);
         buf_init(&meaning, SPEAK_MEANING_MAX);
         if (m)
             e = speak_message(
@@ -402,7 +402,7 @@ TEST(reading_survives_every_fault)
         msg_free(m);
         buf_fini(&meaning);
     } while (has_fired);
-    CHECK(nth > 3);
+    CHECK(nth > 1);
 }
 
 TEST(a_call_without_a_body_takes_none)

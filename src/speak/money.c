@@ -1,25 +1,19 @@
-/* Money, in and out: what an admin wants moved, and the lines of a statement.
- * Amounts are whole micro-units on the wire, so that nobody's reals round
- * them. */
+/* Money: requests of an admin to move it, and the lines of a statement. Amounts
+ * are whole micro-units on the wire, so that no client rounds them. */
 #include "speak/internal.h"
 
 #include <stddef.h>
 
 #include "base/rfc3339.h"
 
-struct said_money {
-    struct str user, note, idempotency_key, task_id;
-    int64_t amount_micros, turn;
-};
+#define AT(member) offsetof(struct speak_money_call, member)
 
-#define AT(member) offsetof(struct said_money, member)
-
-/* The last two are a refund's alone. */
+/* The last two rows are for a refund only. */
 static const struct field money_fields[] = {
     {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(user), false},
     {"amount_micros", FIELD_INT, 1, SPEAK_AMOUNT_MAX, AT(amount_micros), false},
     {"note", FIELD_NAME, 0, SPEAK_NOTE_MAX, AT(note), false},
-    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(idempotency_key), false},
+    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(key), false},
     {"task_id", FIELD_NAME, 1, ID_BYTES, AT(task_id), false},
     {"turn", FIELD_INT, 1, INT32_MAX, AT(turn), false},
 };
@@ -28,7 +22,8 @@ static const struct field money_fields[] = {
 
 enum { N_FIELDS = sizeof(money_fields) / sizeof(*money_fields) };
 
-static enum err check_whole(const struct speak_money_call *m, struct why *why)
+static enum err money_check_transfer(const struct speak_money_call *m,
+                                     struct why *why)
 {
     if (!m->user.n)
         return why_err(why, ERR_BAD_REQUEST,
@@ -41,8 +36,9 @@ static enum err check_whole(const struct speak_money_call *m, struct why *why)
     return OK;
 }
 
-/* What a task has cost goes back to who paid it, all of it or a part. */
-static enum err check_refund(const struct speak_money_call *m, struct why *why)
+/* A refund returns the cost of a task, or part of it, to the user who paid. */
+static enum err money_check_refund(const struct speak_money_call *m,
+                                   struct why *why)
 {
     if (m->task_id.n && m->user.n)
         return why_err(why, ERR_BAD_REQUEST,
@@ -51,71 +47,50 @@ static enum err check_refund(const struct speak_money_call *m, struct why *why)
     if (m->task_id.n)
         return OK;
     if (m->turn)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "turn is of a task: give task_id too");
+        return why_err(why, ERR_BAD_REQUEST, "turn needs task_id: give both");
     if (!m->user.n && !m->amount_micros)
         return why_err(
             why, ERR_BAD_REQUEST,
             "say what to refund: {\"task_id\":\"task_…\"} for what a "
             "task has cost, or user and amount_micros");
-    return check_whole(m, why);
-}
-
-static void mean(struct buf *out, struct str s)
-{
-    buf_add_i64(out, (int64_t)s.n);
-    buf_add_char(out, ':');
-    buf_add_str(out, s);
-}
-
-static void write_meaning(enum speak_money what,
-                          const struct speak_money_call *m, struct buf *out)
-{
-    static const char names[] = {
-        [SPEAK_TOPUP] = 't', [SPEAK_REFUND] = 'r', [SPEAK_PAYOUT] = 'p'};
-
-    buf_add_char(out, names[what]);
-    mean(out, m->user);
-    mean(out, m->note);
-    mean(out, m->task_id);
-    buf_add_i64(out, m->turn);
-    buf_add_char(out, ':');
-    buf_add_i64(out, m->amount_micros);
+    return money_check_transfer(m, why);
 }
 
 enum err speak_money_post(struct arena *a, enum speak_money what,
                           struct str body, struct str key_header,
-                          struct speak_money_call *out, struct buf *meaning,
+                          struct speak_money_call *out, struct buf *canonical,
                           struct why *why)
 {
     struct fields f = {"", money_fields,
                        what == SPEAK_REFUND ? N_FIELDS : N_FIELDS - 2};
-    struct said_money said = {.turn = 0};
-    enum err e = fields_read(a, body, &f, &said, why);
+    enum err e;
+    static const char names[] = {
+        [SPEAK_TOPUP] = 't', [SPEAK_REFUND] = 'r', [SPEAK_PAYOUT] = 'p'};
 
+    *out = (struct speak_money_call){.turn = 0};
+    e = fields_read(a, body, &f, out, why);
     if (e)
         return e;
-    *out = (struct speak_money_call){.user = said.user,
-                                     .amount_micros = said.amount_micros,
-                                     .note = said.note,
-                                     .key = said.idempotency_key,
-                                     .task_id = said.task_id,
-                                     .turn = said.turn};
-    /* Whoever has a key that came out empty means to be protected. */
+    /* A client that sends an empty key believes that it is protected. */
     if (key_header.p && !key_header.n)
         return why_err(why, ERR_BAD_REQUEST,
                        "the Idempotency-Key header is empty: give a key, or "
                        "leave it out");
-    e = what == SPEAK_REFUND ? check_refund(out, why) : check_whole(out, why);
+    e = what == SPEAK_REFUND ? money_check_refund(out, why)
+                             : money_check_transfer(out, why);
     if (!e)
         e = speak_key(a, key_header, &out->key, why);
     if (e)
         return e;
-    write_meaning(what, out, meaning);
-    return meaning->over ? why_err(why, ERR_NOMEM, "out of memory") : OK;
+    buf_add_char(canonical, names[what]);
+    canonical_add(canonical, out->user);
+    canonical_add(canonical, out->note);
+    canonical_add(canonical, out->task_id);
+    buf_add_i64(canonical, out->turn);
+    buf_add_char(canonical, ':');
+    buf_add_i64(canonical, out->amount_micros);
+    return canonical->over ? why_err(why, ERR_NOMEM, "out of memory") : OK;
 }
-
-/* Out. */
 
 #define SHARED                                                            \
     "account", "kind", "task_id", "turn", "agent", "skill", "by", "note", \

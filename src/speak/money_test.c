@@ -1,5 +1,5 @@
-/* Money in words: what may be moved, what a key stands for, and statements that
- * a spreadsheet may open. */
+/* Requests to move money, the canonical form for their keys, and statements
+ * that are safe to open in a spreadsheet. */
 #include "speak/speak.h"
 
 #include "base/clock.h"
@@ -104,12 +104,12 @@ TEST(what_is_missing_or_too_much_is_named)
     check_refused(SPEAK_PAYOUT, "{\"user\":\"a\"}", NULL,
                   "amount_micros is missing");
     check_refused(SPEAK_TOPUP, "{\"user\":\"a\",\"amount\":1}", NULL,
-                  "no field \"amount\"");
+                  "unknown field \"amount\"");
     check_refused(SPEAK_TOPUP,
                   "{\"user\":\"a\",\"amount_micros\":1,\"task_id\":\"x\"}",
-                  NULL, "no field \"task_id\"");
+                  NULL, "unknown field \"task_id\"");
     check_refused(SPEAK_REFUND, "{}", NULL, "say what to refund");
-    check_refused(SPEAK_REFUND, "{\"turn\":1}", NULL, "give task_id too");
+    check_refused(SPEAK_REFUND, "{\"turn\":1}", NULL, "turn needs task_id");
     check_refused(SPEAK_REFUND, "{\"task_id\":\"t\",\"turn\":0}", NULL,
                   "turn must be");
     check_refused(SPEAK_REFUND, "{\"user\":\"a\"}", NULL,
@@ -148,7 +148,7 @@ TEST(a_note_is_as_long_as_it_may_be)
     check_refused(SPEAK_TOPUP, body, NULL, "note must be");
 }
 
-/* The same however it is laid out, and another for every other wish. */
+/* The same for every layout, and different for every other request. */
 TEST(a_key_stands_for_what_is_wished)
 {
     static const struct {
@@ -240,7 +240,7 @@ TEST(amounts_in_a_sheet_are_exact)
     buf_fini(&out);
 }
 
-/* The plain reader of one cell: RFC 4180, without a thought. */
+/* A plain reader of one CSV cell, RFC 4180. */
 static struct str read_cell(struct str rest, char *room)
 {
     size_t n = 0;

@@ -1,8 +1,8 @@
-/* A table of figures, as JSON or as CSV: the caller says each cell once.
+/* A table of figures, as JSON or as CSV: the caller writes each cell once.
  *
- * CSV is RFC 4180's, with a line of names first. A cell that a spreadsheet
- * would take for a formula gets an apostrophe before it: texts are other
- * people's. */
+ * CSV follows RFC 4180, with a line of column names first. A cell that a
+ * spreadsheet would read as a formula is prefixed with an apostrophe, because
+ * texts come from other people. */
 #include "speak/speak.h"
 
 #include <assert.h>
@@ -52,8 +52,7 @@ void sheet_end_row(struct sheet *s)
         json_close(&s->json, '}');
 }
 
-/* The next cell begins. */
-static void cell(struct sheet *s)
+static void sheet_begin_cell(struct sheet *s)
 {
     if (s->is_csv)
         buf_addf(s->out, "%s", s->at ? "," : "");
@@ -68,15 +67,6 @@ static bool looks_like_formula(struct str v)
                    v.p[0] == '@' || v.p[0] == '\t' || v.p[0] == '\r');
 }
 
-static void add_quoted(struct buf *out, struct str v)
-{
-    for (size_t i = 0; i < v.n; i++) {
-        if (v.p[i] == '"')
-            buf_add_char(out, '"');
-        buf_add_char(out, v.p[i]);
-    }
-}
-
 void sheet_str(struct sheet *s, struct str v)
 {
     sheet_strs(s, &v, 1, false);
@@ -84,7 +74,7 @@ void sheet_str(struct sheet *s, struct str v)
 
 void sheet_strs(struct sheet *s, const struct str *list, size_t n, bool is_list)
 {
-    cell(s);
+    sheet_begin_cell(s);
     if (!s->is_csv) {
         if (is_list)
             json_open(&s->json, '[');
@@ -100,14 +90,18 @@ void sheet_strs(struct sheet *s, const struct str *list, size_t n, bool is_list)
     for (size_t i = 0; i < n; i++) {
         if (i)
             buf_addf(s->out, " | ");
-        add_quoted(s->out, list[i]);
+        for (size_t k = 0; k < list[i].n; k++) {
+            if (list[i].p[k] == '"')
+                buf_add_char(s->out, '"');
+            buf_add_char(s->out, list[i].p[k]);
+        }
     }
     buf_add_char(s->out, '"');
 }
 
 void sheet_int(struct sheet *s, int64_t v)
 {
-    cell(s);
+    sheet_begin_cell(s);
     if (s->is_csv)
         buf_add_i64(s->out, v);
     else
@@ -118,7 +112,7 @@ void sheet_real(struct sheet *s, double v)
 {
     struct json_out o = json_out(s->out);
 
-    cell(s);
+    sheet_begin_cell(s);
     if (!s->is_csv)
         json_put_real(&s->json, v);
     else if (isfinite(v))
@@ -127,7 +121,7 @@ void sheet_real(struct sheet *s, double v)
 
 void sheet_none(struct sheet *s)
 {
-    cell(s);
+    sheet_begin_cell(s);
     if (!s->is_csv)
         json_put_null(&s->json);
 }
@@ -140,13 +134,13 @@ void sheet_str_or_none(struct sheet *s, struct str v)
         sheet_none(s);
 }
 
-/* The largest one below zero has no twin above it. */
+/* INT64_MIN has no positive counterpart, so the magnitude is unsigned. */
 void sheet_micros(struct sheet *s, int64_t v)
 {
     uint64_t all = v < 0 ? -(uint64_t)v : (uint64_t)v;
 
     assert(s->is_csv);
-    cell(s);
+    sheet_begin_cell(s);
     buf_addf(s->out, "%s%" PRIu64 ".%06" PRIu64, v < 0 ? "-" : "",
              all / 1000000, all % 1000000);
 }

@@ -1,5 +1,5 @@
-/* Tables as JSON and as CSV: what people wrote comes out as one cell, and does
- * nothing in a spreadsheet. */
+/* Tables as JSON and as CSV: text from users stays in one cell and is harmless
+ * in a spreadsheet. */
 #include "speak/speak.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ TEST(lines_and_quotes_within_a_cell_stay_within_it)
     close_bench(&b, "name,n,rate,list\r\n\"one\r\ntwo, \"\"three\"\"\"\r\n");
 }
 
-/* Excel and others take a cell that begins with one of these for a formula,
+/* Excel and others read a cell that begins with one of these as a formula,
  * quoted or not. */
 TEST(what_would_be_a_formula_is_text)
 {

@@ -181,9 +181,9 @@ TEST(a_grant_is_for_a_user_or_an_org)
         const char *body, *words;
     } bad[] = {
         {"{\"user\":\"bob\"}", "agent is missing"},
-        {"{\"agent\":\"x\"}", "one of user and org"},
+        {"{\"agent\":\"x\"}", "either user or org"},
         {"{\"agent\":\"x\",\"user\":\"bob\",\"org\":\"acme\"}",
-         "one of user and org"},
+         "either user or org"},
         {"{\"agent\":\"x\",\"user\":\"\"}", "user must be a string of 1 to"},
         {"{\"agent\":\"x\",\"user\":7}", "user must be a string"},
         {"{\"agent\":\"x\",\"user\":\"b\",\"expires_in_s\":0}",

@@ -1,4 +1,4 @@
-/* What platforms are told, held against what they take. */
+/* Menus are within the limits of the platforms. */
 #include "speak/speak.h"
 
 #include "base/arena.h"
@@ -13,7 +13,7 @@ static char text[AGENT_DESCRIPTION_MAX + 1];
 static struct buf out;
 static struct arena arena;
 
-/* So many agents with names of so many bytes. */
+/* n agents with names of that many bytes. */
 static void stage(size_t n, size_t name_bytes, struct str description)
 {
     memset(agents, 0, sizeof(agents));
@@ -121,7 +121,7 @@ TEST(a_description_is_cut_behind_a_word)
     CHECK_STR(str_sub(described(json_at(discord(1), 0)), 75, 84),
               "wwwww\xe2\x80\xa6");
     buf_clear(&out);
-    text[80] = 'w'; /* in the middle of one that is too long */
+    text[80] = 'w'; /* in the middle of a text that is too long */
     agents[0].description.n = 100;
     CHECK_INT(described(json_at(discord(1), 0)).n, 100);
     buf_clear(&out);
@@ -158,7 +158,7 @@ TEST(descriptions_fit_whatever_they_are_made_of)
     }
 }
 
-/* Both limits at once: a hundred, with names as long as they may be. */
+/* Both limits at once: a hundred agents with the longest names. */
 TEST(a_full_telegram_menu_stays_below_what_it_takes_in_all)
 {
     size_t most = SPEAK_MENU_MAX, all = 0;

@@ -120,7 +120,7 @@ TEST(what_is_wrong_is_named_with_what_would_be_right)
           ERR_BAD_REQUEST);
     CHECK(post("{\"query\":7}", &s, &why) == ERR_BAD_REQUEST);
     CHECK(post("{\"query\":\"x\",\"top\":3}", &s, &why) == ERR_BAD_REQUEST);
-    CHECK(strstr(why.text, "there is no field \"top\""));
+    CHECK(strstr(why.text, "unknown field \"top\""));
     CHECK(post("nonsense", &s, &why) == ERR_SYNTAX);
 }
 
@@ -143,8 +143,6 @@ TEST(a_query_has_its_limit)
         }
     }
 }
-
-/* Out. */
 
 static const struct str tags[] = {STR("code")};
 static const struct str examples[] = {STR("why does this segfault")};
@@ -267,8 +265,8 @@ TEST(an_explanation_has_both_parts_the_weights_and_the_words_that_met)
     buf_fini(&out);
 }
 
-/* Explaining a hundred long cards is given up in the middle, not paid for by
- * whoever else waits. */
+/* An explanation of a hundred long cards stops half way, so that other requests
+ * do not wait for it. */
 TEST(an_explanation_ends_at_its_limit)
 {
     enum { N = 100, BYTES = AGENT_DESCRIPTION_MAX };
@@ -322,7 +320,7 @@ static struct json *words_of(const char *query, const struct agent *a,
     return json_get(json_at(json_get(v, STR("agents")), 0), STR("words"));
 }
 
-/* Whatever the index counts is told, and nothing that it does not. */
+/* Exactly the words that the index counts are explained. */
 TEST(words_of_titles_and_of_the_parts_of_names_are_told)
 {
     static const struct skill named[] = {
@@ -361,7 +359,7 @@ TEST(an_answer_that_is_full_says_how_many_are_left_out)
     h.n = 2;
     two = told(&h).n;
     h.n = 3;
-    /* What stands there before it is decided: '{"agents":[' and two hits. */
+    /* Written before the limit applies: '{"agents":[' and two hits. */
     h.max_bytes = two - strlen("],\"total\":2,\"mode\":\"hybrid\"}");
     CHECK(told(&h).n > two && !memmem(out.p, out.n, "\"note\"", 6));
     h.max_bytes--;

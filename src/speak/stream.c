@@ -1,5 +1,5 @@
-/* Server-sent events as bytes, and the small syntaxes around a request: where
- * somebody was, percent signs, and what is accepted. */
+/* Server-sent events, and the small syntaxes around a request: stream
+ * positions, percent-encoding, and Accept. */
 #include "speak/internal.h"
 
 #include <stdio.h>
@@ -20,8 +20,8 @@ struct speak_event speak_event_open(struct buf *out, struct str id,
     return (struct speak_event){out, out->n};
 }
 
-/* In JSON a line end stands between tokens only, where a space does as well;
- * a carriage return would end a line of the stream too. */
+/* In JSON a line end occurs only between tokens, where a space is equivalent. A
+ * carriage return would end a line of the stream too. */
 void speak_event_close(const struct speak_event *e)
 {
     struct buf *out = e->out;
@@ -45,7 +45,8 @@ enum err speak_place_read(struct str s, struct speak_place *out)
     return OK;
 }
 
-/* The digits of v, which is not negative, up to `end`; where they begin. */
+/* Write the digits of v, which is not negative, before `end`. Returns where
+ * they begin. */
 static char *digits_before(char *end, int64_t v)
 {
     do
@@ -54,7 +55,7 @@ static char *digits_before(char *end, int64_t v)
     return end;
 }
 
-/* Written from its end: every chunk of every stream has one. */
+/* Written backwards, without printf: every chunk of every stream has one. */
 struct str speak_place_write(const struct speak_place *p,
                              char out[SPEAK_PLACE_BYTES])
 {
@@ -66,7 +67,7 @@ struct str speak_place_write(const struct speak_place *p,
     return (struct str){at, (size_t)(end - at)};
 }
 
-static int hex_of(char c)
+static int percent_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -86,8 +87,8 @@ enum err speak_percent(struct arena *a, struct str s, bool plus_is_space,
         char c = s.p[i];
 
         if (c == '%') {
-            int high = i + 2 < s.n ? hex_of(s.p[i + 1]) : -1;
-            int low = i + 2 < s.n ? hex_of(s.p[i + 2]) : -1;
+            int high = i + 2 < s.n ? percent_digit(s.p[i + 1]) : -1;
+            int low = i + 2 < s.n ? percent_digit(s.p[i + 2]) : -1;
 
             if (high < 0 || low < 0)
                 return ERR_SYNTAX;

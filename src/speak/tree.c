@@ -1,7 +1,7 @@
-/* Parents are found by comparing ids, each with each: 257 of them are 66 000
- * comparisons of strings at most, less than reading a single row. Rows that
- * contradict each other (a task above itself) make no loop here: what is not
- * reached from the top is not said. */
+/* Parents are found by comparing every pair of ids: for 257 tasks at most 66
+ * 000 string comparisons, less than reading one row. Contradictory rows (a task
+ * above itself) cause no loop: tasks not reachable from the top are left
+ * out. */
 #include "speak/tree.h"
 
 #include <assert.h>
@@ -21,9 +21,7 @@ struct str tree_text(struct str text)
     return (struct str){text.p, (size_t)(at - text.p)};
 }
 
-/* Linking. */
-
-static int find(const struct tree_task *list, size_t n, struct str id)
+static int tree_find_task(const struct tree_task *list, size_t n, struct str id)
 {
     for (size_t i = 0; i < n; i++)
         if (id.n && str_eq(str_of(list[i].t.id.text), id))
@@ -37,18 +35,8 @@ static bool is_earlier(const struct task *a, const struct task *b)
                                           : strcmp(a->id.text, b->id.text) < 0;
 }
 
-static void adopt(struct tree_task *list, int parent, int kid)
-{
-    int *at = &list[parent].first_kid;
-
-    while (*at >= 0 && is_earlier(&list[*at].t, &list[kid].t))
-        at = &list[*at].next;
-    list[kid].next = *at;
-    *at = kid;
-}
-
-/* How far from the top, following `parent`; -1: round in a circle. */
-static int level_of(const struct tree_task *list, size_t n, int at)
+/* Distance from the top along `parent`; -1 for a cycle. */
+static int tree_level(const struct tree_task *list, size_t n, int at)
 {
     int level = 0;
 
@@ -58,49 +46,46 @@ static int level_of(const struct tree_task *list, size_t n, int at)
     return level;
 }
 
-static int where_it_is_said(const struct tree_task *list, int parent)
-{
-    while (list[parent].level >= TREE_NESTED_MAX)
-        parent = list[parent].parent;
-    return parent;
-}
-
-static void add_up(struct tree_task *list, int at)
-{
-    const struct tree_task *x = &list[at];
-
-    for (int i = at; i >= 0; i = list[i].parent) {
-        list[i].n_below += i != at;
-        list[i].branch_price_micros += x->t.price_micros;
-        list[i].branch_captured_micros += x->captured_micros;
-    }
-}
-
 void tree_link(struct tree_task *list, size_t n)
 {
     int root = -1;
 
     assert(n <= TREE_TASKS_MAX);
     for (size_t i = 0; i < n; i++) {
-        struct tree_task *x = &list[i];
+        struct tree_task *node = &list[i];
 
-        x->first_kid = x->next = -1;
-        x->n_below = x->branch_price_micros = x->branch_captured_micros = 0;
-        x->parent = find(list, n, x->t.parent_id);
-        if (!x->t.parent_id.n)
+        node->first_kid = node->next = -1;
+        node->n_below = node->branch_price_micros =
+            node->branch_captured_micros = 0;
+        node->parent = tree_find_task(list, n, node->t.parent_id);
+        if (!node->t.parent_id.n)
             root = (int)i;
     }
-    for (size_t i = 0; i < n; i++) /* what it hung on is gone, or not read */
+    for (size_t i = 0; i < n; i++) /* its parent is gone, or was not read */
         if (list[i].parent < 0 && (int)i != root)
             list[i].parent = root;
     for (size_t i = 0; i < n; i++)
-        list[i].level = level_of(list, n, (int)i);
+        list[i].level = tree_level(list, n, (int)i);
     for (size_t i = 0; i < n; i++) {
+        int parent = list[i].parent;
+
         if (list[i].level < 0)
             continue;
-        add_up(list, (int)i);
-        if (list[i].parent >= 0)
-            adopt(list, where_it_is_said(list, list[i].parent), (int)i);
+        for (int at = (int)i; at >= 0; at = list[at].parent) {
+            list[at].n_below += at != (int)i;
+            list[at].branch_price_micros += list[i].t.price_micros;
+            list[at].branch_captured_micros += list[i].captured_micros;
+        }
+        while (parent >= 0 && list[parent].level >= TREE_NESTED_MAX)
+            parent = list[parent].parent;
+        if (parent >= 0) {
+            int *at = &list[parent].first_kid;
+
+            while (*at >= 0 && is_earlier(&list[*at].t, &list[i].t))
+                at = &list[*at].next;
+            list[i].next = *at;
+            *at = (int)i;
+        }
     }
 }
 
@@ -116,16 +101,15 @@ size_t tree_top(const struct tree_task *list, size_t n, size_t at)
     return at;
 }
 
-/* Saying. */
-
-static int64_t span(int64_t from_ms, int64_t to_ms)
+static int64_t tree_span_ms(int64_t from_ms, int64_t to_ms)
 {
     return to_ms > from_ms ? to_ms - from_ms : 0;
 }
 
-/* Of the turn that is going on or was the last: until an agent was given it it
- * waited, and then it was worked on. */
-static void put_times(struct json_out *o, const struct task *t, int64_t now_ms)
+/* Times of the current or last turn: it waits until an agent gets it, and then
+ * it is worked on. */
+static void tree_put_times(struct json_out *o, const struct task *t,
+                           int64_t now_ms)
 {
     bool is_over = task_is_over(t->status);
     int64_t began = t->turn > 1 ? t->deadline_ms - t->budget_ms : t->created_ms;
@@ -136,28 +120,16 @@ static void put_times(struct json_out *o, const struct task *t, int64_t now_ms)
     json_member_ms(o, "started_ms", t->started_ms);
     json_member_ms(o, "finished_ms", is_over ? t->finished_ms : 0);
     json_member_int(o, "waited_ms",
-                    span(began, t->started_ms ? t->started_ms : end));
-    json_member_known(o, "worked_ms", t->started_ms, span(t->started_ms, end));
-    json_member_int(o, "duration_ms", span(began, end));
+                    tree_span_ms(began, t->started_ms ? t->started_ms : end));
+    json_member_known(o, "worked_ms", t->started_ms,
+                      tree_span_ms(t->started_ms, end));
+    json_member_int(o, "duration_ms", tree_span_ms(began, end));
 }
 
-static void put_error(struct json_out *o, const struct task *t)
+static void tree_put_task(struct json_out *o, const struct tree_task *node,
+                          int64_t now_ms)
 {
-    json_key(o, STR("error"));
-    if (!task_is_over(t->status) || !t->result.error_code.n) {
-        json_put_null(o);
-        return;
-    }
-    json_open(o, '{');
-    json_member_text(o, "code", t->result.error_code);
-    json_member_text(o, "message", tree_text(t->result.error));
-    json_close(o, '}');
-}
-
-static void put_task(struct json_out *o, const struct tree_task *x,
-                     int64_t now_ms)
-{
-    const struct task *t = &x->t;
+    const struct task *t = &node->t;
 
     json_member_text(o, "task_id", str_of(t->id.text));
     json_member_str(o, "parent_task_id", t->parent_id);
@@ -165,33 +137,34 @@ static void put_task(struct json_out *o, const struct tree_task *x,
     json_member_str(o, "by_agent", t->by_agent);
     json_member_str(o, "skill", t->skill);
     json_member_text(o, "status", task_status_name(task_shown(t)));
-    json_member_str(o, "mode", delegation_mode_name(x->mode));
+    json_member_str(o, "mode", delegation_mode_name(node->mode));
     json_member_int(o, "depth", t->depth);
     json_member_int(o, "turn", t->turn);
     json_member_int(o, "attempt", t->attempt);
     json_member_text(o, "text", tree_text(t->text));
-    put_times(o, t, now_ms);
+    tree_put_times(o, t, now_ms);
     json_member_int(o, "price_micros", t->price_micros);
-    json_member_int(o, "captured_micros", x->captured_micros);
+    json_member_int(o, "captured_micros", node->captured_micros);
     json_key(o, STR("branch"));
     json_open(o, '{');
-    json_member_int(o, "tasks", 1 + x->n_below);
-    json_member_int(o, "price_micros", x->branch_price_micros);
-    json_member_int(o, "captured_micros", x->branch_captured_micros);
+    json_member_int(o, "tasks", 1 + node->n_below);
+    json_member_int(o, "price_micros", node->branch_price_micros);
+    json_member_int(o, "captured_micros", node->branch_captured_micros);
     json_close(o, '}');
-    put_error(o, t);
+    put_task_error(o, task_is_over(t->status) ? t->result.error_code : STR(""),
+                   tree_text(t->result.error));
 }
 
-/* Without recursion: down to the first child, else on to the next, closing
- * what is done. */
-static void put_branch(struct json_out *o, const struct speak_tree *tree)
+/* Without recursion: down to the first child, else on to the next sibling,
+ * closing finished tasks. */
+static void tree_put_branch(struct json_out *o, const struct speak_tree *tree)
 {
     int path[TREE_NESTED_MAX + 1], depth = 0;
     int at = (int)tree->top;
 
     for (;;) {
         json_open(o, '{');
-        put_task(o, &tree->list[at], tree->now_ms);
+        tree_put_task(o, &tree->list[at], tree->now_ms);
         json_key(o, STR("children"));
         json_open(o, '[');
         path[depth] = at;
@@ -201,7 +174,7 @@ static void put_branch(struct json_out *o, const struct speak_tree *tree)
             assert(depth <= TREE_NESTED_MAX);
             continue;
         }
-        for (;;) { /* it is said, and perhaps whose last child it is */
+        for (;;) { /* this task is written, and perhaps its parents with it */
             json_close(o, ']');
             json_close(o, '}');
             if (depth == 0)
@@ -214,7 +187,7 @@ static void put_branch(struct json_out *o, const struct speak_tree *tree)
     }
 }
 
-static int64_t count_open(const struct speak_tree *tree)
+static int64_t tree_count_open(const struct speak_tree *tree)
 {
     int64_t n = 0;
 
@@ -230,14 +203,14 @@ static int64_t count_open(const struct speak_tree *tree)
     return n;
 }
 
-static void put_sums(struct json_out *o, const struct speak_tree *tree)
+static void tree_put_sums(struct json_out *o, const struct speak_tree *tree)
 {
     const struct tree_task *top = &tree->list[tree->top];
 
     json_member_text(o, "root_user", top->t.root_user);
     json_member_bool(o, "is_whole", tree->is_whole && !tree->is_cut);
     json_member_int(o, "tasks", 1 + top->n_below);
-    json_member_int(o, "open", count_open(tree));
+    json_member_int(o, "open", tree_count_open(tree));
     json_member_int(o, "price_micros", top->branch_price_micros);
     json_member_int(o, "captured_micros", top->branch_captured_micros);
 }
@@ -248,12 +221,12 @@ void speak_tree_item(struct json_out *o, const struct speak_tree *tree)
 
     json_open(o, '{');
     json_member_text(o, "root_task_id", tree->root_id);
-    put_sums(o, tree);
+    tree_put_sums(o, tree);
     json_member_text(o, "agent", t->agent);
     json_member_str(o, "by_agent", t->by_agent);
     json_member_text(o, "status", task_status_name(task_shown(t)));
     json_member_text(o, "text", tree_text(t->text));
-    put_times(o, t, tree->now_ms);
+    tree_put_times(o, t, tree->now_ms);
     json_close(o, '}');
 }
 
@@ -261,11 +234,11 @@ void speak_tree(struct json_out *o, const struct speak_tree *tree)
 {
     json_open(o, '{');
     json_member_text(o, "task_id", tree->task_id);
-    /* Who sees only a part need not know of what. */
+    /* A caller who sees only a part need not know the root. */
     json_member_str(o, "root_task_id",
                     tree->is_whole ? tree->root_id : STR(""));
-    put_sums(o, tree);
+    tree_put_sums(o, tree);
     json_key(o, STR("tree"));
-    put_branch(o, tree);
+    tree_put_branch(o, tree);
     json_close(o, '}');
 }

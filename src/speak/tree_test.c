@@ -1,4 +1,4 @@
-/* Trees from rows in any order, and what is said of them. */
+/* Trees built from rows in any order, and their JSON. */
 #include "speak/tree.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static struct str name_of(int i)
     return str_of(ids[i]);
 }
 
-/* Task i hangs on `parent`; -1: on nothing. */
+/* Task i is a child of `parent`; -1: of none. */
 static struct tree_task *plant(int i, int parent)
 {
     struct tree_task *x = &list[n++];
@@ -96,7 +96,7 @@ TEST(children_are_nested_in_the_order_they_were_accepted)
     const struct json *tree, *kids;
 
     begin();
-    plant(3, 1); /* before its parent, after its younger brother */
+    plant(3, 1); /* before its parent, after its younger sibling */
     plant(2, 0);
     plant(1, 0);
     plant(4, 1);

@@ -1,26 +1,24 @@
 /* Copies of the whole database.
  *
- * A backup is made by another process while the server writes: it reads one
- * state of the database, from the first page to the last, and never writes or
- * folds in anything there (SQLite before 3.51.3 loses data when two do that).
- * As long as it takes, the server's log grows; that is the price. The copy is
- * one file that needs no log beside it.
+ * Another process makes a backup while the server writes: it reads one state of
+ * the database, from the first page to the last, and never writes or folds in
+ * the log (SQLite before 3.51.3 loses data when two processes do). The server's
+ * log grows meanwhile; that is the price. The copy is one file without a log.
  *
- * Copies are made under another name, checked, synced and then renamed: under
- * its own name a file is whole or not there.
+ * Copies are written under another name, checked, synced and then renamed:
+ * under its final name a file is complete or absent.
  *
- * Restoring has one trap. SQLite applies whatever log lies beside a database,
- * whoever wrote it; the log of the old database beside the new one would ruin
- * it. So the old log is folded into the old database first, and gone from the
- * folder, durably, before the new one takes its name.
+ * Restore has one trap. SQLite applies any log beside a database, even one of
+ * another database, and the log of the old one would ruin the new one. So the
+ * old log is first folded into the old database and removed from the folder,
+ * durably, before the new database gets its name.
  *
- * And one promise to keep: an epoch never comes twice. The count of starts
- * goes back with the database, so the larger of the two is written into the
- * new one before it has its name. A mark beside the database tells what it was
- * if the database cannot; without either, in a new folder above all, a margin
- * is added: as many starts nobody makes between two backups. The time of day
- * would be larger still, but epochs are multiplied further up and must stay
- * small. */
+ * An epoch must never repeat. The count of starts goes back with the database,
+ * so the larger count is written into the new one before it gets its name. If
+ * the old database cannot be read, a mark beside it has the count. Without
+ * either, most likely in a new folder, a margin is added that exceeds the
+ * starts between two backups. Rejected: the time of day, because epochs are
+ * multiplied elsewhere and must stay small. */
 #include "store/internal.h"
 
 #include <errno.h>
@@ -35,8 +33,8 @@
 
 enum {
     PAGES_PER_STEP = 1024,
-    COPIED_PERMILLE = 800,              /* the rest is checking */
-    LOOK_BYTES_MAX = 256 * 1024 * 1024, /* a second or so */
+    COPIED_PERMILLE = 800,              /* the rest is the check */
+    LOOK_BYTES_MAX = 256 * 1024 * 1024, /* about a second */
     EPOCH_MARGIN = 1000,
 };
 
@@ -45,21 +43,21 @@ struct progress {
     void *ctx;
 };
 
-static void tell(const struct progress *p, int permille)
+static void progress_report(const struct progress *p, int permille)
 {
     if (p->tell)
         p->tell(p->ctx, permille);
 }
 
-/* A copy of the database `from`, made at `path`; whoever asked for it knows
- * that as `shown`. */
+/* A copy of the database `from` at `path`; messages name it `shown`. */
 struct copying {
     const char *from, *path, *shown;
-    bool is_restore; /* then `from` is what was said to be a backup */
+    bool is_restore; /* `from` should be a backup */
     struct progress progress;
 };
 
-static enum err say_errno(struct why *why, const char *doing, const char *path)
+static enum err backup_errno_error(struct why *why, const char *doing,
+                                   const char *path)
 {
     int err = errno;
     enum err e = err == ENOSPC || err == EDQUOT ? ERR_NO_SPACE
@@ -71,8 +69,8 @@ static enum err say_errno(struct why *why, const char *doing, const char *path)
     return why_err(why, e, "cannot %s %s: %s", doing, path, strerror(err));
 }
 
-static enum err as_path(char out[DB_PATH_MAX], struct str path,
-                        const char *suffix, struct why *why)
+static enum err backup_path(char out[DB_PATH_MAX], struct str path,
+                            const char *suffix, struct why *why)
 {
     int n = snprintf(out, DB_PATH_MAX, "%.*s%s", STR_ARG(path), suffix);
 
@@ -81,15 +79,15 @@ static enum err as_path(char out[DB_PATH_MAX], struct str path,
     return OK;
 }
 
-static bool is_there(const char *path)
+static bool backup_path_exists(const char *path)
 {
     struct stat st;
 
     return lstat(path, &st) == 0;
 }
 
-/* Reading without leaving a trace in the database. */
-static int open_source(sqlite3 **sql, const char *path, int flags)
+/* Open a database to read it without a change. */
+static int backup_open_source(sqlite3 **sql, const char *path, int flags)
 {
     int code = FAULT("store.backup.source")
                    ? SQLITE_CANTOPEN
@@ -103,8 +101,8 @@ static int open_source(sqlite3 **sql, const char *path, int flags)
     return SQLITE_OK;
 }
 
-/* One page after the other. The caller has begun to read from `from`: that
- * holds one state of it still, whatever is written meanwhile. */
+/* Copy all pages. The caller has begun a read of `from`, which keeps one state
+ * of it regardless of writes meanwhile. */
 static int copy_pages(sqlite3 *to, sqlite3 *from, const struct progress *p)
 {
     sqlite3_backup *b = FAULT("store.backup.begin")
@@ -122,17 +120,18 @@ static int copy_pages(sqlite3 *to, sqlite3 *from, const struct progress *p)
                    : sqlite3_backup_step(b, PAGES_PER_STEP);
         all = sqlite3_backup_pagecount(b);
         if (all > 0)
-            tell(p, (int)((int64_t)(all - sqlite3_backup_remaining(b)) *
-                          COPIED_PERMILLE / all));
+            progress_report(p,
+                            (int)((int64_t)(all - sqlite3_backup_remaining(b)) *
+                                  COPIED_PERMILLE / all));
     }
     sqlite3_backup_finish(b);
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* What is wrong with a file that is to be put back: the hints for a database
- * of the server's would lead astray. */
-static enum err say_no_backup(sqlite3 *sql, int code, const char *path,
-                              struct why *why)
+/* The error for a file to restore. The hints for a server's own database would
+ * mislead here. */
+static enum err backup_source_error(sqlite3 *sql, int code, const char *path,
+                                    struct why *why)
 {
     int err = sql ? sqlite3_system_errno(sql) : errno;
     struct stat st;
@@ -161,15 +160,15 @@ static enum err say_no_backup(sqlite3 *sql, int code, const char *path,
     return db_say(sql, code, path, why);
 }
 
-static enum err say_source(const struct copying *c, sqlite3 *sql, int code,
-                           struct why *why)
+static enum err copy_source_error(const struct copying *c, sqlite3 *sql,
+                                  int code, struct why *why)
 {
-    return c->is_restore ? say_no_backup(sql, code, c->from, why)
+    return c->is_restore ? backup_source_error(sql, code, c->from, why)
                          : db_say(sql, code, c->from, why);
 }
 
-static enum err say_target(const struct copying *c, sqlite3 *sql, int code,
-                           struct why *why)
+static enum err copy_target_error(const struct copying *c, sqlite3 *sql,
+                                  int code, struct why *why)
 {
     if ((code & 0xff) == SQLITE_FULL)
         return why_err(why, ERR_NO_SPACE,
@@ -178,9 +177,9 @@ static enum err say_target(const struct copying *c, sqlite3 *sql, int code,
     return db_say(sql, code, c->shown, why);
 }
 
-/* Whether it is a database of ours at all, and has anything in it. */
-static enum err look_at_source(const struct copying *c, sqlite3 *sql,
-                               struct why *why)
+/* Check that it is a database of ours and not empty. */
+static enum err copy_check_source(const struct copying *c, sqlite3 *sql,
+                                  struct why *why)
 {
     bool is_empty = false;
     int64_t id = 0;
@@ -196,7 +195,7 @@ static enum err look_at_source(const struct copying *c, sqlite3 *sql,
         return e;
     code = db_ask(sql, "PRAGMA application_id", &id);
     if (code != SQLITE_OK)
-        return say_no_backup(sql, code, c->from, why);
+        return backup_source_error(sql, code, c->from, why);
     if (id != DB_APPLICATION_ID)
         return why_err(why, e,
                        "%s is a database of another program, and no backup: "
@@ -208,10 +207,10 @@ static enum err look_at_source(const struct copying *c, sqlite3 *sql,
                    c->from);
 }
 
-/* What SQLite says of the damage, without its headline and on one line. */
-static void show_damage(const char *said, char out[100])
+/* SQLite's message about the damage, without its headline, as one line. */
+static void damage_text(const char *message, char out[100])
 {
-    struct str rest = str_of(said ? said : "no reason given");
+    struct str rest = str_of(message ? message : "no reason given");
     struct str line = str_cut(&rest, '\n');
 
     while (rest.n && str_starts(line, STR("***")))
@@ -220,13 +219,13 @@ static void show_damage(const char *said, char out[100])
     str_tame(out, strlen(out));
 }
 
-/* Whether every page and every index is as it should be. */
-static enum err check_whole(sqlite3 *sql, const char *text, const char *path,
-                            bool is_backup, struct why *why)
+/* Check every page and every index. */
+static enum err database_check(sqlite3 *sql, const char *text, const char *path,
+                               bool is_backup, struct why *why)
 {
     char damage[100];
     sqlite3_stmt *s = NULL;
-    const char *said = NULL;
+    const char *message = NULL;
     enum err e = OK;
     int code = FAULT("store.backup.check")
                    ? SQLITE_CORRUPT
@@ -235,8 +234,8 @@ static enum err check_whole(sqlite3 *sql, const char *text, const char *path,
     if (code == SQLITE_OK)
         code = sqlite3_step(s);
     if (code == SQLITE_ROW) {
-        said = (const char *)sqlite3_column_text(s, 0);
-        show_damage(said, damage);
+        message = (const char *)sqlite3_column_text(s, 0);
+        damage_text(message, damage);
         if (strcmp(damage, "ok") != 0)
             e = why_err(why, ERR_BAD_CONFIG,
                         is_backup ? "the backup %s is damaged (%s): name "
@@ -246,48 +245,37 @@ static enum err check_whole(sqlite3 *sql, const char *text, const char *path,
                                     "restore FILE",
                         path, damage);
     } else {
-        e = is_backup ? say_no_backup(sql, code, path, why)
+        e = is_backup ? backup_source_error(sql, code, path, why)
                       : db_say(sql, code, path, why);
     }
     sqlite3_finalize(s);
     return e;
 }
 
-static enum err make_empty(const char *path, const char *shown, struct why *why)
-{
-    int fd = FAULT("store.backup.make")
-                 ? (errno = EACCES, -1)
-                 : open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
-
-    if (fd < 0)
-        return say_errno(why, "make", shown);
-    close(fd);
-    return OK;
-}
-
-static enum err sync_path(const char *path, int flags, struct why *why)
+static enum err path_sync(const char *path, int flags, struct why *why)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
     enum err e = OK;
 
     if (fd < 0 || FAULT("store.backup.sync") || fsync(fd) != 0)
-        e = say_errno(why, "sync", path);
+        e = backup_errno_error(why, "sync", path);
     if (fd >= 0)
         close(fd);
     return e;
 }
 
-static enum err sync_folder_of(const char *path, struct why *why)
+static enum err path_sync_folder(const char *path, struct why *why)
 {
     struct str folder = str_parent(str_of(path));
     char copy[DB_PATH_MAX];
 
     snprintf(copy, sizeof(copy), "%.*s", STR_ARG(folder));
-    return sync_path(copy, O_DIRECTORY, why);
+    return path_sync(copy, O_DIRECTORY, why);
 }
 
-/* What is in `from` now, into the empty file. */
-static enum err fill(const struct copying *c, sqlite3 *from, struct why *why)
+/* Copy the present state of `from` into the empty file. */
+static enum err copy_fill(const struct copying *c, sqlite3 *from,
+                          struct why *why)
 {
     sqlite3 *to = NULL;
     enum err e = OK;
@@ -295,49 +283,58 @@ static enum err fill(const struct copying *c, sqlite3 *from, struct why *why)
                    ? SQLITE_CANTOPEN
                    : db_connect(&to, c->path, SQLITE_OPEN_READWRITE);
 
-    /* It is synced once, at the end; until then nobody knows its name. */
+    /* It is synced once, at the end; until then no program knows its name. */
     if (code == SQLITE_OK)
         code = db_exec(to, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF");
     if (code == SQLITE_OK)
         code = copy_pages(to, from, &c->progress);
-    /* The copy says of itself that it has a log. It needs none. */
+    /* The header of the copy says that it has a log. It needs none. */
     if (code == SQLITE_OK)
         code = db_exec(to, "PRAGMA journal_mode=DELETE");
     if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
-        e = say_source(c, to, code, why);
+        e = copy_source_error(c, to, code, why);
     else if (code != SQLITE_OK)
-        e = say_target(c, to, code, why);
+        e = copy_target_error(c, to, code, why);
     if (!e)
-        e = check_whole(to, "PRAGMA integrity_check(1)", c->from, c->is_restore,
-                        why);
+        e = database_check(to, "PRAGMA integrity_check(1)", c->from,
+                           c->is_restore, why);
     sqlite3_close(to);
     return e;
 }
 
-/* Checked and synced; on error there is nothing at c->path. */
-static enum err copy(const struct copying *c, struct why *why)
+/* Copy, check and sync; on error there is no file at c->path. */
+static enum err database_copy(const struct copying *c, struct why *why)
 {
     sqlite3 *from = NULL;
     int64_t n;
-    int code = open_source(&from, c->from, 0);
+    int code = backup_open_source(&from, c->from, 0);
     enum err e;
 
     if (code != SQLITE_OK)
-        return say_source(c, NULL, code, why);
-    e = look_at_source(c, from, why);
+        return copy_source_error(c, NULL, code, why);
+    e = copy_check_source(c, from, why);
     if (!e) {
         code = db_exec(from, "BEGIN");
         if (code == SQLITE_OK)
             code = db_ask(from, "SELECT count(*) FROM sqlite_schema", &n);
         if (code != SQLITE_OK)
-            e = say_source(c, from, code, why);
+            e = copy_source_error(c, from, code, why);
     }
-    if (!e)
-        e = make_empty(c->path, c->shown, why);
     if (!e) {
-        e = fill(c, from, why);
+        int fd =
+            FAULT("store.backup.make")
+                ? (errno = EACCES, -1)
+                : open(c->path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+
+        if (fd < 0)
+            e = backup_errno_error(why, "make", c->shown);
+        else
+            close(fd);
+    }
+    if (!e) {
+        e = copy_fill(c, from, why);
         if (!e)
-            e = sync_path(c->path, 0, why);
+            e = path_sync(c->path, 0, why);
         if (e)
             unlink(c->path);
     }
@@ -345,21 +342,21 @@ static enum err copy(const struct copying *c, struct why *why)
     return e;
 }
 
-/* Give it its name, unless somebody else has it by now. */
-static enum err name_it(const char *from, const char *to, struct why *why)
+/* Rename the copy, unless the name exists by now. */
+static enum err backup_rename(const char *from, const char *to, struct why *why)
 {
     int rc = FAULT("store.backup.rename")
                  ? (errno = EIO, -1)
                  : renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
 
-    if (rc != 0 && errno == EINVAL) /* a file system that cannot */
+    if (rc != 0 && errno == EINVAL) /* a file system without that flag */
         rc = rename(from, to);
     if (rc != 0 && errno == EEXIST)
         return why_err(why, ERR_BUSY,
                        "%s is there already: choose another name", to);
     if (rc != 0)
-        return say_errno(why, "name the backup", to);
-    return sync_folder_of(to, why);
+        return backup_errno_error(why, "name the backup", to);
+    return path_sync_folder(to, why);
 }
 
 enum err store_backup(struct str folder, struct str file,
@@ -375,35 +372,35 @@ enum err store_backup(struct str folder, struct str file,
     snprintf(suffix, sizeof(suffix), ".tmp-%ld", (long)getpid());
     e = db_path(from, folder, DB_NAME, why);
     if (!e)
-        e = as_path(to, file, "", why);
+        e = backup_path(to, file, "", why);
     if (!e)
-        e = as_path(unnamed, file, suffix, why);
+        e = backup_path(unnamed, file, suffix, why);
     if (e)
         return e;
-    if (!is_there(from))
+    if (!backup_path_exists(from))
         return why_err(why, ERR_NOT_FOUND,
                        "there is no database in %.*s: name the data folder "
                        "with --data",
                        STR_ARG(folder));
-    if (is_there(to))
+    if (backup_path_exists(to))
         return why_err(why, ERR_BUSY,
                        "%s is there already: choose another name", to);
-    e = copy(&c, why);
+    e = database_copy(&c, why);
     if (e)
         return e;
-    e = name_it(unnamed, to, why);
+    e = backup_rename(unnamed, to, why);
     if (e)
         unlink(unnamed);
     else
-        tell(&c.progress, 1000);
+        progress_report(&c.progress, 1000);
     return e;
 }
 
-/* Restoring. */
+/* Restore. */
 
-/* Fold the old log into the old database, so that it is one file. One that
- * cannot be read any more is left as it is, its log beside it. */
-static enum err fold_old(const char *path, struct why *why)
+/* Fold the old log into the old database, so that it is one file. An unreadable
+ * database stays as it is, with its log. */
+static enum err restore_fold_old_log(const char *path, struct why *why)
 {
     sqlite3 *sql = NULL;
     int64_t n;
@@ -430,24 +427,17 @@ static enum err fold_old(const char *path, struct why *why)
     return e;
 }
 
-/* A second name for what is there: so it is never without one. */
-static enum err keep(const char *path, const char *as, struct why *why)
+/* Add a second name, so that the file is never without one. */
+static enum err restore_keep_file(const char *path, const char *as,
+                                  struct why *why)
 {
     if (FAULT("store.restore.keep") ? (errno = EIO, true) : link(path, as) != 0)
-        return say_errno(why, "keep the old database as", as);
-    return OK;
-}
-
-static enum err remove_file(const char *path, struct why *why)
-{
-    if (FAULT("store.restore.remove") ? (errno = EIO, true)
-                                      : unlink(path) != 0 && errno != ENOENT)
-        return say_errno(why, "remove", path);
+        return backup_errno_error(why, "keep the old database as", as);
     return OK;
 }
 
 /* "signalbox.db.kept-20250131-235959", or with a number if that is taken. */
-static void choose_name(const char *folder, char kept[256])
+static void restore_choose_name(const char *folder, char kept[256])
 {
     time_t now_s = time(NULL);
     char stamp[32] = "", path[DB_PATH_MAX];
@@ -460,70 +450,69 @@ static void choose_name(const char *folder, char kept[256])
             snprintf(kept, 256, "%s.kept-%s", DB_NAME, stamp);
         else
             snprintf(kept, 256, "%s.kept-%s-%d", DB_NAME, stamp, i);
-        if (db_path(path, str_of(folder), kept, NULL) != OK || !is_there(path))
+        if (db_path(path, str_of(folder), kept, NULL) != OK ||
+            !backup_path_exists(path))
             return;
     }
 }
 
-/* What SQLite would apply to any database it lies beside. */
+/* Files that SQLite would apply to any database beside them. */
 static const char *const stale[] = {"-wal", "-journal", "-shm"};
 
 enum { N_STALE = sizeof(stale) / sizeof(stale[0]) };
 
-static void beside(char out[DB_PATH_MAX + 16], const char *path, int i)
+static void stale_path(char out[DB_PATH_MAX + 16], const char *path, int i)
 {
     snprintf(out, DB_PATH_MAX + 16, "%s%s", path, stale[i]);
 }
 
-static bool has_bytes(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && st.st_size > 0;
-}
-
-/* Second names for whatever of the old database cannot be made again: the
- * file, and what is left of its log when it could not be folded in. */
-static enum err keep_all(const char *path, const char *as, struct why *why)
+/* Add second names for the irreplaceable parts of the old database: the file,
+ * and its log if that could not be folded in. */
+static enum err restore_keep_all(const char *path, const char *as,
+                                 struct why *why)
 {
     char from[DB_PATH_MAX + 16], to[DB_PATH_MAX + 16];
-    enum err e = is_there(path) ? keep(path, as, why) : OK;
+    enum err e =
+        backup_path_exists(path) ? restore_keep_file(path, as, why) : OK;
 
     for (int i = 0; i < N_STALE && !e; i++) {
-        beside(from, path, i);
-        beside(to, as, i);
-        if (strcmp(stale[i], "-shm") != 0 && has_bytes(from))
-            e = keep(from, to, why);
+        stale_path(from, path, i);
+        stale_path(to, as, i);
+        if (strcmp(stale[i], "-shm") != 0 && file_has_bytes(from))
+            e = restore_keep_file(from, to, why);
     }
-    return e ? e : sync_folder_of(path, why);
+    return e ? e : path_sync_folder(path, why);
 }
 
-/* Keep the old database and see that nothing of it lies beside the new one.
- * Each step is on the disk before the next. */
-static enum err put_aside(const char *folder, const char *path, char kept[256],
-                          struct why *why)
+/* Keep the old database, and make sure that none of its files lies beside the
+ * new one. Each step is on disk before the next. */
+static enum err restore_put_aside(const char *folder, const char *path,
+                                  char kept[256], struct why *why)
 {
     char as[DB_PATH_MAX], old[DB_PATH_MAX + 16];
-    enum err e = is_there(path) ? fold_old(path, why) : OK;
+    enum err e =
+        backup_path_exists(path) ? restore_fold_old_log(path, why) : OK;
 
     if (e)
         return e;
-    choose_name(folder, kept);
+    restore_choose_name(folder, kept);
     e = db_path(as, str_of(folder), kept, why);
     if (!e)
-        e = keep_all(path, as, why);
-    if (!is_there(path))
+        e = restore_keep_all(path, as, why);
+    if (!backup_path_exists(path))
         kept[0] = '\0';
     for (int i = 0; i < N_STALE && !e; i++) {
-        beside(old, path, i);
-        e = remove_file(old, why);
+        stale_path(old, path, i);
+        if (FAULT("store.restore.remove") ? (errno = EIO, true)
+                                          : unlink(old) != 0 && errno != ENOENT)
+            e = backup_errno_error(why, "remove", old);
     }
-    return e ? e : sync_folder_of(path, why);
+    return e ? e : path_sync_folder(path, why);
 }
 
-/* The last epoch of a database; 0 when it is empty. */
-static enum err read_epoch(sqlite3 *sql, const char *path, int64_t *out,
-                           struct why *why)
+/* The last epoch of a database; 0: it is empty. */
+static enum err database_epoch(sqlite3 *sql, const char *path, int64_t *out,
+                               struct why *why)
 {
     bool is_empty = false;
     enum err e = schema_look(sql, path, &is_empty, why);
@@ -537,10 +526,11 @@ static enum err read_epoch(sqlite3 *sql, const char *path, int64_t *out,
     return code == SQLITE_OK ? OK : db_say(sql, code, path, why);
 }
 
-/* The last epoch of what the folder has; 0: not known. `remark` says so if
- * the database should know it. */
-static enum err old_epoch(const char *folder, const char *path, int64_t *out,
-                          struct why *remark, struct why *why)
+/* The last epoch of the folder; 0: unknown. `remark` explains it if the
+ * database should have it. */
+static enum err restore_old_epoch(const char *folder, const char *path,
+                                  int64_t *out, struct why *remark,
+                                  struct why *why)
 {
     int64_t mark = epoch_mark_read(str_of(folder));
     sqlite3 *sql = NULL;
@@ -548,10 +538,10 @@ static enum err old_epoch(const char *folder, const char *path, int64_t *out,
     enum err e;
 
     *out = mark;
-    if (!has_bytes(path))
+    if (!file_has_bytes(path))
         return OK;
-    code = open_source(&sql, path, 0);
-    e = code == SQLITE_OK ? read_epoch(sql, path, out, why)
+    code = backup_open_source(&sql, path, 0);
+    e = code == SQLITE_OK ? database_epoch(sql, path, out, why)
                           : db_say(NULL, code, path, why);
     sqlite3_close(sql);
     if (e && e != ERR_BAD_CONFIG)
@@ -569,10 +559,11 @@ static enum err old_epoch(const char *folder, const char *path, int64_t *out,
     return OK;
 }
 
-/* Write into the copy at `path` that it was started at least as often as the
- * old database. Nobody knows its name yet: it needs no journal, which a crash
- * would leave behind for the next one of that name. */
-static enum err raise_epoch(const char *path, int64_t old, struct why *why)
+/* Set the number of starts of the copy at `path` to at least that of the old
+ * database. No program uses the copy yet, so it needs no journal, which a crash
+ * would leave behind for the next file of that name. */
+static enum err restore_raise_epoch(const char *path, int64_t old,
+                                    struct why *why)
 {
     sqlite3 *sql = NULL;
     char text[256];
@@ -581,7 +572,7 @@ static enum err raise_epoch(const char *path, int64_t old, struct why *why)
                    ? SQLITE_FULL
                    : db_connect(&sql, path, SQLITE_OPEN_READWRITE);
 
-    /* A folder that knows of fewer starts is not where the backup was made. */
+    /* A folder with fewer starts is not where the backup was made. */
     snprintf(text, sizeof(text),
              "PRAGMA journal_mode=OFF; UPDATE signalbox_meta SET value = "
              "CASE WHEN value > %lld THEN value + %d ELSE %lld END "
@@ -592,7 +583,7 @@ static enum err raise_epoch(const char *path, int64_t old, struct why *why)
     if (code != SQLITE_OK)
         e = db_say(sql, code, path, why);
     sqlite3_close(sql);
-    return e ? e : sync_path(path, 0, why);
+    return e ? e : path_sync(path, 0, why);
 }
 
 static bool is_same_file(const char *a, const char *b)
@@ -601,14 +592,6 @@ static bool is_same_file(const char *a, const char *b)
 
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
            x.st_ino == y.st_ino;
-}
-
-static enum err take_place(const char *from, const char *to, struct why *why)
-{
-    if (FAULT("store.restore.rename") ? (errno = EIO, true)
-                                      : rename(from, to) != 0)
-        return say_errno(why, "put the new database at", to);
-    return sync_folder_of(to, why);
 }
 
 enum err store_restore(const struct store_folder *f, struct str file,
@@ -623,7 +606,7 @@ enum err store_restore(const struct store_folder *f, struct str file,
                         .progress = {progress, ctx}};
     struct why remark = {""};
     int64_t old;
-    enum err e = as_path(from, file, "", why);
+    enum err e = backup_path(from, file, "", why);
 
     kept[0] = '\0';
     if (!e)
@@ -632,34 +615,37 @@ enum err store_restore(const struct store_folder *f, struct str file,
         e = db_path(unnamed, str_of(f->path), DB_NAME ".restoring", why);
     if (e)
         return e;
-    if (!is_there(from))
+    if (!backup_path_exists(from))
         return why_err(why, ERR_NOT_FOUND, "there is no file %s", from);
     if (is_same_file(from, to))
         return why_err(why, ERR_USAGE,
                        "%s is the database itself: name a backup of it", from);
-    e = copy(&c, why);
+    e = database_copy(&c, why);
     if (e)
         return e;
-    e = old_epoch(f->path, to, &old, &remark, why);
+    e = restore_old_epoch(f->path, to, &old, &remark, why);
     if (!e)
-        e = raise_epoch(unnamed, old, why);
+        e = restore_raise_epoch(unnamed, old, why);
     if (!e)
-        e = put_aside(f->path, to, kept, why);
+        e = restore_put_aside(f->path, to, kept, why);
+    if (!e && (FAULT("store.restore.rename") ? (errno = EIO, true)
+                                             : rename(unnamed, to) != 0))
+        e = backup_errno_error(why, "put the new database at", to);
     if (!e)
-        e = take_place(unnamed, to, why);
+        e = path_sync_folder(to, why);
     if (!e && why)
         *why = remark;
     if (e)
         unlink(unnamed);
     else
-        tell(&c.progress, 1000);
+        progress_report(&c.progress, 1000);
     return e;
 }
 
-/* Looking. */
+/* Inspect. */
 
-/* A path as SQLite wants it when there is more to say about it. */
-static void as_uri(char out[3 * DB_PATH_MAX + 32], const char *path)
+/* A path as SQLite's URI with options. */
+static void path_to_uri(char out[3 * DB_PATH_MAX + 32], const char *path)
 {
     char *end = out + snprintf(out, 8, "file:");
 
@@ -671,35 +657,37 @@ static void as_uri(char out[3 * DB_PATH_MAX + 32], const char *path)
     snprintf(end, 16, "?immutable=1");
 }
 
-/* A database without a log that nobody uses can be read without even a lock;
- * everything else would put files beside it. */
-static int open_to_look(sqlite3 **sql, const char *path, bool has_log)
+/* A database without a log is not in use and can be read without a lock; any
+ * other way would create files beside it. */
+static int database_open_read_only(sqlite3 **sql, const char *path,
+                                   bool has_log)
 {
     char uri[3 * DB_PATH_MAX + 32];
 
     if (has_log)
-        return open_source(sql, path, 0);
-    as_uri(uri, path);
-    return open_source(sql, uri, SQLITE_OPEN_URI);
+        return backup_open_source(sql, path, 0);
+    path_to_uri(uri, path);
+    return backup_open_source(sql, uri, SQLITE_OPEN_URI);
 }
 
-static enum err look_inside(sqlite3 *sql, const char *path,
-                            struct store_about *out, struct why *why)
+static enum err database_inspect(sqlite3 *sql, const char *path,
+                                 struct store_about *out, struct why *why)
 {
-    enum err e = read_epoch(sql, path, &out->n_starts, why);
+    enum err e = database_epoch(sql, path, &out->n_starts, why);
 
     if (e || out->n_starts == 0)
         return e ? e : why_err(why, ERR_NOT_FOUND, "%s is empty", path);
     out->is_checked_whole = out->data_bytes <= LOOK_BYTES_MAX;
     return out->is_checked_whole
-               ? check_whole(sql, "PRAGMA quick_check(1)", path, false, why)
+               ? database_check(sql, "PRAGMA quick_check(1)", path, false, why)
                : OK;
 }
 
-/* *sql is to be closed, whatever comes back. */
-static enum err look_open(struct str folder, char path[DB_PATH_MAX],
-                          struct store_about *out, sqlite3 **sql,
-                          struct why *why)
+/* The caller closes *sql after any result. */
+static enum err database_open_for_look(struct str folder,
+                                       char path[DB_PATH_MAX],
+                                       struct store_about *out, sqlite3 **sql,
+                                       struct why *why)
 {
     char log[DB_PATH_MAX];
     struct stat st;
@@ -716,7 +704,7 @@ static enum err look_open(struct str folder, char path[DB_PATH_MAX],
     out->data_bytes = st.st_size;
     snprintf(log, sizeof(log), "%.*s-wal", DB_PATH_MAX - 8, path);
     out->log_bytes = stat(log, &st) == 0 ? st.st_size : 0;
-    code = open_to_look(sql, path, is_there(log));
+    code = database_open_read_only(sql, path, backup_path_exists(log));
     return code == SQLITE_OK ? OK : db_say(NULL, code, path, why);
 }
 
@@ -725,17 +713,17 @@ enum err store_look_at(struct str folder, struct store_about *out,
 {
     char path[DB_PATH_MAX];
     sqlite3 *sql;
-    enum err e = look_open(folder, path, out, &sql, why);
+    enum err e = database_open_for_look(folder, path, out, &sql, why);
 
     if (!e)
-        e = look_inside(sql, path, out, why);
+        e = database_inspect(sql, path, out, why);
     sqlite3_close(sql);
     return e;
 }
 
-static enum err look_prepare(sqlite3 *sql, const struct table *t,
-                             const uint8_t *columns, size_t n,
-                             sqlite3_stmt **out, struct why *why)
+static enum err look_prepare_query(sqlite3 *sql, const struct table *t,
+                                   const uint8_t *columns, size_t n,
+                                   sqlite3_stmt **out, struct why *why)
 {
     struct buf text;
     enum err e = OK;
@@ -780,12 +768,12 @@ enum err store_look_through(struct str folder, const struct table *t,
     struct store_about about;
     sqlite3 *sql;
     sqlite3_stmt *stmt = NULL;
-    enum err e = look_open(folder, path, &about, &sql, why);
+    enum err e = database_open_for_look(folder, path, &about, &sql, why);
     int code = SQLITE_DONE;
 
     assert(n <= STORE_LOOK_COLUMNS_MAX);
     if (!e)
-        e = look_prepare(sql, t, columns, n, &stmt, why);
+        e = look_prepare_query(sql, t, columns, n, &stmt, why);
     while (!e && (code = sqlite3_step(stmt)) == SQLITE_ROW)
         look_row(stmt, n, each, ctx);
     if (!e && code != SQLITE_DONE)

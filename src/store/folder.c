@@ -1,17 +1,17 @@
-/* Two locks, taken in this order. That of the lock file is the one to ask
- * about, since the file says whose it is. But a file can be deleted, and then
- * the next to come would make and lock another: so the folder itself is locked
- * too, which nobody can take away without taking the database along.
+/* The data folder has two locks, taken in this order. The one on the lock file
+ * can be queried, and the file names its owner. But a file can be deleted, and
+ * the next server would create and lock another. So the folder itself is locked
+ * too, which cannot be removed without the database.
  *
- * The lock file holds the number of the process that has it, or had it last;
- * and behind it, once something was kept that somebody counts on, an empty
- * line. So it can still be read as a number by whoever does that.
+ * The lock file has the process id of its present or last owner and, once the
+ * folder has data to rely on, an empty line after it. So other programs can
+ * still read the file as a number.
  *
- * A folder that was used and has no database has lost it: no server starts
- * there by itself. Without a lock file, what servers leave beside a database
- * says that there was one. A first start that was cut off is no loss: nothing
- * was promised yet. Its lock file has no empty line, and it is on the disk,
- * like the database, before any of those files is made (sqlite.c). */
+ * A used folder without a database has lost it, and no server starts there by
+ * itself. Without a lock file, other files that servers leave beside a database
+ * show that there was one. An interrupted first start loses nothing, since
+ * nothing was promised yet. Its lock file has no empty line, and it is on disk,
+ * like the database, before any of those files exists (sqlite.c). */
 #include "store/internal.h"
 
 #include <errno.h>
@@ -26,13 +26,13 @@
 #include "base/fault.h"
 
 enum {
-    LOCK_TRIES = 100, /* a millisecond each: longer than anybody looks */
+    LOCK_TRIES = 100, /* a millisecond each: longer than any query of it */
     LOCK_TEXT_MAX = 24,
 };
 
 static const char lock_name[] = "signalbox.lock";
 
-static enum err say(struct why *why, int err, const char *path)
+static enum err folder_error(struct why *why, int err, const char *path)
 {
     switch (err) {
     case ENOENT:
@@ -68,11 +68,12 @@ static enum err say(struct why *why, int err, const char *path)
     }
 }
 
-static enum err say_busy(struct why *why, int lock_fd, const char *path)
+static enum err folder_busy_error(struct why *why, int lock_fd,
+                                  const char *path)
 {
     char pid[LOCK_TEXT_MAX] = "";
 
-    /* Its owner wrote its number there; a lock without one is as good. */
+    /* The owner wrote its process id there; a lock without one also counts. */
     if (lock_fd < 0 || pread(lock_fd, pid, sizeof(pid) - 1, 0) <= 0)
         pid[0] = '\0';
     pid[strspn(pid, "0123456789")] = '\0';
@@ -83,7 +84,7 @@ static enum err say_busy(struct why *why, int lock_fd, const char *path)
 }
 
 /* Open the folder; -1 with errno set. */
-static int open_folder(const char *path)
+static int folder_open(const char *path)
 {
     if (FAULT("store.folder")) {
         errno = EIO;
@@ -93,13 +94,13 @@ static int open_folder(const char *path)
 }
 
 /* Open the lock file in it; -1 with errno set. */
-static int open_lock(int folder_fd, int flags)
+static int folder_open_lock(int folder_fd, int flags)
 {
     return openat(folder_fd, lock_name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* The empty line is never away while the number changes. */
-static bool write_pid(int fd, bool is_used)
+/* The empty line stays in place while the number changes. */
+static bool lock_write_pid(int fd, bool is_used)
 {
     char text[LOCK_TEXT_MAX];
     int n = snprintf(text, sizeof(text), "%ld\n%s", (long)getpid(),
@@ -112,7 +113,7 @@ static bool write_pid(int fd, bool is_used)
     return pwrite(fd, text, (size_t)n, 0) == n && ftruncate(fd, n) == 0;
 }
 
-static bool is_used(int lock_fd)
+static bool lock_says_used(int lock_fd)
 {
     char text[LOCK_TEXT_MAX];
     ssize_t n = pread(lock_fd, text, sizeof(text), 0);
@@ -120,9 +121,9 @@ static bool is_used(int lock_fd)
     return n >= 2 && text[n - 1] == '\n' && text[n - 2] == '\n';
 }
 
-/* Locks of the open file rather than of the process (flock would do too, but
- * one cannot ask about a flock without taking it). -1 with errno set. */
-static int lock_file(int fd)
+/* Lock the open file description, not the process. Rejected: flock, which
+ * cannot be queried without taking it. -1 with errno set. */
+static int lock_take(int fd)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
@@ -133,17 +134,16 @@ static int lock_file(int fd)
     return fcntl(fd, F_OFD_SETLK, &whole);
 }
 
-static bool is_locked(int fd)
+static bool lock_is_taken(int fd)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 
     return fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
 }
 
-/* Whoever only looks holds the folder's lock for an instant: that is waited
- * for. A file system that has no such locks has the other. -1 with errno set.
- */
-static int lock_folder(int fd)
+/* A query takes this lock for an instant, so wait a little. On a file system
+ * without such locks the other one must do. -1 with errno set. */
+static int folder_lock(int fd)
 {
     const struct timespec instant = {.tv_nsec = 1000 * 1000};
 
@@ -162,8 +162,8 @@ static int lock_folder(int fd)
     return 0;
 }
 
-/* One cannot ask about this one without taking it. */
-static bool is_folder_locked(int fd)
+/* This lock cannot be queried without taking it. */
+static bool folder_is_locked(int fd)
 {
     if (flock(fd, LOCK_SH | LOCK_NB) != 0)
         return errno == EWOULDBLOCK;
@@ -171,8 +171,8 @@ static bool is_folder_locked(int fd)
     return false;
 }
 
-/* What servers leave beside their database. */
-static bool has_relics(int folder_fd)
+/* Whether there are files that servers leave beside their database. */
+static bool folder_has_relics(int folder_fd)
 {
     static const char *const names[] = {MARK_NAME, "index.snapshot"};
     struct stat st;
@@ -183,52 +183,47 @@ static bool has_relics(int folder_fd)
     return false;
 }
 
-static enum err take_locks(struct store_folder *f, struct why *why)
+static enum err folder_take_locks(struct store_folder *f, struct why *why)
 {
     bool had_lock = true;
 
-    f->folder_fd = open_folder(f->path);
+    f->folder_fd = folder_open(f->path);
     if (f->folder_fd < 0)
-        return say(why, errno, f->path);
-    f->lock_fd = open_lock(f->folder_fd, O_RDWR);
+        return folder_error(why, errno, f->path);
+    f->lock_fd = folder_open_lock(f->folder_fd, O_RDWR);
     if (f->lock_fd < 0 && errno == ENOENT) {
         had_lock = false;
-        f->lock_fd = open_lock(f->folder_fd, O_RDWR | O_CREAT);
+        f->lock_fd = folder_open_lock(f->folder_fd, O_RDWR | O_CREAT);
     }
     if (f->lock_fd < 0)
-        return say(why, errno, f->path);
-    if (lock_file(f->lock_fd) != 0 || lock_folder(f->folder_fd) != 0)
+        return folder_error(why, errno, f->path);
+    if (lock_take(f->lock_fd) != 0 || folder_lock(f->folder_fd) != 0)
         return errno == EAGAIN || errno == EACCES
-                   ? say_busy(why, f->lock_fd, f->path)
-                   : say(why, errno, f->path);
-    f->was_used =
-        is_used(f->lock_fd) || (!had_lock && has_relics(f->folder_fd));
-    return write_pid(f->lock_fd, f->was_used) ? OK : say(why, errno, f->path);
-}
-
-static bool is_shared(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && st.st_mode & (S_IWGRP | S_IWOTH);
+                   ? folder_busy_error(why, f->lock_fd, f->path)
+                   : folder_error(why, errno, f->path);
+    f->was_used = lock_says_used(f->lock_fd) ||
+                  (!had_lock && folder_has_relics(f->folder_fd));
+    return lock_write_pid(f->lock_fd, f->was_used)
+               ? OK
+               : folder_error(why, errno, f->path);
 }
 
 enum err store_folder_open(struct store_folder *f, struct str path,
                            struct why *why)
 {
+    struct stat st;
     enum err e;
 
     *f = (struct store_folder){.lock_fd = -1, .folder_fd = -1};
-    f->path = FAULT("store.path") ? NULL : strndup(path.p, path.n);
-    if (!f->path)
-        return why_err(why, ERR_NOMEM, "out of memory");
+    f->path = mem_copy(path.p, path.n);
     if (FAULT("store.mkdir"))
-        e = say(why, EIO, f->path);
+        e = folder_error(why, EIO, f->path);
     else if (mkdir(f->path, 0700) != 0 && errno != EEXIST)
-        e = say(why, errno, f->path);
+        e = folder_error(why, errno, f->path);
     else
-        e = take_locks(f, why);
-    f->is_shared = !e && is_shared(f->path);
+        e = folder_take_locks(f, why);
+    f->is_shared =
+        !e && stat(f->path, &st) == 0 && st.st_mode & (S_IWGRP | S_IWOTH);
     if (e)
         store_folder_close(f);
     return e;
@@ -244,7 +239,7 @@ void store_folder_close(struct store_folder *f)
     *f = (struct store_folder){.lock_fd = -1, .folder_fd = -1};
 }
 
-static bool has_bytes_in(int folder_fd, const char *name)
+static bool folder_has_file(int folder_fd, const char *name)
 {
     struct stat st;
 
@@ -253,13 +248,14 @@ static bool has_bytes_in(int folder_fd, const char *name)
 
 bool store_folder_has_data(const struct store_folder *f)
 {
-    return has_bytes_in(f->folder_fd, DB_NAME);
+    return folder_has_file(f->folder_fd, DB_NAME);
 }
 
 enum err store_folder_check(const struct store_folder *f, struct why *why)
 {
     if (!f->was_used || store_folder_has_data(f) ||
-        has_bytes_in(f->folder_fd, DB_NAME "-wal") || /* store_open says it */
+        folder_has_file(f->folder_fd,
+                        DB_NAME "-wal") || /* store_open reports it */
         PLANTED("store.begin_anew"))
         return OK;
     return why_err(why, ERR_BAD_CONFIG,
@@ -273,81 +269,80 @@ enum err store_folder_check(const struct store_folder *f, struct why *why)
 void store_folder_set_used(struct store_folder *f)
 {
     if (!f->was_used)
-        f->was_used = write_pid(f->lock_fd, true);
+        f->was_used = lock_write_pid(f->lock_fd, true);
 }
 
-/* For a folder that is not there yet: could it be made? */
-static enum err look_above(struct str path, struct why *why)
+/* Whether a missing folder could be created. */
+static enum err folder_look_at_parent(struct str path, struct why *why)
 {
     struct str parent = str_parent(path);
-    char *above = strndup(parent.p, parent.n);
+    char *above = mem_copy(parent.p, parent.n);
     enum err e = OK;
 
-    if (!above)
-        return why_err(why, ERR_NOMEM, "out of memory");
     if (access(above, W_OK | X_OK) != 0)
         e = errno == ENOENT
                 ? why_err(why, ERR_NOT_FOUND,
                           "the folder %s is missing: make it first, or choose "
                           "another data folder with --data",
                           above)
-                : say(why, errno, above);
+                : folder_error(why, errno, above);
     free(above);
     return e;
 }
 
-static enum err look_at_locks(int folder_fd, const char *path, struct why *why)
+static enum err folder_look_at_locks(int folder_fd, const char *path,
+                                     struct why *why)
 {
-    int fd = open_lock(folder_fd, O_RDWR);
+    int fd = folder_open_lock(folder_fd, O_RDWR);
     enum err e = OK;
 
     if (fd < 0 && errno != ENOENT)
-        e = say(why, errno, path);
-    else if ((fd >= 0 && is_locked(fd)) || is_folder_locked(folder_fd))
-        e = say_busy(why, fd, path);
+        e = folder_error(why, errno, path);
+    else if ((fd >= 0 && lock_is_taken(fd)) || folder_is_locked(folder_fd))
+        e = folder_busy_error(why, fd, path);
     if (fd >= 0)
         close(fd);
     return e;
 }
 
-static enum err look_at(const char *path, struct why *why)
+static enum err folder_look(const char *path, struct why *why)
 {
     struct stat st;
     int fd;
     enum err e;
 
     if (stat(path, &st) != 0)
-        return errno == ENOENT ? look_above(str_of(path), why)
-                               : say(why, errno, path);
+        return errno == ENOENT ? folder_look_at_parent(str_of(path), why)
+                               : folder_error(why, errno, path);
     if (!S_ISDIR(st.st_mode))
-        return say(why, ENOTDIR, path);
+        return folder_error(why, ENOTDIR, path);
     if (access(path, W_OK | X_OK) != 0)
-        return say(why, errno, path);
-    fd = open_folder(path);
+        return folder_error(why, errno, path);
+    fd = folder_open(path);
     if (fd < 0)
-        return say(why, errno, path);
-    e = look_at_locks(fd, path, why);
+        return folder_error(why, errno, path);
+    e = folder_look_at_locks(fd, path, why);
     close(fd);
     return e;
 }
 
 enum err store_folder_look(struct str path, struct why *why)
 {
-    char *copy = strndup(path.p, path.n);
-    enum err e = copy ? look_at(copy, why) : ERR_NOMEM;
+    char *copy = mem_copy(path.p, path.n);
+    enum err e = folder_look(copy, why);
 
     free(copy);
     return e;
 }
 
-/* Whether it has a lock file; *used, whether that says that it was used. */
-static bool has_lock_file(struct str path, bool *used)
+/* Whether it has a lock file, and in *used whether that is marked as used. */
+static bool folder_has_lock(struct str path, bool *used)
 {
-    char *copy = strndup(path.p, path.n);
-    int folder_fd = copy ? open_folder(copy) : -1;
-    int fd = folder_fd < 0 ? -1 : open_lock(folder_fd, O_RDONLY);
+    char *copy = mem_copy(path.p, path.n);
+    int folder_fd = folder_open(copy);
+    int fd = folder_fd < 0 ? -1 : folder_open_lock(folder_fd, O_RDONLY);
 
-    *used = fd >= 0 && is_used(fd);
+    *used = fd >= 0 && lock_says_used(fd);
     free(copy);
     if (folder_fd >= 0)
         close(folder_fd);
@@ -360,17 +355,17 @@ bool store_folder_is_ours(struct str path)
 {
     bool used;
 
-    return has_lock_file(path, &used);
+    return folder_has_lock(path, &used);
 }
 
 bool store_folder_was_used(struct str path)
 {
     bool used;
 
-    return has_lock_file(path, &used) && used;
+    return folder_has_lock(path, &used) && used;
 }
 
-static int open_epoch_mark(struct str folder, int flags)
+static int epoch_mark_open(struct str folder, int flags)
 {
     char path[DB_PATH_MAX];
 
@@ -379,10 +374,10 @@ static int open_epoch_mark(struct str folder, int flags)
     return open(path, flags | O_CLOEXEC, 0600);
 }
 
-/* In place: so few bytes are written whole or not at all. */
+/* In place: so few bytes are written completely or not at all. */
 void epoch_mark_write(struct str folder, int64_t epoch)
 {
-    int fd = open_epoch_mark(folder, O_WRONLY | O_CREAT);
+    int fd = epoch_mark_open(folder, O_WRONLY | O_CREAT);
 
     if (fd < 0)
         return;
@@ -393,7 +388,7 @@ void epoch_mark_write(struct str folder, int64_t epoch)
 
 int64_t epoch_mark_read(struct str folder)
 {
-    int fd = open_epoch_mark(folder, O_RDONLY);
+    int fd = epoch_mark_open(folder, O_RDONLY);
     char text[20];
     ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
     int64_t epoch = 0;

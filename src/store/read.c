@@ -1,20 +1,19 @@
-/* Connections that only read.
+/* Read-only connections.
  *
- * Each question is one statement, and so one look at one state of the
- * database: whatever was committed before it began, and nothing after. It
- * never keeps the writer from writing; all it can do is keep the log from
- * beginning anew, which is why it has a time limit.
+ * Each query is one statement and reads one state of the database: everything
+ * committed before it began, and nothing after. It never blocks the writer. It
+ * only prevents the log from restarting, so it has a time limit.
  *
- * A reader never folds the log in, not even as the last one to leave: two
- * connections that do is what SQLite before 3.51.3 loses data over. */
+ * A reader never folds the log in, not even when it closes last: SQLite before
+ * 3.51.3 loses data when two connections do. */
 #include "store/internal.h"
 
 #include "base/fault.h"
 
 enum { OPS_BETWEEN_LOOKS = 1000 }; /* of SQLite's machine: some 20 us */
 
-/* Called by SQLite now and then; nonzero stops the statement. */
-static int on_progress(void *ctx)
+/* Called by SQLite now and then; nonzero interrupts the statement. */
+static int reader_on_progress(void *ctx)
 {
     const struct reader *r = ctx;
 
@@ -40,7 +39,7 @@ enum err reader_open(struct reader *r, const char *path,
     sqlite3_busy_timeout(r->sql, DB_BUSY_MS);
     sqlite3_wal_autocheckpoint(r->sql, 0);
     sqlite3_db_config(r->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    sqlite3_progress_handler(r->sql, OPS_BETWEEN_LOOKS, on_progress, r);
+    sqlite3_progress_handler(r->sql, OPS_BETWEEN_LOOKS, reader_on_progress, r);
     code = db_exec(r->sql, "PRAGMA cache_size=-8192; "
                            "PRAGMA temp_store=MEMORY; PRAGMA query_only=ON");
     stmts_init(&r->stmts, r->sql);
@@ -59,8 +58,8 @@ void reader_close(struct reader *r)
     r->sql = NULL;
 }
 
-static enum err keep_bytes(struct arena *a, sqlite3_stmt *s, int i,
-                           struct value *v)
+static enum err value_keep_bytes(struct arena *a, sqlite3_stmt *s, int i,
+                                 struct value *v)
 {
     const void *p = v->type == VALUE_TEXT
                         ? (const void *)sqlite3_column_text(s, i)
@@ -73,19 +72,19 @@ static enum err keep_bytes(struct arena *a, sqlite3_stmt *s, int i,
     return v->s.p ? OK : ERR_NOMEM;
 }
 
-static enum err keep_value(struct arena *a, sqlite3_stmt *s, int i,
-                           struct value *v)
+static enum err value_keep_column(struct arena *a, sqlite3_stmt *s, int i,
+                                  struct value *v)
 {
     switch (sqlite3_column_type(s, i)) {
     case SQLITE_NULL: *v = value_null(); return OK;
     case SQLITE_INTEGER: *v = value_int(sqlite3_column_int64(s, i)); return OK;
-    case SQLITE_TEXT: v->type = VALUE_TEXT; return keep_bytes(a, s, i, v);
-    case SQLITE_BLOB: v->type = VALUE_BLOB; return keep_bytes(a, s, i, v);
-    default: return ERR_IO; /* a fraction: nothing of ours */
+    case SQLITE_TEXT: v->type = VALUE_TEXT; return value_keep_bytes(a, s, i, v);
+    case SQLITE_BLOB: v->type = VALUE_BLOB; return value_keep_bytes(a, s, i, v);
+    default: return ERR_IO; /* a fraction, which we never write */
     }
 }
 
-/* How much of the arena the row will take, or a little less. */
+/* The arena bytes of the row, or a little less. */
 static size_t row_bytes(sqlite3_stmt *s, size_t n_columns)
 {
     size_t n = sizeof(struct row) + n_columns * sizeof(struct value);
@@ -97,7 +96,8 @@ static size_t row_bytes(sqlite3_stmt *s, size_t n_columns)
     return n;
 }
 
-static enum err take_row(struct query *q, sqlite3_stmt *s, struct row ***last)
+static enum err query_take_row(struct query *q, sqlite3_stmt *s,
+                               struct row ***last)
 {
     size_t n = q->table->n_columns;
     struct row *row;
@@ -110,7 +110,7 @@ static enum err take_row(struct query *q, sqlite3_stmt *s, struct row ***last)
     if (!row->values)
         return ERR_NOMEM;
     for (size_t i = 0; i < n && !e; i++)
-        e = keep_value(&q->arena, s, (int)i, &row->values[i]);
+        e = value_keep_column(&q->arena, s, (int)i, &row->values[i]);
     if (e)
         return e;
     **last = row;
@@ -119,7 +119,7 @@ static enum err take_row(struct query *q, sqlite3_stmt *s, struct row ***last)
     return OK;
 }
 
-static enum err err_of(const struct reader *r, int code)
+static enum err reader_err(const struct reader *r, int code)
 {
     switch (code & 0xff) {
     case SQLITE_NOMEM: return ERR_NOMEM;
@@ -134,7 +134,8 @@ static enum err err_of(const struct reader *r, int code)
 }
 
 /* Take rows until the page is full. */
-static enum err take_rows(struct reader *r, struct query *q, sqlite3_stmt *s)
+static enum err reader_take_rows(struct reader *r, struct query *q,
+                                 sqlite3_stmt *s)
 {
     size_t before = q->arena.used;
     struct row **last = &q->rows;
@@ -145,13 +146,13 @@ static enum err take_rows(struct reader *r, struct query *q, sqlite3_stmt *s)
            (code = FAULT("store.read.io") ? SQLITE_IOERR : sqlite3_step(s)) !=
                SQLITE_DONE) {
         if (code != SQLITE_ROW)
-            return err_of(r, code);
+            return reader_err(r, code);
         q->has_more =
             q->n_rows >= q->limit || q->arena.used - before >= QUERY_PAGE_BYTES;
         if (q->has_more)
             return OK;
         if (row_bytes(s, q->table->n_columns) <= q->arena.cap - q->arena.used)
-            e = take_row(q, s, &last);
+            e = query_take_row(q, s, &last);
         else if (q->n_rows == 0)
             e = ERR_LIMIT;
         else
@@ -173,7 +174,8 @@ void reader_find(struct reader *r, struct query *q)
         return;
     r->deadline_ns = uv_hrtime() + (uint64_t)r->limit_ms * 1000000;
     code = stmts_for_query(&r->stmts, q, &s);
-    q->err = code == SQLITE_OK ? take_rows(r, q, s) : err_of(r, code);
+    q->err =
+        code == SQLITE_OK ? reader_take_rows(r, q, s) : reader_err(r, code);
     if (s)
         sqlite3_reset(s);
     if (q->err) {

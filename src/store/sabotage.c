@@ -1,6 +1,5 @@
-/* How tests make the store worse than it is. Like the plan of faults this has
- * a place of its own: handing it through store_open would put it into the
- * contract. Not in the program that is shipped. */
+/* Planted mistakes for tests. Global like the fault plan: a parameter of
+ * store_open would make them part of the contract. Not in release builds. */
 #include "store/internal.h"
 
 #ifdef WITH_FAULTS

@@ -1,15 +1,14 @@
-/* What the database must look like, and how it comes to.
+/* The schema of the database and its migration.
  *
- * The database remembers for each room which version of its schema it has.
- * Opening it makes what is newer than that, in one transaction together with
- * the count of this opening: so a crash leaves either the old database or the
- * new one. There is no way back. A database with a room, or a version, that
- * this program does not know was written by a later one, which may rely on
- * things that this one would not keep: it is refused, not guessed at.
+ * The database stores a schema version per module. Opening it creates
+ * everything newer, in one transaction with the count of this start: so a crash
+ * leaves either the old database or the new one. There is no way back. A
+ * database with an unknown module or version was written by a later program,
+ * which may rely on things that this one would not keep: it is rejected.
  *
- * Turned down: migrations as numbered scripts of SQL. They would have to be
- * written twice for a second kind of database, and could not be checked
- * against the tables that the rooms really use. */
+ * Rejected: migrations as numbered SQL scripts. They would have to be written
+ * twice for a second kind of database, and could not be checked against the
+ * tables that the modules use. */
 #include "store/internal.h"
 
 #include <assert.h>
@@ -19,21 +18,21 @@
 
 enum { DDL_BYTES_MAX = 64 * 1024 };
 
-static unsigned since(unsigned n)
+static unsigned version_since(unsigned n)
 {
     return n ? n : 1;
 }
 
 static unsigned column_since(const struct table *t, const struct column *c)
 {
-    unsigned n = since(c->since);
+    unsigned n = version_since(c->since);
 
-    return n > since(t->since) ? n : since(t->since);
+    return n > version_since(t->since) ? n : version_since(t->since);
 }
 
-/* Deleting a parent looks for its children: without an index that begins with
- * that column it would look through all of them. */
-static bool child_is_found(const struct table *t, size_t column)
+/* Deleting a parent searches its children: without an index that begins with
+ * that column this scans all of them. */
+static bool child_has_index(const struct table *t, size_t column)
 {
     bool is_found = column == 0;
 
@@ -42,8 +41,8 @@ static bool child_is_found(const struct table *t, size_t column)
     return is_found;
 }
 
-/* Our own mistakes, before they are in a file. */
-static void check_table(const struct table *t)
+/* Assert that the description is valid before it is in a file. */
+static void table_check(const struct table *t)
 {
     assert(t->n_columns > 0 && t->n_columns <= TABLE_COLUMNS_MAX);
     assert(t->n_key > 0 && t->n_key <= t->n_columns);
@@ -52,10 +51,11 @@ static void check_table(const struct table *t)
     for (size_t i = 0; i < t->n_columns; i++) {
         const struct column *c = &t->columns[i];
 
-        assert(i >= t->n_key || c->since <= since(t->since));
+        assert(i >= t->n_key || c->since <= version_since(t->since));
         if (c->child_of) {
-            assert(c->since <= since(t->since) && c->child_of->n_key == 1);
-            assert(child_is_found(t, i));
+            assert(c->since <= version_since(t->since) &&
+                   c->child_of->n_key == 1);
+            assert(child_has_index(t, i));
         }
     }
     for (size_t i = 0; i < t->n_indexes; i++)
@@ -63,7 +63,7 @@ static void check_table(const struct table *t)
                t->indexes[i].n_columns <= TABLE_INDEX_COLUMNS);
 }
 
-static const char *type_name(enum column_type type)
+static const char *column_type_name(enum column_type type)
 {
     switch (type) {
     case COLUMN_INT: return "INTEGER";
@@ -73,15 +73,15 @@ static const char *type_name(enum column_type type)
     return "BLOB";
 }
 
-static void write_column(struct buf *b, const struct table *t, size_t i)
+static void ddl_write_column(struct buf *b, const struct table *t, size_t i)
 {
     const struct column *c = &t->columns[i];
     bool is_number = t->n_key == 1 && i == 0 && c->type == COLUMN_INT;
 
-    buf_addf(b, "\"%s\" %s", c->name, type_name(c->type));
+    buf_addf(b, "\"%s\" %s", c->name, column_type_name(c->type));
     if (is_number)
         buf_add_str(b, STR(" PRIMARY KEY"));
-    if (t->is_counted && i == 0) /* never gives a number twice */
+    if (t->is_counted && i == 0) /* never reuses a number */
         buf_add_str(b, STR(" AUTOINCREMENT"));
     if (i < t->n_key)
         buf_add_str(b, STR(" NOT NULL"));
@@ -90,24 +90,25 @@ static void write_column(struct buf *b, const struct table *t, size_t i)
                  c->child_of->name, c->child_of->columns[0].name);
 }
 
-static void write_table(struct buf *b, const struct table *t)
+static void ddl_write_table(struct buf *b, const struct table *t)
 {
     bool is_number = t->n_key == 1 && t->columns[0].type == COLUMN_INT;
 
     buf_addf(b, "CREATE TABLE \"%s\"(", t->name);
     for (size_t i = 0; i < t->n_columns; i++) {
         buf_add_str(b, i ? STR(", ") : STR(""));
-        write_column(b, t, i);
+        ddl_write_column(b, t, i);
     }
     for (size_t i = 0; i < t->n_key && !is_number; i++)
         buf_addf(b, "%s\"%s\"", i ? ", " : ", PRIMARY KEY(",
                  t->columns[i].name);
-    /* STRICT: a field holds what its column says, so readers need not ask. */
+    /* STRICT: values have the type of their column, so readers need no check.
+     */
     buf_addf(b, "%s) STRICT;\n", is_number ? "" : ")");
 }
 
-static void write_index(struct buf *b, const struct table *t,
-                        const struct table_index *x)
+static void ddl_write_index(struct buf *b, const struct table *t,
+                            const struct table_index *x)
 {
     buf_addf(b, "CREATE %sINDEX \"%s\" ON \"%s\"",
              x->is_unique ? "UNIQUE " : "", x->name, t->name);
@@ -116,26 +117,27 @@ static void write_index(struct buf *b, const struct table *t,
     buf_add_str(b, STR(");\n"));
 }
 
-/* What t lacks when its room is at version `have`. */
-static void write_missing(struct buf *b, const struct table *t, unsigned have)
+/* Write the DDL for everything in t that is newer than version `have`. */
+static void ddl_write_missing(struct buf *b, const struct table *t,
+                              unsigned have)
 {
-    bool is_new = since(t->since) > have;
+    bool is_new = version_since(t->since) > have;
 
     if (is_new)
-        write_table(b, t);
+        ddl_write_table(b, t);
     for (size_t i = 0; i < t->n_columns && !is_new; i++)
         if (column_since(t, &t->columns[i]) > have) {
             buf_addf(b, "ALTER TABLE \"%s\" ADD COLUMN ", t->name);
-            write_column(b, t, i);
+            ddl_write_column(b, t, i);
             buf_add_str(b, STR(";\n"));
         }
     for (size_t i = 0; i < t->n_indexes; i++)
-        if (is_new || since(t->indexes[i].since) > have)
-            write_index(b, t, &t->indexes[i]);
+        if (is_new || version_since(t->indexes[i].since) > have)
+            ddl_write_index(b, t, &t->indexes[i]);
 }
 
-/* Which version of a room the database has; 0: none yet. */
-static int find_version(sqlite3 *sql, const char *room, int64_t *have)
+/* The version of a module in the database; 0: none yet. */
+static int schema_find_version(sqlite3 *sql, const char *room, int64_t *have)
 {
     sqlite3_stmt *s = NULL;
     int code;
@@ -157,7 +159,8 @@ static int find_version(sqlite3 *sql, const char *room, int64_t *have)
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-static int note_version(sqlite3 *sql, const char *room, unsigned version)
+static int schema_write_version(sqlite3 *sql, const char *room,
+                                unsigned version)
 {
     char *text = FAULT("store.migrate.note")
                      ? NULL
@@ -172,16 +175,16 @@ static int note_version(sqlite3 *sql, const char *room, unsigned version)
     return code;
 }
 
-static int migrate_room(sqlite3 *sql, const struct schema *schema,
-                        unsigned have)
+static int schema_migrate_module(sqlite3 *sql, const struct schema *schema,
+                                 unsigned have)
 {
     struct buf ddl;
     int code = SQLITE_OK;
 
     buf_init(&ddl, DDL_BYTES_MAX);
     for (size_t i = 0; i < schema->n_tables; i++) {
-        check_table(schema->tables[i]);
-        write_missing(&ddl, schema->tables[i], have);
+        table_check(schema->tables[i]);
+        ddl_write_missing(&ddl, schema->tables[i], have);
     }
     buf_add_char(&ddl, '\0');
     if (ddl.over || FAULT("store.migrate.room"))
@@ -189,12 +192,13 @@ static int migrate_room(sqlite3 *sql, const struct schema *schema,
     else if (ddl.n > 1)
         code = db_exec(sql, ddl.p);
     buf_fini(&ddl);
-    return code == SQLITE_OK ? note_version(sql, schema->room, schema->version)
-                             : code;
+    return code == SQLITE_OK
+               ? schema_write_version(sql, schema->room, schema->version)
+               : code;
 }
 
-static enum err say_newer(struct why *why, const char *path, const char *room,
-                          int64_t has, int64_t knows)
+static enum err schema_newer_error(struct why *why, const char *path,
+                                   const char *room, int64_t has, int64_t knows)
 {
     return why_err(
         why, ERR_BAD_CONFIG,
@@ -205,7 +209,7 @@ static enum err say_newer(struct why *why, const char *path, const char *room,
         (long long)knows);
 }
 
-static const struct schema *find_schema(const struct store_opts *opts,
+static const struct schema *schema_find(const struct store_opts *opts,
                                         const char *room)
 {
     for (size_t i = 0; i < opts->n_schemas; i++)
@@ -214,9 +218,9 @@ static const struct schema *find_schema(const struct store_opts *opts,
     return NULL;
 }
 
-/* Is any room of the database newer than we are, or unknown to us? */
-static enum err look_for_newer(sqlite3 *sql, const struct store_opts *opts,
-                               const char *path, struct why *why)
+/* Reject modules of the database that are newer or unknown. */
+static enum err schema_check_newer(sqlite3 *sql, const struct store_opts *opts,
+                                   const char *path, struct why *why)
 {
     sqlite3_stmt *s = NULL;
     enum err e = OK;
@@ -227,13 +231,14 @@ static enum err look_for_newer(sqlite3 *sql, const struct store_opts *opts,
 
     while (!e && code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
         const char *room = (const char *)sqlite3_column_text(s, 0);
-        const struct schema *ours = room ? find_schema(opts, room) : NULL;
+        const struct schema *ours = room ? schema_find(opts, room) : NULL;
         int64_t has = sqlite3_column_int64(s, 1);
         char what[96];
 
         snprintf(what, sizeof(what), "part \"%.64s\"", room ? room : "");
         if (!ours || has > ours->version)
-            e = say_newer(why, path, what, has, ours ? ours->version : 0);
+            e = schema_newer_error(why, path, what, has,
+                                   ours ? ours->version : 0);
         code = SQLITE_OK;
     }
     sqlite3_finalize(s);
@@ -263,7 +268,7 @@ enum err schema_look(sqlite3 *sql, const char *path, bool *is_new,
                        "choose another folder with --data",
                        path);
     if (format > DB_FORMAT)
-        return say_newer(why, path, "file format", format, DB_FORMAT);
+        return schema_newer_error(why, path, "file format", format, DB_FORMAT);
     return OK;
 }
 
@@ -285,31 +290,43 @@ enum err schema_migrate(sqlite3 *sql, const struct store_opts *opts,
                             "PRIMARY KEY(kind, name)) STRICT");
     if (code != SQLITE_OK)
         return db_say(sql, code, path, why);
-    e = look_for_newer(sql, opts, path, why);
+    e = schema_check_newer(sql, opts, path, why);
     for (size_t i = 0; i < opts->n_schemas && !e; i++) {
         const struct schema *schema = opts->schemas[i];
         int64_t have;
 
-        code = find_version(sql, schema->room, &have);
+        code = schema_find_version(sql, schema->room, &have);
         if (code == SQLITE_OK && have < schema->version)
-            code = migrate_room(sql, schema, (unsigned)have);
+            code = schema_migrate_module(sql, schema, (unsigned)have);
         if (code != SQLITE_OK)
             e = db_say(sql, code, path, why);
     }
     return e;
 }
 
-int schema_count_epoch(sqlite3 *sql, int64_t *epoch)
+int schema_count_epoch(sqlite3 *sql, int64_t *epoch, int64_t *was_stopped)
 {
     int code = FAULT("store.epoch")
                    ? SQLITE_NOMEM
-                   : db_exec(sql, "INSERT INTO signalbox_meta "
-                                  "VALUES('epoch', '', 1) ON CONFLICT "
-                                  "DO UPDATE SET value = value + 1");
+                   : db_ask(sql,
+                            "SELECT count(*) > 1 AND min(value) = max(value) "
+                            "FROM signalbox_meta "
+                            "WHERE kind IN ('epoch', 'stopped')",
+                            was_stopped);
 
+    if (code == SQLITE_OK)
+        code = db_exec(sql, "INSERT INTO signalbox_meta VALUES('epoch', '', 1) "
+                            "ON CONFLICT DO UPDATE SET value = value + 1");
     if (code == SQLITE_OK)
         code =
             db_ask(sql, "SELECT value FROM signalbox_meta WHERE kind = 'epoch'",
                    epoch);
     return code;
+}
+
+int schema_note_stop(sqlite3 *sql)
+{
+    return db_exec(sql, "INSERT OR REPLACE INTO signalbox_meta "
+                        "SELECT 'stopped', '', value FROM signalbox_meta "
+                        "WHERE kind = 'epoch'");
 }

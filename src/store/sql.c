@@ -1,28 +1,28 @@
-/* Operations and questions as SQL.
+/* Operations and queries as SQL.
  *
- * The text depends on the shape only: which table, which fields are set, which
- * conditions there are and whether a value is NULL. The values themselves are
- * always bound. So a server that does the same few things a million times
- * prepares a few dozen statements, once.
+ * The text depends on the shape only: the table, the fields that are set, the
+ * conditions, and which values are NULL. Values are always bound. So a server
+ * that does the same few things a million times prepares a few dozen
+ * statements, once.
  *
- * Names come from constant tables and hold letters, digits and underscores;
- * they are quoted because "order" and "key" are good names for columns.
+ * Names come from constant tables and contain letters, digits and underscores.
+ * They are quoted because "order" and "key" are column names.
  *
  * A listing with a condition on any of several columns, in the order of the
- * key, is a merge: each column by itself has an index which holds its rows in
- * that order, so the first keys of each are found without looking at the rest,
- * and the first of all are among them:
+ * key, is a merge. Each column has an index in that order, so the first keys of
+ * each are found without reading the rest, and the first keys of all are among
+ * them:
  *
  *     SELECT … WHERE key IN (SELECT key FROM (SELECT key … WHERE a = ?1 …
  *                                             ORDER BY key LIMIT ?2) AS m0
  *                  UNION ALL SELECT key FROM (… WHERE b = ?1 …) AS m1)
  *     ORDER BY key LIMIT ?2
  *
- * "a = ?1 OR b = ?1" says the same and makes a database find all, then sort:
- * seconds, for somebody with a million rows.
+ * "a = ?1 OR b = ?1" is equivalent, but makes the database find all rows and
+ * then sort: seconds for a user with a million rows.
  *
- * Turned down: a statement for every kind written by hand beside its table,
- * which is faster by nothing one can measure and makes every room know SQL. */
+ * Rejected: handwritten statements beside each table. They are not measurably
+ * faster, and every module would need SQL. */
 #include "store/internal.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@
 
 enum { STMTS_MAX = 256, SHAPE_BYTES_MAX = 4096, SQL_BYTES_MAX = 64 * 1024 };
 
-/* What stands for a query where an operation has its kind. */
+/* The kind of a query in a shape. */
 enum { SHAPE_QUERY = TX_PRUNE + 1 };
 
 struct stmt {
@@ -42,7 +42,7 @@ struct stmt {
     char shape[];
 };
 
-/* What an operation and a query have in common. */
+/* The common parts of an operation and a query. */
 struct ask {
     int kind;
     const struct table *table;
@@ -55,7 +55,7 @@ struct ask {
 
 void stmts_init(struct stmts *st, sqlite3 *db)
 {
-    /* Shapes are made by our own rooms, so any seed will do. */
+    /* Shapes come from our own modules, so a fixed seed is safe. */
     static const uint64_t seed[2] = {0x5349474e, 0x414c424f};
 
     *st = (struct stmts){.db = db};
@@ -64,7 +64,7 @@ void stmts_init(struct stmts *st, sqlite3 *db)
     buf_init(&st->shape, SHAPE_BYTES_MAX);
 }
 
-static void drop(struct stmts *st, struct stmt *s)
+static void stmts_drop(struct stmts *st, struct stmt *s)
 {
     map_take(&st->by_shape, (struct str){s->shape, s->n_shape});
     list_remove(&s->node);
@@ -79,13 +79,13 @@ void stmts_fini(struct stmts *st)
     if (!st->db)
         return;
     while ((n = list_first(&st->by_age)))
-        drop(st, LIST_OF(n, struct stmt, node));
+        stmts_drop(st, LIST_OF(n, struct stmt, node));
     map_fini(&st->by_shape);
     buf_fini(&st->shape);
     st->db = NULL;
 }
 
-static void write_shape(struct buf *b, const struct ask *a)
+static void shape_write(struct buf *b, const struct ask *a)
 {
     buf_clear(b);
     buf_add(b, &a->table, sizeof(a->table));
@@ -104,36 +104,36 @@ static void write_shape(struct buf *b, const struct ask *a)
     }
 }
 
-/* The text of a statement. Its parameters are numbered in the order that
- * they are bound in: what is added, fields, conditions, limits. */
+/* The text of a statement. Parameters are numbered in the order of binding:
+ * addition, fields, conditions, limits. */
 struct text {
     struct buf b;
     int n_params;
 };
 
-static void add(struct text *t, const char *words)
+static void text_add(struct text *t, const char *words)
 {
     buf_add_str(&t->b, str_of(words));
 }
 
-static void add_name(struct text *t, const char *name)
+static void text_add_name(struct text *t, const char *name)
 {
     buf_addf(&t->b, "\"%s\"", name);
 }
 
-static void add_column(struct text *t, const struct table *table,
-                       uint8_t column)
+static void text_add_column(struct text *t, const struct table *table,
+                            uint8_t column)
 {
-    add_name(t, table->columns[column].name);
+    text_add_name(t, table->columns[column].name);
 }
 
-static void add_param(struct text *t)
+static void text_add_param(struct text *t)
 {
     buf_addf(&t->b, "?%d", ++t->n_params);
 }
 
-/* "= NULL" holds for nothing and "IS ?" keeps SQLite from seeing that a key
- * is given: so NULL has its own words, and is known from the shape. */
+/* "= NULL" is never true, and with "IS ?" SQLite does not recognize a given
+ * key. So NULL has its own operator, chosen by the shape. */
 static const char *compare_words(const struct condition *c)
 {
     static const char *const words[] = {
@@ -151,51 +151,53 @@ static const char *compare_words(const struct condition *c)
     return words[c->compare];
 }
 
-/* One branch of a merge: of the columns of `split` only number `which`. */
+/* One branch of a merge: only column number `which` of `split`. */
 struct branch {
     const struct ask *ask;
     const struct condition *split; /* NULL: there is no merge */
     uint8_t which;
 };
 
-/* The one column that a condition is about; -1: any of several. */
-static int column_of(const struct branch *b, const struct condition *c)
+/* The column of a condition; -1: any of several. */
+static int branch_column(const struct branch *b, const struct condition *c)
 {
     if (c == b->split)
         return c->columns[b->which];
     return c->n_columns == 1 ? c->columns[0] : -1;
 }
 
-static bool is_given(const struct branch *b, uint8_t column)
+static bool branch_is_given(const struct branch *b, uint8_t column)
 {
     for (const struct condition *c = b->ask->conditions; c; c = c->next)
-        if (c->compare == IS && column_of(b, c) == column)
+        if (c->compare == IS && branch_column(b, c) == column)
             return true;
     return false;
 }
 
-static size_t n_given(const struct branch *b, const uint8_t *columns, size_t n)
+static size_t branch_n_given(const struct branch *b, const uint8_t *columns,
+                             size_t n)
 {
     size_t i = 0;
 
-    while (i < n && (columns ? is_given(b, columns[i]) : is_given(b, i)))
+    while (i < n &&
+           (columns ? branch_is_given(b, columns[i]) : branch_is_given(b, i)))
         i++;
     return i;
 }
 
-/* Which index to walk: the first declared of which every column is given, or
- * else the first of which some are. NULL: no choice, or the key, which is
- * better than any. */
-static const struct table_index *choose_index(const struct branch *b)
+/* The index to use: the first declared one with all columns given, or else the
+ * first with some. NULL: none, or the key, which is better than any. */
+static const struct table_index *branch_index(const struct branch *b)
 {
     const struct table *t = b->ask->table;
     const struct table_index *some = NULL;
 
-    if (b->ask->kind != SHAPE_QUERY || n_given(b, NULL, t->n_key) == t->n_key)
+    if (b->ask->kind != SHAPE_QUERY ||
+        branch_n_given(b, NULL, t->n_key) == t->n_key)
         return NULL;
     for (size_t i = 0; i < t->n_indexes; i++) {
         const struct table_index *x = &t->indexes[i];
-        size_t n = n_given(b, x->columns, x->n_columns);
+        size_t n = branch_n_given(b, x->columns, x->n_columns);
 
         if (n == x->n_columns)
             return x;
@@ -205,28 +207,28 @@ static const struct table_index *choose_index(const struct branch *b)
     return some;
 }
 
-/* Whether a condition is to be kept from choosing another index than x.
- * SQLite knows nothing of how often a value comes, guesses, and prefers the
- * index that is narrowest: that by status, which has a few values in all. */
-static bool is_aside(const struct branch *b, const struct condition *c,
-                     const struct table_index *x)
+/* Whether a condition must be kept from selecting another index than x. SQLite
+ * has no statistics, so it guesses and prefers the narrowest index: the one by
+ * status, which has only a few values. */
+static bool branch_is_aside(const struct branch *b, const struct condition *c,
+                            const struct table_index *x)
 {
     const struct table *t = b->ask->table;
     bool leads = false;
 
-    if (!x || c->compare != IS || column_of(b, c) < 0)
+    if (!x || c->compare != IS || branch_column(b, c) < 0)
         return false;
     for (uint8_t i = 0; i < x->n_columns; i++)
-        if (x->columns[i] == column_of(b, c))
+        if (x->columns[i] == branch_column(b, c))
             return false;
     for (size_t i = 0; i < t->n_indexes; i++)
-        leads |= t->indexes[i].columns[0] == column_of(b, c);
+        leads |= t->indexes[i].columns[0] == branch_column(b, c);
     return leads;
 }
 
-static void add_where_in(struct text *t, const struct branch *b)
+static void sql_add_where_in(struct text *t, const struct branch *b)
 {
-    const struct table_index *x = choose_index(b);
+    const struct table_index *x = branch_index(b);
     const char *before = " WHERE ";
 
     for (const struct condition *c = b->ask->conditions; c; c = c->next) {
@@ -234,158 +236,159 @@ static void add_where_in(struct text *t, const struct branch *b)
         uint8_t to = c == b->split ? b->which + 1 : c->n_columns;
         int param = ++t->n_params;
 
-        add(t, before);
+        text_add(t, before);
         before = " AND ";
-        add(t, is_aside(b, c, x) ? "(+" : "(");
+        text_add(t, branch_is_aside(b, c, x) ? "(+" : "(");
         for (uint8_t i = from; i < to; i++) {
-            add(t, i > from ? " OR " : "");
-            add_column(t, b->ask->table, c->columns[i]);
+            text_add(t, i > from ? " OR " : "");
+            text_add_column(t, b->ask->table, c->columns[i]);
             buf_addf(&t->b, "%s?%d%s", compare_words(c), param,
                      c->compare == IS_OR_ALL ? ")" : "");
         }
-        add(t, ")");
+        text_add(t, ")");
     }
 }
 
-static void add_where(struct text *t, const struct ask *a)
+static void sql_add_where(struct text *t, const struct ask *a)
 {
-    add_where_in(t, &(struct branch){.ask = a});
+    sql_add_where_in(t, &(struct branch){.ask = a});
 }
 
-static void add_insert(struct text *t, const struct ask *a)
+static void sql_add_insert(struct text *t, const struct ask *a)
 {
-    add(t, "INSERT INTO ");
-    add_name(t, a->table->name);
+    text_add(t, "INSERT INTO ");
+    text_add_name(t, a->table->name);
     if (!a->sets) {
-        add(t, " DEFAULT VALUES");
+        text_add(t, " DEFAULT VALUES");
         return;
     }
     for (const struct tx_set *s = a->sets; s; s = s->next) {
-        add(t, s == a->sets ? "(" : ",");
-        add_column(t, a->table, s->column);
+        text_add(t, s == a->sets ? "(" : ",");
+        text_add_column(t, a->table, s->column);
     }
-    add(t, ") VALUES ");
+    text_add(t, ") VALUES ");
     for (const struct tx_set *s = a->sets; s; s = s->next) {
-        add(t, s == a->sets ? "(" : ",");
-        add_param(t);
+        text_add(t, s == a->sets ? "(" : ",");
+        text_add_param(t);
     }
-    add(t, ")");
+    text_add(t, ")");
 }
 
-static void add_put(struct text *t, const struct ask *a)
+static void sql_add_put(struct text *t, const struct ask *a)
 {
     const struct table *table = a->table;
     bool is_first = true;
 
-    add_insert(t, a);
+    sql_add_insert(t, a);
     for (uint8_t i = 0; i < table->n_key; i++) {
-        add(t, i ? "," : " ON CONFLICT(");
-        add_column(t, table, i);
+        text_add(t, i ? "," : " ON CONFLICT(");
+        text_add_column(t, table, i);
     }
-    add(t, ") DO UPDATE SET ");
+    text_add(t, ") DO UPDATE SET ");
     for (const struct tx_set *s = a->sets; s; s = s->next) {
         if (s->column < table->n_key || s->is_new_only)
             continue;
-        add(t, is_first ? "" : ",");
+        text_add(t, is_first ? "" : ",");
         is_first = false;
-        add_column(t, table, s->column);
-        add(t, "=excluded.");
-        add_column(t, table, s->column);
+        text_add_column(t, table, s->column);
+        text_add(t, "=excluded.");
+        text_add_column(t, table, s->column);
     }
-    if (is_first) { /* nothing to change, but its guard is asked */
-        add_column(t, table, 0);
-        add(t, "=excluded.");
-        add_column(t, table, 0);
+    if (is_first) { /* nothing to change, but the guard must be checked */
+        text_add_column(t, table, 0);
+        text_add(t, "=excluded.");
+        text_add_column(t, table, 0);
     }
-    add_where(t, a);
+    sql_add_where(t, a);
 }
 
-static void add_sets(struct text *t, const struct ask *a, const char *before)
+static void sql_add_sets(struct text *t, const struct ask *a,
+                         const char *before)
 {
     for (const struct tx_set *s = a->sets; s; s = s->next) {
-        add(t, before);
+        text_add(t, before);
         before = ",";
-        add_column(t, a->table, s->column);
-        add(t, "=");
-        add_param(t);
+        text_add_column(t, a->table, s->column);
+        text_add(t, "=");
+        text_add_param(t);
     }
 }
 
-static void add_update(struct text *t, const struct ask *a)
+static void sql_add_update(struct text *t, const struct ask *a)
 {
-    add(t, "UPDATE ");
-    add_name(t, a->table->name);
-    add(t, " SET ");
-    if (!a->sets) { /* as it was, but its guards are asked */
-        add_column(t, a->table, 0);
-        add(t, "=");
-        add_column(t, a->table, 0);
+    text_add(t, "UPDATE ");
+    text_add_name(t, a->table->name);
+    text_add(t, " SET ");
+    if (!a->sets) { /* no change, but the guards must be checked */
+        text_add_column(t, a->table, 0);
+        text_add(t, "=");
+        text_add_column(t, a->table, 0);
     }
-    add_sets(t, a, "");
-    add_where(t, a);
+    sql_add_sets(t, a, "");
+    sql_add_where(t, a);
 }
 
-static void add_delete(struct text *t, const struct ask *a)
+static void sql_add_delete(struct text *t, const struct ask *a)
 {
-    add(t, "DELETE FROM ");
-    add_name(t, a->table->name);
-    add_where(t, a);
+    text_add(t, "DELETE FROM ");
+    text_add_name(t, a->table->name);
+    sql_add_where(t, a);
 }
 
-static void add_expect(struct text *t, const struct ask *a)
+static void sql_add_expect(struct text *t, const struct ask *a)
 {
-    add(t, "SELECT 1 FROM ");
-    add_name(t, a->table->name);
-    add_where(t, a);
-    add(t, " LIMIT 1");
+    text_add(t, "SELECT 1 FROM ");
+    text_add_name(t, a->table->name);
+    sql_add_where(t, a);
+    text_add(t, " LIMIT 1");
 }
 
-/* Written as a range of the number that is there, because a sum that leaves
- * 64 bits becomes a fraction in SQLite. */
-static void add_add(struct text *t, const struct ask *a)
+/* The guard is a range of the present number, because a sum beyond 64 bits
+ * becomes a fraction in SQLite. */
+static void sql_add_addition(struct text *t, const struct ask *a)
 {
-    add(t, "UPDATE ");
-    add_name(t, a->table->name);
-    add(t, " SET ");
-    add_column(t, a->table, a->add_column);
-    add(t, "=");
-    add_column(t, a->table, a->add_column);
-    add(t, "+");
-    add_param(t);
-    add_sets(t, a, ",");
-    add_where(t, a);
-    add(t, a->conditions ? " AND " : " WHERE ");
-    add_column(t, a->table, a->add_column);
-    add(t, " BETWEEN ");
-    add_param(t);
-    add(t, " AND ");
-    add_param(t);
+    text_add(t, "UPDATE ");
+    text_add_name(t, a->table->name);
+    text_add(t, " SET ");
+    text_add_column(t, a->table, a->add_column);
+    text_add(t, "=");
+    text_add_column(t, a->table, a->add_column);
+    text_add(t, "+");
+    text_add_param(t);
+    sql_add_sets(t, a, ",");
+    sql_add_where(t, a);
+    text_add(t, a->conditions ? " AND " : " WHERE ");
+    text_add_column(t, a->table, a->add_column);
+    text_add(t, " BETWEEN ");
+    text_add_param(t);
+    text_add(t, " AND ");
+    text_add_param(t);
 }
 
-static void add_prune(struct text *t, const struct ask *a)
+static void sql_add_prune(struct text *t, const struct ask *a)
 {
-    add(t, "DELETE FROM ");
-    add_name(t, a->table->name);
-    add(t, " WHERE rowid IN (SELECT rowid FROM ");
-    add_name(t, a->table->name);
-    add_where(t, a);
-    add(t, " LIMIT ");
-    add_param(t);
-    add(t, ")");
+    text_add(t, "DELETE FROM ");
+    text_add_name(t, a->table->name);
+    text_add(t, " WHERE rowid IN (SELECT rowid FROM ");
+    text_add_name(t, a->table->name);
+    sql_add_where(t, a);
+    text_add(t, " LIMIT ");
+    text_add_param(t);
+    text_add(t, ")");
 }
 
-static void add_order(struct text *t, const struct ask *a)
+static void sql_add_order(struct text *t, const struct ask *a)
 {
     if (a->order_by < 0)
         return;
-    add(t, " ORDER BY ");
-    add_column(t, a->table, (uint8_t)a->order_by);
-    add(t, a->is_descending ? " DESC" : "");
+    text_add(t, " ORDER BY ");
+    text_add_column(t, a->table, (uint8_t)a->order_by);
+    text_add(t, a->is_descending ? " DESC" : "");
 }
 
-/* The condition to merge by. Only in the order of a key of one column: that
- * alone says which row is meant. */
-static const struct condition *find_split(const struct ask *a)
+/* The condition to merge by. Only with a key of one column and in its order,
+ * because that column alone identifies the row. */
+static const struct condition *ask_find_split(const struct ask *a)
 {
     const struct condition *c = NULL;
 
@@ -395,60 +398,61 @@ static const struct condition *find_split(const struct ask *a)
     return c;
 }
 
-/* Every branch has the same parameters, and the whole has no others. */
-static void add_merge(struct text *t, const struct ask *a,
-                      const struct condition *split)
+/* Every branch has the same parameters, and the statement has no others. */
+static void sql_add_merge(struct text *t, const struct ask *a,
+                          const struct condition *split)
 {
     int n_before = t->n_params;
 
-    add(t, " WHERE ");
-    add_column(t, a->table, 0);
+    text_add(t, " WHERE ");
+    text_add_column(t, a->table, 0);
     for (uint8_t i = 0; i < split->n_columns; i++) {
         t->n_params = n_before;
-        add(t, i ? " UNION ALL SELECT " : " IN (SELECT ");
-        add_column(t, a->table, 0);
-        add(t, " FROM (SELECT ");
-        add_column(t, a->table, 0);
-        add(t, " FROM ");
-        add_name(t, a->table->name);
-        add_where_in(t, &(struct branch){a, split, i});
-        add_order(t, a);
-        add(t, " LIMIT ");
-        add_param(t);
+        text_add(t, i ? " UNION ALL SELECT " : " IN (SELECT ");
+        text_add_column(t, a->table, 0);
+        text_add(t, " FROM (SELECT ");
+        text_add_column(t, a->table, 0);
+        text_add(t, " FROM ");
+        text_add_name(t, a->table->name);
+        sql_add_where_in(t, &(struct branch){a, split, i});
+        sql_add_order(t, a);
+        text_add(t, " LIMIT ");
+        text_add_param(t);
         buf_addf(&t->b, ") AS m%d", i);
     }
-    add(t, ")");
-    t->n_params--; /* the limit, which comes again */
+    text_add(t, ")");
+    t->n_params--; /* the limit, which is used again */
 }
 
-static void add_query(struct text *t, const struct ask *a)
+static void sql_add_query(struct text *t, const struct ask *a)
 {
-    const struct condition *split = find_split(a);
+    const struct condition *split = ask_find_split(a);
 
     for (size_t i = 0; i < a->table->n_columns; i++) {
-        add(t, i ? "," : "SELECT ");
-        add_column(t, a->table, (uint8_t)i);
+        text_add(t, i ? "," : "SELECT ");
+        text_add_column(t, a->table, (uint8_t)i);
     }
-    add(t, " FROM ");
-    add_name(t, a->table->name);
+    text_add(t, " FROM ");
+    text_add_name(t, a->table->name);
     if (split)
-        add_merge(t, a, split);
+        sql_add_merge(t, a, split);
     else
-        add_where(t, a);
-    add_order(t, a);
-    add(t, " LIMIT ");
-    add_param(t);
+        sql_add_where(t, a);
+    sql_add_order(t, a);
+    text_add(t, " LIMIT ");
+    text_add_param(t);
 }
 
 static void (*const writers[])(struct text *t, const struct ask *a) = {
-    [TX_INSERT] = add_insert,  [TX_PUT] = add_put,
-    [TX_UPDATE] = add_update,  [TX_AMEND] = add_update,
-    [TX_DELETE] = add_delete,  [TX_EXPECT] = add_expect,
-    [TX_ADD] = add_add,        [TX_PRUNE] = add_prune,
-    [SHAPE_QUERY] = add_query,
+    [TX_INSERT] = sql_add_insert,  [TX_PUT] = sql_add_put,
+    [TX_UPDATE] = sql_add_update,  [TX_AMEND] = sql_add_update,
+    [TX_DELETE] = sql_add_delete,  [TX_EXPECT] = sql_add_expect,
+    [TX_ADD] = sql_add_addition,   [TX_PRUNE] = sql_add_prune,
+    [SHAPE_QUERY] = sql_add_query,
 };
 
-static int prepare(struct stmts *st, const struct ask *a, sqlite3_stmt **out)
+static int stmts_prepare(struct stmts *st, const struct ask *a,
+                         sqlite3_stmt **out)
 {
     struct text t = {.n_params = 0};
     int code;
@@ -465,21 +469,19 @@ static int prepare(struct stmts *st, const struct ask *a, sqlite3_stmt **out)
     return code;
 }
 
-/* Prepare a statement for the shape that is in st->shape, and keep it. */
-static int make(struct stmts *st, const struct ask *a, struct stmt **out)
+/* Prepare a statement for the shape in st->shape, and cache it. */
+static int stmts_make(struct stmts *st, const struct ask *a, struct stmt **out)
 {
     struct str shape = buf_str(&st->shape);
     struct stmt *s;
     int code;
 
     if (st->by_shape.n >= STMTS_MAX)
-        drop(st, LIST_OF(list_first(&st->by_age), struct stmt, node));
-    s = FAULT("store.stmt") ? NULL : calloc(1, sizeof(*s) + shape.n);
-    if (!s)
-        return SQLITE_NOMEM;
+        stmts_drop(st, LIST_OF(list_first(&st->by_age), struct stmt, node));
+    s = mem_new(sizeof(*s) + shape.n);
     memcpy(s->shape, shape.p, shape.n);
     s->n_shape = shape.n;
-    code = prepare(st, a, &s->sql);
+    code = stmts_prepare(st, a, &s->sql);
     if (code == SQLITE_OK &&
         map_put(&st->by_shape, (struct str){s->shape, shape.n}, s) != OK) {
         sqlite3_finalize(s->sql);
@@ -492,17 +494,17 @@ static int make(struct stmts *st, const struct ask *a, struct stmt **out)
     return code;
 }
 
-static int find(struct stmts *st, const struct ask *a, sqlite3_stmt **out)
+static int stmts_find(struct stmts *st, const struct ask *a, sqlite3_stmt **out)
 {
     struct stmt *s;
     int code;
 
-    write_shape(&st->shape, a);
+    shape_write(&st->shape, a);
     if (st->shape.over)
         return SQLITE_NOMEM;
     s = map_get(&st->by_shape, buf_str(&st->shape));
     if (!s) {
-        code = make(st, a, &s);
+        code = stmts_make(st, a, &s);
         if (code != SQLITE_OK)
             return code;
     }
@@ -513,7 +515,7 @@ static int find(struct stmts *st, const struct ask *a, sqlite3_stmt **out)
 }
 
 /* Borrows the bytes of v: the tx or query outlives the step, and the next use
- * of the statement binds everything anew before it is stepped. */
+ * of the statement binds all values again before its step. */
 static int bind_value(sqlite3_stmt *s, int param, const struct value *v)
 {
     const char *p = v->s.p ? v->s.p : "";
@@ -555,7 +557,7 @@ static int bind_limit(sqlite3_stmt *s, int param, size_t limit)
                               limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
 }
 
-/* From and to which number something may be added. */
+/* The range of numbers that the addition is valid for. */
 static void add_range(const struct tx_op *op, __int128 *low, __int128 *high)
 {
     __int128 delta = op->delta;
@@ -598,7 +600,7 @@ int stmts_for_op(struct stmts *st, const struct tx_op *op, sqlite3_stmt **out)
                     .order_by = -1};
     int param = 0, code;
 
-    code = find(st, &a, out);
+    code = stmts_find(st, &a, out);
     if (code == SQLITE_OK && op->kind == TX_ADD)
         code = sqlite3_bind_int64(*out, ++param, op->delta);
     if (code == SQLITE_OK)
@@ -621,10 +623,10 @@ int stmts_for_query(struct stmts *st, const struct query *q, sqlite3_stmt **out)
                     .is_descending = q->is_descending};
     int param = 0, code;
 
-    code = find(st, &a, out);
+    code = stmts_find(st, &a, out);
     if (code == SQLITE_OK)
         code = bind_conditions(*out, &param, q->conditions);
-    /* One more than asked for: to know whether there is more. */
+    /* One more than requested, to know whether there is more. */
     if (code == SQLITE_OK)
         code = bind_limit(*out, ++param,
                           q->limit < SIZE_MAX ? q->limit + 1 : q->limit);

@@ -1,17 +1,16 @@
-/* The connection that writes: how it is opened, and closed.
+/* Opening and closing the connection that writes.
  *
- * WAL with synchronous=FULL, in which a commit is one append and one sync and
- * nothing acknowledged is lost at a power cut. NORMAL would be faster for
- * single commits and loses the last of them; group commit makes FULL fast
+ * WAL with synchronous=FULL: a commit is one append and one sync, and a power
+ * cut loses nothing that was acknowledged. Rejected: NORMAL, which is faster
+ * for single commits but loses the last ones; group commit makes FULL fast
  * enough.
  *
- * Before anything is made, the file is looked at: whatever is not ours, is of
- * a newer version or is damaged is left as it was found, and the words say
- * which of these it is.
+ * The file is checked before any change: a file that is not ours, of a newer
+ * version or damaged stays as it was found, and the message says which.
  *
- * SQLite's locks are POSIX's: closing any descriptor of a file drops this
- * process's locks on it. So nothing here opens the database's files by itself
- * while a connection is open, with one exception that is closed last. */
+ * SQLite uses POSIX locks: closing any descriptor of a file drops the process's
+ * locks on it. So nothing here opens the database's files itself while a
+ * connection is open, with one exception that is closed last. */
 #include "store/internal.h"
 
 #include <assert.h>
@@ -26,7 +25,7 @@
 
 enum {
     HEADER_BYTES = 100,
-    UNDO_BYTES = STORE_UNDO_KB * 1024, /* of a tx: see configure */
+    UNDO_BYTES = STORE_UNDO_KB * 1024, /* of a tx: see sqlite_configure */
     INDEX_ROOM_BYTES = 256 * 1024,     /* for a log of 128 MiB */
     LOG_KEPT_BYTES = 16 * 1024 * 1024,
 };
@@ -53,12 +52,12 @@ int db_ask(sqlite3 *sql, const char *text, int64_t *out)
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* Nobody asks SQLite how much memory it uses, and counting it takes a lock
- * that all connections share, at every allocation. What a savepoint might have
- * to undo is kept in one piece of memory and not, as with temp_store=MEMORY,
- * in hundreds of small ones, which was a sixth of a batch's time; a tx that
- * changes more than fits has it in a temporary file. */
-static void configure(void)
+/* We never query SQLite's memory use, and counting it takes a lock shared by
+ * all connections at every allocation. The undo data of a savepoint is in one
+ * piece of memory and not, as with temp_store=MEMORY, in hundreds of small
+ * ones, which took a sixth of a batch's time. A tx with more changes uses a
+ * temporary file. */
+static void sqlite_configure(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     (void)sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, UNDO_BYTES);
@@ -69,7 +68,7 @@ int db_connect(sqlite3 **out, const char *path, int flags)
     static uv_once_t once = UV_ONCE_INIT;
     int code;
 
-    uv_once(&once, configure);
+    uv_once(&once, sqlite_configure);
     code = sqlite3_open_v2(
         path, out, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 
@@ -92,8 +91,8 @@ enum err db_path(char out[DB_PATH_MAX], struct str folder, const char *name,
     return OK;
 }
 
-/* Could not be opened: the kernel's reason is the one that helps. */
-static enum err say_cannot(int err, const char *path, struct why *why)
+/* The file could not be opened: the kernel's error explains it best. */
+static enum err db_open_error(int err, const char *path, struct why *why)
 {
     if (err == EACCES || err == EPERM || err == EROFS)
         return why_err(why, ERR_NOT_ALLOWED,
@@ -110,7 +109,7 @@ static enum err say_cannot(int err, const char *path, struct why *why)
                    err ? strerror(err) : "the reason is not known");
 }
 
-static enum err say_damaged(const char *path, struct why *why)
+static enum err db_damaged_error(const char *path, struct why *why)
 {
     return why_err(why, ERR_BAD_CONFIG,
                    "the database %s is damaged: go back to a backup with "
@@ -118,7 +117,7 @@ static enum err say_damaged(const char *path, struct why *why)
                    path);
 }
 
-static enum err say_no_database(const char *path, struct why *why)
+static enum err db_not_database_error(const char *path, struct why *why)
 {
     return why_err(why, ERR_BAD_CONFIG,
                    "%s is not a database: move it away, or go back to a "
@@ -131,8 +130,8 @@ enum err db_say(sqlite3 *sql, int code, const char *path, struct why *why)
     int err = sql ? sqlite3_system_errno(sql) : errno;
 
     switch (code & 0xff) {
-    case SQLITE_NOTADB: return say_no_database(path, why);
-    case SQLITE_CORRUPT: return say_damaged(path, why);
+    case SQLITE_NOTADB: return db_not_database_error(path, why);
+    case SQLITE_CORRUPT: return db_damaged_error(path, why);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return why_err(why, ERR_BUSY,
@@ -145,10 +144,10 @@ enum err db_say(sqlite3 *sql, int code, const char *path, struct why *why)
                        "again",
                        path);
     case SQLITE_NOMEM: return why_err(why, ERR_NOMEM, "out of memory");
-    case SQLITE_CANTOPEN: return say_cannot(err, path, why);
+    case SQLITE_CANTOPEN: return db_open_error(err, path, why);
     case SQLITE_READONLY:
     case SQLITE_PERM:
-    case SQLITE_AUTH: return say_cannot(EACCES, path, why);
+    case SQLITE_AUTH: return db_open_error(EACCES, path, why);
     default:
         if (err == ENOSPC || err == EDQUOT)
             return db_say(NULL, SQLITE_FULL, path, why);
@@ -170,8 +169,8 @@ void db_kill(struct db *db, const char *doing, int code)
             err ? strerror(err) : "");
 }
 
-/* A file made by SQLite would be readable by others. */
-static enum err make_file(const char *path, struct why *why)
+/* SQLite would create the file readable by other users. */
+static enum err db_make_file(const char *path, struct why *why)
 {
     int fd = FAULT("store.make")
                  ? (errno = EIO, -1)
@@ -182,22 +181,22 @@ static enum err make_file(const char *path, struct why *why)
     else if (errno == ENOSPC || errno == EDQUOT)
         return db_say(NULL, SQLITE_FULL, path, why);
     else if (errno != EEXIST)
-        return say_cannot(errno, path, why);
+        return db_open_error(errno, path, why);
     return OK;
 }
 
-static bool has_bytes(const char *path)
+bool file_has_bytes(const char *path)
 {
     struct stat st;
 
     return stat(path, &st) == 0 && st.st_size > 0;
 }
 
-/* SQLite would throw the log away, and with it what was acknowledged. */
-static enum err look_for_orphan(const struct db *db, struct why *why)
+/* SQLite would delete the log, and with it acknowledged commits. */
+static enum err db_check_orphan_log(const struct db *db, struct why *why)
 {
-    if (has_bytes(db->files[DB_MAIN].path) ||
-        !has_bytes(db->files[DB_LOG].path))
+    if (file_has_bytes(db->files[DB_MAIN].path) ||
+        !file_has_bytes(db->files[DB_LOG].path))
         return OK;
     return why_err(why, ERR_BAD_CONFIG,
                    "the database %s is gone, but its log %s is there: put the "
@@ -212,8 +211,8 @@ static uint32_t be32(const unsigned char *p)
            p[3];
 }
 
-static enum err say_short(const char *path, int64_t has, int64_t should,
-                          struct why *why)
+static enum err db_short_error(const char *path, int64_t has, int64_t should,
+                               struct why *why)
 {
     return why_err(why, ERR_BAD_CONFIG,
                    "the database %s is cut short: it has %lld of %lld bytes: "
@@ -222,10 +221,10 @@ static enum err say_short(const char *path, int64_t has, int64_t should,
                    path, (long long)has, (long long)should);
 }
 
-/* What SQLite would only call malformed. The file is read through the
- * connection, because of the locks. With a log or a journal beside it, the
- * size in the header may rightly be another. */
-static enum err look_at_header(struct db *db, struct why *why)
+/* Explain damage that SQLite would only call malformed. The file is read
+ * through the connection because of the locks. With a log or a journal beside
+ * it, the size in the header may differ. */
+static enum err db_check_header(struct db *db, struct why *why)
 {
     static const char magic[16] = "SQLite format 3";
     const char *path = db->files[DB_MAIN].path;
@@ -246,13 +245,13 @@ static enum err look_at_header(struct db *db, struct why *why)
     code = f->pMethods->xRead(f, h, n, 0);
     if (code != SQLITE_OK)
         return db_say(db->sql, code, path, why);
-    /* A first start that was cut off: SQLite will undo it. */
+    /* An interrupted first start: SQLite will undo it. */
     snprintf(journal, sizeof(journal), "%s-journal", path);
-    if (has_bytes(journal))
+    if (file_has_bytes(journal))
         return OK;
     if (memcmp(h, magic, n < 16 ? (size_t)n : 16) != 0)
-        return say_no_database(path, why);
-    if (has_bytes(db->files[DB_LOG].path))
+        return db_not_database_error(path, why);
+    if (file_has_bytes(db->files[DB_LOG].path))
         return OK;
     should = (int64_t)be32(h + 28) *
              (h[16] == 0 && h[17] == 1 ? 65536 : h[16] << 8 | h[17]);
@@ -260,11 +259,12 @@ static enum err look_at_header(struct db *db, struct why *why)
         should = DB_PAGE_BYTES;
     else if (be32(h + 24) != be32(h + 92)) /* an old SQLite left it unset */
         should = 0;
-    return size < should ? say_short(path, size, should, why) : OK;
+    return size < should ? db_short_error(path, size, should, why) : OK;
 }
 
-/* Set a pragma and see that it took: several fail without a word. */
-static int set(sqlite3 *sql, const char *name, const char *value, int64_t want)
+/* Set a pragma and check it: several fail silently. */
+static int db_set_pragma(sqlite3 *sql, const char *name, const char *value,
+                         int64_t want)
 {
     char text[96];
     int64_t got = 0;
@@ -280,7 +280,7 @@ static int set(sqlite3 *sql, const char *name, const char *value, int64_t want)
     return code == SQLITE_OK && got != want ? SQLITE_ERROR : code;
 }
 
-static int set_wal(sqlite3 *sql)
+static int db_set_wal(sqlite3 *sql)
 {
     sqlite3_stmt *s = NULL;
     const char *mode;
@@ -298,9 +298,9 @@ static int set_wal(sqlite3 *sql)
     return code;
 }
 
-/* How many pages the log has, told by SQLite after each commit. That this is
- * set also keeps SQLite from folding the log in by itself. */
-static int on_log(void *ctx, sqlite3 *sql, const char *name, int n_pages)
+/* SQLite reports the pages of the log after each commit. This hook also keeps
+ * SQLite from folding the log in by itself. */
+static int db_on_log(void *ctx, sqlite3 *sql, const char *name, int n_pages)
 {
     struct db *db = ctx;
 
@@ -310,7 +310,7 @@ static int on_log(void *ctx, sqlite3 *sql, const char *name, int n_pages)
     return SQLITE_OK;
 }
 
-static int set_up(struct db *db)
+static int db_configure(struct db *db)
 {
     const struct store_sabotage *sab = &db->sabotage;
     const char *sync = sab->synchronous ? sab->synchronous : "FULL";
@@ -318,29 +318,30 @@ static int set_up(struct db *db)
     int code = SQLITE_OK;
 
     if (db->is_new)
-        code = set(db->sql, "page_size", "4096", DB_PAGE_BYTES);
+        code = db_set_pragma(db->sql, "page_size", "4096", DB_PAGE_BYTES);
     if (code == SQLITE_OK)
-        code = set_wal(db->sql);
+        code = db_set_wal(db->sql);
     if (code == SQLITE_OK)
-        code = set(db->sql, "synchronous", sync,
-                   strcmp(sync, "FULL") == 0     ? 2
-                   : strcmp(sync, "NORMAL") == 0 ? 1
-                                                 : 0);
+        code = db_set_pragma(db->sql, "synchronous", sync,
+                             strcmp(sync, "FULL") == 0     ? 2
+                             : strcmp(sync, "NORMAL") == 0 ? 1
+                                                           : 0);
     if (code == SQLITE_OK)
-        code = set(db->sql, "foreign_keys", "ON", 1);
+        code = db_set_pragma(db->sql, "foreign_keys", "ON", 1);
     if (code == SQLITE_OK)
-        code = set(db->sql, "secure_delete", "FAST", 2);
+        code = db_set_pragma(db->sql, "secure_delete", "FAST", 2);
     if (code == SQLITE_OK)
-        code = set(db->sql, "cache_size", "-16384", -16384);
+        code = db_set_pragma(db->sql, "cache_size", "-16384", -16384);
     if (code == SQLITE_OK)
-        code = set(db->sql, "journal_size_limit", "16777216", LOG_KEPT_BYTES);
+        code = db_set_pragma(db->sql, "journal_size_limit", "16777216",
+                             LOG_KEPT_BYTES);
     snprintf(pages, sizeof(pages), "%d", sab->max_pages);
     if (code == SQLITE_OK && sab->max_pages)
-        code = set(db->sql, "max_page_count", pages, sab->max_pages);
+        code = db_set_pragma(db->sql, "max_page_count", pages, sab->max_pages);
     return code;
 }
 
-static int prepare_steps(struct db *db)
+static int db_prepare_steps(struct db *db)
 {
     static const char *const texts[N_DB_STEPS] = {
         [STEP_BEGIN] = "BEGIN IMMEDIATE", [STEP_SAVEPOINT] = "SAVEPOINT tx",
@@ -356,8 +357,8 @@ static int prepare_steps(struct db *db)
     return code;
 }
 
-static enum err migrate(struct db *db, const struct store_opts *opts,
-                        struct why *why)
+static enum err db_migrate(struct db *db, const struct store_opts *opts,
+                           struct why *why)
 {
     const char *path = db->files[DB_MAIN].path;
     int code = FAULT("store.migrate") ? SQLITE_FULL
@@ -369,16 +370,15 @@ static enum err migrate(struct db *db, const struct store_opts *opts,
     e = schema_migrate(db->sql, opts, path, why);
     if (e)
         return e; /* closing the connection rolls it back */
-    code = schema_count_epoch(db->sql, &db->epoch);
+    code = schema_count_epoch(db->sql, &db->epoch, &db->was_stopped);
     if (code == SQLITE_OK)
         code = FAULT("store.migrate.commit") ? SQLITE_IOERR_FSYNC
                                              : db_exec(db->sql, "COMMIT");
     return code == SQLITE_OK ? OK : db_say(db->sql, code, path, why);
 }
 
-/* Fold in what an earlier run left in the log; then the file must be as long
- * as it says. */
-static enum err look_at_size(struct db *db, struct why *why)
+/* Fold in the log of an earlier run; then the file must have its full size. */
+static enum err db_check_size(struct db *db, struct why *why)
 {
     const char *path = db->files[DB_MAIN].path;
     int n_log = -1, n_done = -2;
@@ -399,11 +399,11 @@ static enum err look_at_size(struct db *db, struct why *why)
     if (n_log != n_done || stat(path, &st) != 0 ||
         st.st_size >= pages * DB_PAGE_BYTES)
         return OK;
-    return say_short(path, st.st_size, pages * DB_PAGE_BYTES, why);
+    return db_short_error(path, st.st_size, pages * DB_PAGE_BYTES, why);
 }
 
-/* What is opened by name must stay under that name: see db_check_files. */
-static enum err know_files(struct db *db, struct why *why)
+/* Remember the open files: see db_check_files. */
+static enum err db_remember_files(struct db *db, struct why *why)
 {
     for (int i = 0; i < N_DB_FILES; i++) {
         struct db_file *f = &db->files[i];
@@ -426,7 +426,7 @@ void db_check_files(struct db *db)
         const struct db_file *f = &db->files[i];
         struct stat st;
 
-        /* A database never becomes shorter; its log does. */
+        /* A database never shrinks; its log does. */
         if (!FAULT("store.moved") && stat(f->path, &st) == 0 &&
             st.st_dev == f->dev && st.st_ino == f->ino &&
             (i != DB_MAIN || st.st_size >= db->data_bytes)) {
@@ -442,18 +442,18 @@ void db_check_files(struct db *db)
     }
 }
 
-/* When the log outgrows what its index was mapped for, SQLite makes the index
- * longer in the middle of a commit, after the sync. Without space for that
- * nobody could say whether the commit holds. So there is room beforehand, for
- * a log far longer than we let it become. Failing to get it does no harm. */
-static void make_index_room(struct db *db)
+/* When the log outgrows its index, SQLite extends the index in the middle of a
+ * commit, after the sync. Without space for that, it would be unknown whether
+ * the commit holds. So space is reserved for a log far longer than we allow. A
+ * failure here does no harm. */
+static void db_make_index_room(struct db *db)
 {
     db->index_fd = open(db->files[DB_INDEX].path, O_RDWR | O_CLOEXEC);
     if (db->index_fd >= 0)
         (void)posix_fallocate(db->index_fd, 0, INDEX_ROOM_BYTES);
 }
 
-static int sync_folder(struct str path)
+static int db_sync_folder(struct str path)
 {
     char copy[DB_PATH_MAX];
     int fd, rc;
@@ -469,24 +469,24 @@ static int sync_folder(struct str path)
     return rc;
 }
 
-/* A new database is durable when its name is, and that of its folder. */
-static enum err sync_names(const struct db *db, struct str folder,
-                           struct why *why)
+/* A new database is durable once its name and that of its folder are. */
+static enum err db_sync_names(const struct db *db, struct str folder,
+                              struct why *why)
 {
     struct str above = str_parent(folder);
 
-    if (FAULT("store.sync_names") || sync_folder(folder) != 0)
+    if (FAULT("store.sync_names") || db_sync_folder(folder) != 0)
         return why_err(why, ERR_IO, "the data folder %.*s cannot be synced: %s",
                        STR_ARG(folder), strerror(errno));
-    /* That one need not be readable for us. */
-    if (db->is_new && sync_folder(above) != 0 && errno == EIO)
+    /* The parent need not be readable for us. */
+    if (db->is_new && db_sync_folder(above) != 0 && errno == EIO)
         return why_err(why, ERR_IO, "the folder %.*s cannot be synced: %s",
                        STR_ARG(above), strerror(errno));
     return OK;
 }
 
-static enum err open_all(struct db *db, const struct store_opts *opts,
-                         struct why *why)
+static enum err db_open_files(struct db *db, const struct store_opts *opts,
+                              struct why *why)
 {
     struct str folder = str_of(opts->folder);
     const char *path = db->files[DB_MAIN].path;
@@ -501,9 +501,9 @@ static enum err open_all(struct db *db, const struct store_opts *opts,
         e = db_path(db->files[i].path, folder, name, why);
     }
     if (!e)
-        e = look_for_orphan(db, why);
+        e = db_check_orphan_log(db, why);
     if (!e)
-        e = make_file(path, why);
+        e = db_make_file(path, why);
     if (e)
         return e;
     code = FAULT("store.open")
@@ -512,23 +512,23 @@ static enum err open_all(struct db *db, const struct store_opts *opts,
     if (code != SQLITE_OK)
         return db_say(NULL, code, path, why);
     sqlite3_busy_timeout(db->sql, busy_ms);
-    e = look_at_header(db, why);
+    e = db_check_header(db, why);
     if (!e)
         e = schema_look(db->sql, path, &db->is_new, why);
     if (e)
         return e;
-    code = set_up(db);
+    code = db_configure(db);
     if (code != SQLITE_OK)
         return db_say(db->sql, code, path, why);
-    sqlite3_wal_hook(db->sql, on_log, db);
-    e = migrate(db, opts, why);
+    sqlite3_wal_hook(db->sql, db_on_log, db);
+    e = db_migrate(db, opts, why);
     if (!e)
-        e = look_at_size(db, why);
+        e = db_check_size(db, why);
     if (!e)
-        e = know_files(db, why);
+        e = db_remember_files(db, why);
     if (!e)
-        e = sync_names(db, folder, why);
-    if (!e) /* which says that there was a database: so behind it */
+        e = db_sync_names(db, folder, why);
+    if (!e) /* last, because the mark shows that there was a database */
         epoch_mark_write(folder, db->epoch);
     return e;
 }
@@ -539,11 +539,11 @@ enum err db_open(struct db *db, const struct store_opts *opts, struct why *why)
     int code;
 
     *db = (struct db){.index_fd = -1, .sabotage = SABOTAGE()};
-    e = open_all(db, opts, why);
+    e = db_open_files(db, opts, why);
     if (!e) {
         stmts_init(&db->stmts, db->sql);
-        make_index_room(db);
-        code = prepare_steps(db);
+        db_make_index_room(db);
+        code = db_prepare_steps(db);
         if (code != SQLITE_OK)
             e = db_say(db->sql, code, db->files[DB_MAIN].path, why);
     }
@@ -561,12 +561,12 @@ void db_close(struct db *db)
     stmts_fini(&db->stmts);
     for (int i = 0; i < N_DB_STEPS; i++)
         sqlite3_finalize(db->steps[i]);
-    /* A log that could not be synced must not be folded in: what the kernel
-     * would read back of it need not be what is on the disk. */
+    /* A log that could not be synced must not be folded in: the kernel may read
+     * back something that is not on the disk. */
     if (db->is_dead)
         sqlite3_db_config(db->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     code = sqlite3_close(db->sql);
-    assert(code == SQLITE_OK); /* or a statement was left */
+    assert(code == SQLITE_OK); /* no statement is left */
     (void)code;
     db->sql = NULL;
     if (db->index_fd >= 0)

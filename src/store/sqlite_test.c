@@ -115,7 +115,7 @@ TEST(what_is_not_a_database_is_left_alone)
 {
     static const char text[] = "Dear diary, this is not a database. "
                                "It is longer than a hundred bytes, so that "
-                               "nobody can say it was too short to know.";
+                               "no one can say it was too short to know.";
 
     write_file(DB_NAME, text, sizeof(text));
     CHECK(open_says("is not a database") == ERR_BAD_CONFIG);
@@ -206,6 +206,25 @@ TEST(what_a_killed_run_left_in_its_log_is_there)
     CHECK_INT(n_of("a"), 1);
     CHECK_INT(n_of("b"), 2);
     CHECK_INT(store_epoch(store), 2);
+    leave();
+}
+
+TEST(a_run_that_ended_in_order_is_told_from_one_that_did_not)
+{
+    static const bool notes[] = {false, true, true, false, true};
+    bool was_stopped = false;
+
+    stage_folder();
+    for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
+        open_store();
+        CHECK(store_was_stopped(store) == was_stopped);
+        was_stopped = notes[i];
+        if (was_stopped)
+            store_note_stop(store);
+        close_store();
+    }
+    open_store();
+    CHECK(store_was_stopped(store));
     leave();
 }
 

@@ -1,56 +1,56 @@
-/* Queues, threads and handing over.
+/* Queues, threads, and the exchange between them.
  *
- * Why sharing this is safe. There are four threads: the loop's, on which
+ * Why the sharing is safe. There are four threads: the loop thread, on which
  * every function of store.h is called and every callback runs; the writer; and
- * two readers, one in each lane: look-ups never wait behind listings. A tx, or
- * a query, is always in exactly one list (or is the one being read), and the
- * list says whose it is:
+ * two readers, one per lane, so that lookups never wait behind listings. A tx
+ * or a query is always in exactly one list (or is the one being read), and the
+ * list determines its owner:
  *
- *     loop's own      under the lock        the thread's own
+ *     loop thread     under the lock        worker thread
  *     submitted   ->  to_write         ->   batch
  *     (callback)  <-  written          <-
  *     asked       ->  to_read          ->   running
  *     (callback)  <-  found            <-
  *
- * Whoever moves one from list to list across a column holds the lock; whoever
- * has it in a list of his own may touch what is inside and nobody else does.
- * The lock is what makes the writes of one side visible to the other. Nothing
- * is copied, and nothing is locked while SQLite works.
+ * A move to another column needs the lock. The owner of a list may access its
+ * members, and no other thread does. The lock makes the writes of one side
+ * visible to the other. Nothing is copied, and the lock is not held while
+ * SQLite works.
  *
- * A query that is forgotten is taken out of `asked` or `to_read` again, which
- * `is_waiting` says it is in; that changes under the lock alone. One that is
- * being read stays where it is: which one that is (`running`) is known under
- * the lock, and all the loop does is set a flag that the reader looks at now
- * and then. The flag is cleared under the lock before the next one runs.
+ * A cancelled query is removed from `asked` or `to_read`; `is_waiting` tells
+ * that it is in one of them and changes only under the lock. The query that is
+ * being read stays: `running` names it under the lock, and the loop only sets a
+ * flag that the reader checks now and then. The flag is cleared under the lock
+ * before the next query runs.
  *
- * The connection that writes (`db`) is the writer's from the moment its thread
- * is started until it is joined; those that read are their lanes' likewise;
- * `look` stays the loop's. Before and after, and inline, they are the loop's.
- * What the loop wants to know of the db (figures, whether it is dead) is
- * copied under the lock after each batch.
+ * The writing connection (`db`) belongs to the writer from the start of its
+ * thread until the join; the reading ones belong to their lanes likewise;
+ * `look` always belongs to the loop. Before and after, and inline, all belong
+ * to the loop. Figures of the db for the loop are copied under the lock after
+ * each batch.
  *
- * What the loop submits goes over once, at the end of its turn: so a turn that
- * accepts a hundred messages wakes the writer once and has them in one batch.
- * What is written comes back with one wake-up per batch. A checkpoint comes
- * after that, so nobody waits for it but the next batch.
+ * The loop passes its submissions on once, at the end of its turn: a turn that
+ * accepts a hundred messages wakes the writer once and gets one batch. Results
+ * come back with one wake-up per batch. A checkpoint runs after that, so only
+ * the next batch waits for it.
  *
- * The log begins anew only at a moment in which nobody reads. Two lanes that
- * are never empty have no such moment and the log would fill the disk. So when
- * it is long the writer asks for quiet (`wants_quiet`) and goes on writing.
- * Listings make way at once, between two of them; look-ups only when no
- * listing is being read, since they are short and the last listing may be
- * long. Whoever ends a read then wakes the writer, which cuts the log off
- * between two batches and lets everybody go on:
+ * The log can restart only at a moment without readers. Two lanes that are
+ * never empty have no such moment, and the log would fill the disk. So when it
+ * is long the writer sets `wants_quiet` and goes on writing. The listings lane
+ * then pauses before its next query; the lookups lane pauses only when no
+ * listing is running, because lookups are short and the last listing may be
+ * long. The thread that ends a read then wakes the writer, which truncates the
+ * log between two batches and lets the lanes go on:
  *
- *     listings   [ being read ]  -- wait --                     [ next …
- *     look-ups   [ ][ ] [ ][ ][ ]  - wait -                     [ ][ ] …
- *     writer     [ batch ][ batch ][ batch ][ cut the log off ] [ batch …
+ *     listings   [ being read ]  -- wait --                      [ next …
+ *     lookups    [ ][ ] [ ][ ][ ]  - wait -                      [ ][ ] …
+ *     writer     [ batch ][ batch ][ batch ][ truncate the log ] [ batch …
  *
- * So the writer never waits for a reader, a look-up waits for one batch and
- * the cut, and the log grows by what is written during one listing.
+ * So the writer never waits for a reader, a lookup waits for one batch and the
+ * truncation, and the log grows by the writes during one listing.
  *
- * What would break it: a callback on another thread than the loop's, a second
- * user of one connection, or a list that is looked at without the lock. */
+ * This breaks with: a callback on another thread than the loop's, a second user
+ * of a connection, or access to a shared list without the lock. */
 #include "store/internal.h"
 
 #include <assert.h>
@@ -58,7 +58,7 @@
 
 #include "base/fault.h"
 
-/* Outlives the store by one turn: libuv gives a handle back late. */
+/* Outlives the store by one turn: libuv releases a handle late. */
 struct bell {
     uv_async_t async;
     struct store *store;
@@ -66,11 +66,11 @@ struct bell {
 
 enum { LOOKUPS, LISTINGS, N_LANES };
 
-/* A thread that reads, and what waits for it. */
+/* A reading thread and its pending queries. */
 struct lane {
     struct store *store;
     struct reader reader; /* the thread's */
-    struct list asked;    /* the loop's: in this turn */
+    struct list asked;    /* the loop's, of this turn */
 
     /* Under the lock. */
     uv_cond_t wakes;
@@ -82,7 +82,7 @@ struct lane {
 };
 
 struct store {
-    struct store_opts opts; /* its folder and schemas are not kept */
+    struct store_opts opts; /* without folder and schemas */
     struct db db;           /* the writer's */
     struct reader look;     /* the loop's */
     struct lane lanes[N_LANES];
@@ -90,19 +90,19 @@ struct store {
 
     /* The loop's. */
     struct list submitted;                    /* in this turn */
-    struct list refused_txs, refused_queries; /* not even begun */
-    size_t n_txs, n_queries;                  /* not given back yet */
+    struct list refused_txs, refused_queries; /* to be returned */
+    size_t n_txs, n_queries;                  /* not returned yet */
     struct loop_job end_of_turn;
     struct bell *bell;
-    bool is_closing, is_giving_back, was_told;
+    bool is_closing, is_giving_back, was_told, notes_stop;
     int64_t txs_total[4], queries_total;
 
     /* Shared, under the lock. */
     uv_mutex_t lock;
     uv_cond_t writer_wakes;
     struct list to_write, written, found;
-    bool wants_quiet;           /* the log is long: readers make way */
-    struct store_stats figures; /* the writer's part of them */
+    bool wants_quiet;           /* the log is long: readers pause */
+    struct store_stats figures; /* the writer's part */
     struct why why;
     bool is_dead;
 
@@ -111,8 +111,8 @@ struct store {
     uv_thread_t writer_thread;
 };
 
-/* Copy what others want to know about the db. With the lock. */
-static void note_figures(struct store *s)
+/* Copy the figures of the db. With the lock. */
+static void store_copy_figures(struct store *s)
 {
     const struct db *db = &s->db;
 
@@ -131,67 +131,67 @@ static void note_figures(struct store *s)
     }
 }
 
-static void ring(struct store *s)
+static void store_ring(struct store *s)
 {
     if (s->bell)
         uv_async_send(&s->bell->async);
 }
 
-static void hand_back_txs(struct store *s, struct list *batch)
+static void store_hand_back_txs(struct store *s, struct list *batch)
 {
     uv_mutex_lock(&s->lock);
     list_append_all(&s->written, batch);
-    note_figures(s);
+    store_copy_figures(s);
     uv_mutex_unlock(&s->lock);
-    ring(s);
+    store_ring(s);
 }
 
-/* Copy what others want to know after the log was folded in. With the lock. */
-static void note_log(struct store *s)
+/* Copy the figures after a checkpoint. With the lock. */
+static void store_copy_log_figures(struct store *s)
 {
     bool was_dead = s->is_dead;
 
-    note_figures(s);
+    store_copy_figures(s);
     if (was_dead != s->is_dead)
-        ring(s);
+        store_ring(s);
 }
 
-static void write_batch(struct store *s, struct list *batch)
+static void store_write_batch(struct store *s, struct list *batch)
 {
     db_write(&s->db, batch);
-    hand_back_txs(s, batch);
+    store_hand_back_txs(s, batch);
     if (!db_checkpoint(&s->db))
         return;
-    /* Inline nobody is reading now; with threads, they are asked first. */
+    /* Inline there are no readers now; with threads, they must pause first. */
     if (s->db.wants_restart &&
         (s->opts.is_inline || s->db.sabotage.never_pauses))
         db_restart_log(&s->db);
     uv_mutex_lock(&s->lock);
     s->wants_quiet |= s->db.wants_restart; /* until restart_log */
-    note_log(s);
+    store_copy_log_figures(s);
     uv_mutex_unlock(&s->lock);
 }
 
-/* Whether the readers have made way. With the lock. */
-static bool is_quiet(const struct store *s)
+/* Whether the readers have paused. With the lock. */
+static bool store_is_quiet(const struct store *s)
 {
     return s->wants_quiet && !s->lanes[LOOKUPS].running &&
            !s->lanes[LISTINGS].running;
 }
 
-/* With the lock, but not while it is done: wants_quiet keeps readers out. */
-static void restart_log(struct store *s)
+/* With the lock, which is released meanwhile: wants_quiet keeps readers out. */
+static void store_restart_log(struct store *s)
 {
     uv_mutex_unlock(&s->lock);
     db_restart_log(&s->db);
     uv_mutex_lock(&s->lock);
     s->wants_quiet = false;
-    note_log(s);
+    store_copy_log_figures(s);
     for (int i = 0; i < N_LANES; i++)
         uv_cond_signal(&s->lanes[i].wakes);
 }
 
-static void run_writer(void *ctx)
+static void store_run_writer(void *ctx)
 {
     struct store *s = ctx;
     struct list batch;
@@ -199,25 +199,26 @@ static void run_writer(void *ctx)
     list_init(&batch);
     uv_mutex_lock(&s->lock);
     for (;;) {
-        while (list_is_empty(&s->to_write) && !is_quiet(s) && !s->is_stopping)
+        while (list_is_empty(&s->to_write) && !store_is_quiet(s) &&
+               !s->is_stopping)
             uv_cond_wait(&s->writer_wakes, &s->lock);
-        if (is_quiet(s))
-            restart_log(s);
+        if (store_is_quiet(s))
+            store_restart_log(s);
         if (list_is_empty(&s->to_write)) {
             if (s->is_stopping)
-                break; /* and all is written */
+                break; /* all is written */
             continue;
         }
         db_gather(&s->db, &batch, &s->to_write);
         uv_mutex_unlock(&s->lock);
-        write_batch(s, &batch);
+        store_write_batch(s, &batch);
         uv_mutex_lock(&s->lock);
     }
     uv_mutex_unlock(&s->lock);
 }
 
 /* With the lock. */
-static bool must_wait(const struct lane *l)
+static bool lane_must_wait(const struct lane *l)
 {
     const struct store *s = l->store;
     bool makes_way = l == &s->lanes[LISTINGS] || !s->lanes[LISTINGS].running;
@@ -225,9 +226,9 @@ static bool must_wait(const struct lane *l)
     return list_is_empty(&l->to_read) || (s->wants_quiet && makes_way);
 }
 
-/* The next to be read, and from here on forgetting it is another matter. With
- * the lock. */
-static struct query *begin_next(struct lane *l)
+/* Begin the next query; from here on it can only be interrupted. With the
+ * lock. */
+static struct query *lane_begin_next(struct lane *l)
 {
     struct query *q = LIST_OF(list_pop(&l->to_read), struct query, node);
 
@@ -237,7 +238,7 @@ static struct query *begin_next(struct lane *l)
     return q;
 }
 
-static void run_reader(void *ctx)
+static void lane_run_reader(void *ctx)
 {
     struct lane *l = ctx;
     struct store *s = l->store;
@@ -245,26 +246,26 @@ static void run_reader(void *ctx)
 
     uv_mutex_lock(&s->lock);
     for (;;) {
-        while (must_wait(l) && !s->is_stopping)
+        while (lane_must_wait(l) && !s->is_stopping)
             uv_cond_wait(&l->wakes, &s->lock);
         if (s->is_stopping)
-            break; /* what is left is given back unread */
-        q = begin_next(l);
+            break; /* the rest is returned unread */
+        q = lane_begin_next(l);
         uv_mutex_unlock(&s->lock);
         reader_find(&l->reader, q);
         uv_mutex_lock(&s->lock);
         l->running = NULL;
         list_append(&s->found, &q->node);
-        if (is_quiet(s))
+        if (store_is_quiet(s))
             uv_cond_signal(&s->writer_wakes);
-        ring(s);
+        store_ring(s);
     }
     uv_mutex_unlock(&s->lock);
 }
 
-/* Giving back. */
+/* Return txs and queries. */
 
-static void give_back_tx(struct store *s, struct tx *tx)
+static void store_give_back_tx(struct store *s, struct tx *tx)
 {
     s->n_txs--;
     s->txs_total[tx->result]++;
@@ -273,24 +274,8 @@ static void give_back_tx(struct store *s, struct tx *tx)
     tx->done(tx, tx->ctx);
 }
 
-static void give_back_query(struct store *s, struct query *q)
-{
-    s->n_queries--;
-    s->queries_total++;
-    q->done(q, q->ctx);
-}
-
-static void tell_if_dead(struct store *s, bool is_dead)
-{
-    if (!is_dead || s->was_told)
-        return;
-    s->was_told = true;
-    if (s->opts.on_fatal)
-        s->opts.on_fatal(s->opts.ctx, &s->why); /* never changes any more */
-}
-
-/* Everything that is done, and nothing that its callbacks cause. */
-static void give_back(struct store *s)
+/* Return all finished ones, but none that the callbacks submit. */
+static void store_give_back(struct store *s)
 {
     struct list txs, queries;
     struct list_node *n;
@@ -309,33 +294,42 @@ static void give_back(struct store *s)
     list_append_all(&queries, &s->found);
     is_dead = s->is_dead;
     uv_mutex_unlock(&s->lock);
-    tell_if_dead(s, is_dead);
+    if (is_dead && !s->was_told) {
+        s->was_told = true;
+        if (s->opts.on_fatal)
+            s->opts.on_fatal(s->opts.ctx, &s->why); /* it is final */
+    }
     while ((n = list_pop(&txs)))
-        give_back_tx(s, LIST_OF(n, struct tx, node));
-    while ((n = list_pop(&queries)))
-        give_back_query(s, LIST_OF(n, struct query, node));
+        store_give_back_tx(s, LIST_OF(n, struct tx, node));
+    while ((n = list_pop(&queries))) {
+        struct query *q = LIST_OF(n, struct query, node);
+
+        s->n_queries--;
+        s->queries_total++;
+        q->done(q, q->ctx);
+    }
     s->is_giving_back = false;
 }
 
-static void on_bell(uv_async_t *async)
+static void store_on_bell(uv_async_t *async)
 {
-    give_back(LIST_OF(async, struct bell, async)->store);
+    store_give_back(LIST_OF(async, struct bell, async)->store);
 }
 
-/* Sabotage: report a batch as committed that is not yet. */
-static void ack_early(void *ctx, struct list *batch)
+/* Sabotage: report a batch before its commit. */
+static void store_ack_early(void *ctx, struct list *batch)
 {
     struct store *s = ctx;
 
-    hand_back_txs(s, batch);
+    store_hand_back_txs(s, batch);
     if (s->opts.is_inline)
-        give_back(s);
+        store_give_back(s);
     else if (s->db.sabotage.early_ms)
         uv_sleep((unsigned)s->db.sabotage.early_ms);
 }
 
-/* Give over what gathered during the turn, waking each thread once. */
-static void hand_over(struct store *s)
+/* Pass the submissions of this turn on, and wake each thread once. */
+static void store_hand_over(struct store *s)
 {
     uv_mutex_lock(&s->lock);
     if (!list_is_empty(&s->submitted))
@@ -349,8 +343,8 @@ static void hand_over(struct store *s)
     uv_mutex_unlock(&s->lock);
 }
 
-/* Inline: what the threads would do. */
-static void work(struct store *s)
+/* Inline: do the work of the threads. */
+static void store_work_inline(struct store *s)
 {
     struct list txs, batch;
 
@@ -359,12 +353,12 @@ static void work(struct store *s)
     list_append_all(&txs, &s->submitted);
     while (!list_is_empty(&txs)) {
         db_gather(&s->db, &batch, &txs);
-        write_batch(s, &batch);
+        store_write_batch(s, &batch);
     }
     for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
         list_append_all(&l->to_read, &l->asked);
         while (!list_is_empty(&l->to_read)) {
-            struct query *q = begin_next(l);
+            struct query *q = lane_begin_next(l);
 
             reader_find(&l->reader, q);
             l->running = NULL;
@@ -373,7 +367,7 @@ static void work(struct store *s)
     }
 }
 
-static bool has_work(const struct store *s)
+static bool store_has_work(const struct store *s)
 {
     return !list_is_empty(&s->submitted) ||
            !list_is_empty(&s->lanes[LOOKUPS].asked) ||
@@ -382,39 +376,39 @@ static bool has_work(const struct store *s)
            !list_is_empty(&s->refused_queries);
 }
 
-static void pass(struct store *s)
+static void store_pass_on(struct store *s)
 {
     if (s->opts.is_inline)
-        work(s);
+        store_work_inline(s);
     else
-        hand_over(s);
-    /* A thread's own come with the bell; these need none. */
+        store_hand_over(s);
+    /* Results of threads come with the bell; these do not need it. */
     if (s->opts.is_inline || !list_is_empty(&s->refused_txs) ||
         !list_is_empty(&s->refused_queries))
-        give_back(s);
+        store_give_back(s);
 }
 
-static void on_end_of_turn(struct loop_job *job)
+static void store_on_end_of_turn(struct loop_job *job)
 {
-    /* What its callbacks submit asks for the end of the turn once more. */
-    pass(LIST_OF(job, struct store, end_of_turn));
+    /* Submissions from its callbacks schedule this job again. */
+    store_pass_on(LIST_OF(job, struct store, end_of_turn));
 }
 
 void store_turn(struct store *s)
 {
-    while (has_work(s) && !s->is_giving_back)
-        pass(s);
+    while (store_has_work(s) && !s->is_giving_back)
+        store_pass_on(s);
 }
 
-/* Taking things in. */
+/* Submit. */
 
-static void wake(struct store *s)
+static void store_schedule(struct store *s)
 {
     if (s->opts.loop)
         loop_at_end(s->opts.loop, &s->end_of_turn);
 }
 
-static enum err refusal(const struct store *s, size_t n_waiting)
+static enum err store_refusal(const struct store *s, size_t n_waiting)
 {
     if (s->is_closing)
         return ERR_STOPPING;
@@ -428,14 +422,14 @@ void store_submit(struct store *s, struct tx *tx,
 
     tx->done = done;
     tx->ctx = ctx;
-    e = refusal(s, ++s->n_txs);
+    e = store_refusal(s, ++s->n_txs);
     if (e) {
         tx->result = TX_REFUSED;
         tx->err = e;
         tx->failed_op = NULL;
     }
     list_append(e ? &s->refused_txs : &s->submitted, &tx->node);
-    wake(s);
+    store_schedule(s);
 }
 
 void store_read(struct store *s, struct query *q,
@@ -445,7 +439,7 @@ void store_read(struct store *s, struct query *q,
 
     q->done = done;
     q->ctx = ctx;
-    e = refusal(s, ++s->n_queries);
+    e = store_refusal(s, ++s->n_queries);
     if (e)
         q->err = e;
     q->is_waiting = !e;
@@ -453,11 +447,11 @@ void store_read(struct store *s, struct query *q,
                 : query_is_lookup(q) ? &s->lanes[LOOKUPS].asked
                                      : &s->lanes[LISTINGS].asked,
                 &q->node);
-    wake(s);
+    store_schedule(s);
 }
 
-/* Give back unread. The loop has it, and it is in no list. */
-static void refuse_query(struct store *s, struct query *q, enum err e)
+/* Return q unread. It belongs to the loop and is in no list. */
+static void store_refuse_query(struct store *s, struct query *q, enum err e)
 {
     q->is_waiting = false;
     q->err = e;
@@ -480,8 +474,8 @@ void store_forget(struct store *s, struct query *q)
             atomic_store(&l->reader.is_given_up, true);
     uv_mutex_unlock(&s->lock);
     if (is_waiting) {
-        refuse_query(s, q, ERR_GONE);
-        wake(s);
+        store_refuse_query(s, q, ERR_GONE);
+        store_schedule(s);
     }
 }
 
@@ -504,6 +498,16 @@ int64_t store_epoch(const struct store *s)
     return s->epoch;
 }
 
+void store_note_stop(struct store *s)
+{
+    s->notes_stop = true;
+}
+
+bool store_was_stopped(const struct store *s)
+{
+    return s->db.was_stopped != 0;
+}
+
 struct store_stats store_stats(struct store *s)
 {
     struct store_stats out;
@@ -517,9 +521,9 @@ struct store_stats store_stats(struct store *s)
     return out;
 }
 
-/* Life and death. */
+/* Open and close. */
 
-static enum err init_lock(struct store *s)
+static enum err store_init_lock(struct store *s)
 {
     if (FAULT("store.lock_init") || uv_mutex_init(&s->lock) != 0)
         return ERR_NOMEM;
@@ -536,14 +540,12 @@ static enum err init_lock(struct store *s)
     return OK;
 }
 
-static enum err hang_bell(struct store *s)
+static enum err store_add_bell(struct store *s)
 {
-    struct bell *b = FAULT("store.bell") ? NULL : calloc(1, sizeof(*b));
+    struct bell *b = mem_new(sizeof(*b));
 
-    if (!b)
-        return ERR_NOMEM;
     b->store = s;
-    if (uv_async_init(&s->opts.loop->uv, &b->async, on_bell) != 0) {
+    if (uv_async_init(&s->opts.loop->uv, &b->async, store_on_bell) != 0) {
         free(b);
         return ERR_NOMEM;
     }
@@ -551,35 +553,35 @@ static enum err hang_bell(struct store *s)
     return OK;
 }
 
-static void on_bell_closed(uv_handle_t *h)
+static void store_on_bell_closed(uv_handle_t *h)
 {
     free(LIST_OF(h, struct bell, async));
 }
 
-static bool start(uv_thread_t *t, void (*run)(void *), void *ctx)
+static bool store_start_thread(uv_thread_t *t, void (*run)(void *), void *ctx)
 {
     return !FAULT("store.thread") && uv_thread_create(t, run, ctx) == 0;
 }
 
-/* Threads are last: they ask no FAULT before there is work. */
-static enum err start_threads(struct store *s, struct why *why)
+/* Threads start last, so that no FAULT is met on them before there is work. */
+static enum err store_start_threads(struct store *s, struct why *why)
 {
-    enum err e = hang_bell(s);
+    enum err e = store_add_bell(s);
 
     if (e)
         return why_err(why, e, "out of memory");
-    s->has_writer = start(&s->writer_thread, run_writer, s);
+    s->has_writer = store_start_thread(&s->writer_thread, store_run_writer, s);
     if (!s->has_writer)
         return why_err(why, ERR_NOMEM, "cannot start a thread");
     for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
-        l->has_thread = start(&l->thread, run_reader, l);
+        l->has_thread = store_start_thread(&l->thread, lane_run_reader, l);
         if (!l->has_thread)
             return why_err(why, ERR_NOMEM, "cannot start a thread");
     }
     return OK;
 }
 
-static void stop_threads(struct store *s)
+static void store_stop_threads(struct store *s)
 {
     uv_mutex_lock(&s->lock);
     atomic_store(&s->is_stopping, true);
@@ -598,7 +600,7 @@ static void stop_threads(struct store *s)
     }
 }
 
-static void init_lists(struct store *s)
+static void store_init_lists(struct store *s)
 {
     struct list *const lists[] = {
         &s->submitted, &s->refused_txs, &s->refused_queries,
@@ -614,19 +616,19 @@ static void init_lists(struct store *s)
     }
 }
 
-static void take_down(struct store *s)
+static void store_free(struct store *s)
 {
     if (s->has_lock)
-        stop_threads(s);
+        store_stop_threads(s);
     reader_close(&s->look);
     for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++) {
         reader_close(&l->reader);
         if (l->has_cond)
             uv_cond_destroy(&l->wakes);
     }
-    db_close(&s->db); /* the last to leave: it folds the log in */
+    db_close(&s->db); /* last, because it folds the log in */
     if (s->bell)
-        uv_close((uv_handle_t *)&s->bell->async, on_bell_closed);
+        uv_close((uv_handle_t *)&s->bell->async, store_on_bell_closed);
     if (s->has_lock) {
         uv_cond_destroy(&s->writer_wakes);
         uv_mutex_destroy(&s->lock);
@@ -634,9 +636,9 @@ static void take_down(struct store *s)
     free(s);
 }
 
-static enum err open_all(struct store *s, struct why *why)
+static enum err store_open_parts(struct store *s, struct why *why)
 {
-    enum err e = init_lock(s);
+    enum err e = store_init_lock(s);
 
     if (e)
         return why_err(why, e, "out of memory");
@@ -644,54 +646,52 @@ static enum err open_all(struct store *s, struct why *why)
     if (e)
         return e;
     s->epoch = s->db.epoch;
-    note_figures(s);
+    store_copy_figures(s);
     if (s->db.sabotage.acks_early) {
-        s->db.before_commit = ack_early;
+        s->db.before_commit = store_ack_early;
         s->db.ctx = s;
     }
     for (struct lane *l = s->lanes; l < s->lanes + N_LANES && !e; l++)
         e = reader_open(&l->reader, s->db.files[DB_MAIN].path, &s->is_stopping,
                         why);
     if (!e && !s->opts.is_inline)
-        e = start_threads(s, why);
+        e = store_start_threads(s, why);
     return e;
 }
 
 enum err store_open(struct store **out, const struct store_opts *opts,
                     struct why *why)
 {
-    struct store *s = FAULT("store.new") ? NULL : calloc(1, sizeof(*s));
+    struct store *s = mem_new(sizeof(*s));
     enum err e;
 
     *out = NULL;
     assert(opts->loop || opts->is_inline);
     assert(opts->max_waiting > 0);
-    if (!s)
-        return why_err(why, ERR_NOMEM, "out of memory");
     s->opts = *opts;
-    s->end_of_turn.run = on_end_of_turn;
-    init_lists(s);
-    e = open_all(s, why);
+    s->end_of_turn.run = store_on_end_of_turn;
+    store_init_lists(s);
+    e = store_open_parts(s, why);
     s->opts.folder = NULL;
     s->opts.schemas = NULL;
     if (e)
-        take_down(s);
+        store_free(s);
     else
         *out = s;
     return e;
 }
 
-/* The threads are gone: what they left, and what the callbacks cause now. */
-static void give_back_rest(struct store *s)
+/* After the threads: return the rest, and refuse what callbacks submit now. */
+static void store_give_back_rest(struct store *s)
 {
     struct list_node *n;
 
     for (struct lane *l = s->lanes; l < s->lanes + N_LANES; l++)
         while ((n = list_pop(&l->to_read)))
-            refuse_query(s, LIST_OF(n, struct query, node), ERR_STOPPING);
+            store_refuse_query(s, LIST_OF(n, struct query, node), ERR_STOPPING);
     do
-        give_back(s);
-    while (has_work(s));
+        store_give_back(s);
+    while (store_has_work(s));
 }
 
 void store_close(struct store *s)
@@ -701,12 +701,16 @@ void store_close(struct store *s)
     assert(!s->is_giving_back);
     s->is_closing = true;
     if (s->opts.is_inline)
-        work(s);
+        store_work_inline(s);
     else
-        hand_over(s);
-    stop_threads(s);
-    give_back_rest(s);
+        store_hand_over(s);
+    store_stop_threads(s);
+    store_give_back_rest(s);
     assert(s->n_txs == 0 && s->n_queries == 0);
     loop_not_at_end(&s->end_of_turn);
-    take_down(s);
+    /* Without the note, the next run treats this stop as a crash and only
+     * counts its attempts. */
+    if (s->notes_stop && schema_note_stop(s->db.sql) != SQLITE_OK)
+        s->notes_stop = false;
+    store_free(s);
 }

@@ -42,7 +42,7 @@ static void build(struct tx *tx, int i)
     op = tx_add(tx, &thing, THING_N, i == POOR ? -1000 : 1 << i, 0);
     tx_if(op, THING_ID, IS, value_text(STR("account")));
     op = tx_prune(tx, &thing, 10);
-    tx_if(op, THING_ID, IS, value_text(STR("nobody")));
+    tx_if(op, THING_ID, IS, value_text(STR("none")));
 }
 
 /* A life: open, three batches and some questions, close. */

@@ -182,7 +182,7 @@ TEST(a_folder_without_permission_is_said_so)
     struct str path = in_root("data");
 
     CHECK(mkdir(path.p, 0500) == 0);
-    /* Root may write anywhere: become nobody where we are root. */
+    /* Root may write anywhere: drop to another user. */
     CHECK(getuid() != 0 || (chmod(root, 0755) == 0 && seteuid(65534) == 0));
     CHECK(store_folder_open(&f, path, &why) == ERR_NOT_ALLOWED);
     CHECK(mentions(&why, "permission"));

@@ -57,7 +57,7 @@ TEST(a_writer_that_dies_tells_the_loop)
     leave();
 }
 
-/* Closing does not wait for somebody who reads for long. */
+/* Closing does not wait for a long read. */
 TEST(closing_cuts_reading_short)
 {
     static struct query queries[200];
@@ -172,9 +172,9 @@ TEST(each_sees_its_own_writes_with_many_at_work)
     leave();
 }
 
-/* Somebody reads for long. */
+/* A long read. */
 
-/* From now on reading the feed takes so many steps (0: it never ends). */
+/* Make reads of the feed take this many steps (0: forever). */
 static void make_long(int n_steps)
 {
     char path[256], text[512];
@@ -241,7 +241,7 @@ TEST(a_listing_without_end_holds_up_neither_look_ups_nor_writing)
 
     open_endless();
     ask_endless(&endless);
-    for (int i = 1; i < 100; i++) { /* the log wants to begin anew */
+    for (int i = 1; i < 100; i++) { /* the log should restart */
         CHECK_INT(look_up(), i);
         CHECK_INT(add_to_a(1, 0), TX_COMMITTED);
     }
@@ -250,7 +250,7 @@ TEST(a_listing_without_end_holds_up_neither_look_ups_nor_writing)
     while (!endless_err)
         loop_run(&loop);
     CHECK_INT(endless_err, ERR_GONE);
-    /* Nobody reads: now it does, and listings go on. */
+    /* Without readers it does, and listings go on. */
     CHECK_INT(n_of("a"), 100);
     CHECK(store_stats(store).log_bytes < 20 * DB_PAGE_BYTES);
     leave();

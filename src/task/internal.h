@@ -1,24 +1,25 @@
 #ifndef TASK_INTERNAL_H
 #define TASK_INTERNAL_H
 
-/* What the files of task/ share.
+/* Declarations shared by the files of task/.
  *
  * An entry is one turn of a task in memory. It is in exactly one of the lists
  * of struct tasks, which is its state:
  *
  *     CLAIMED -> GOING_ON -> OVER <-> GONE -> freed at the end of the turn
  *
- * CLAIMED is on its way to the disk and nobody can see it; everything it will
- * need is allocated then, so that nothing can fail once it is committed. OVER
- * has somebody who listens, GONE has nobody.
+ * A CLAIMED entry is on its way to the disk and invisible. Everything it will
+ * need is allocated then, so that nothing can fail after the commit. OVER has
+ * listeners, GONE has none.
  *
- * Entries that are GOING_ON stand in their lane, by place. The first of a lane,
- * if it is queued, is in one of the lists of `heads`. */
+ * Entries that are GOING_ON stand in their lane, ordered by place. The first of
+ * a lane is in one of the lists of `heads` if it is queued. */
 
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "task/task.h"
 #include "watch/watch.h"
 
@@ -34,95 +35,97 @@ enum key_column {
     N_KEY_COLUMNS,
 };
 
-/* Events as bytes that only grow at the end and go at the beginning; ring.c.
- * A place in it is counted from the very first byte, so it stays right. */
+/* Events as bytes: appended at the end, dropped at the start; ring.c. An offset
+ * counts from the very first byte ever added, so it stays valid. */
 struct ring {
     struct list blocks;
     uint64_t end;
     size_t bytes; /* of memory */
 };
 
-/* As far away as what waits, or stands behind it, has its deadline: the timer
- * keeps its place in the heap, so that the time can begin without memory. */
+/* Deadline timer of a task that waits, or stands behind one that does. */
 enum { WAITS_MS = 1000 * 3600 * 24 * 20 };
 
 enum entry_state { CLAIMED, GOING_ON, OVER, GONE, N_ENTRY_STATES };
 
-/* Where the head of a lane waits, when it is queued. */
+/* Why the queued head of a lane waits. */
 enum head_state {
     HEAD_NONE,
     HEAD_READY,   /* to be handed to on_ready */
-    HEAD_WRITING, /* its last attempt is being written first */
-    HEAD_LATER,   /* could not be carried or written: the timer offers it */
-    HEAD_PAUSED,  /* came to nothing: its own timer offers it */
-    HEAD_OFFERED, /* at its agent's desk, until it is moved */
+    HEAD_WRITING, /* an attempt is being written first */
+    HEAD_LATER,   /* could not be offered or written: the shared timer offers
+                   * it */
+    HEAD_PAUSED,  /* its attempt failed: its own timer offers it */
+    HEAD_OFFERED, /* in its agent's queue, until it is moved */
     HEAD_WAITING, /* for tasks_offer_again or task_offer */
-    HEAD_NO_TURN, /* for its turn: task_offer offers it. Not its agent's load */
+    HEAD_NO_TURN, /* for task_offer; does not count as load of its agent */
     N_HEAD_STATES,
 };
 
 struct task_entry {
     struct tasks *ts;
     struct task t;
-    char *strings;        /* of t, in one piece */
-    char *agent_string;   /* t.agent, if it was handed over */
+    char *strings;        /* of t, in one allocation */
+    char *agent_string;   /* t.agent, after a handover */
     char *result_strings; /* of t.result; NULL before the end */
-    size_t bytes;         /* that count for the limit */
+    size_t bytes;         /* counted against the limit */
     enum entry_state state;
     struct list_node node;  /* ts->entries[state] */
-    bool is_due;            /* its time was over before it was committed */
-    bool has_waited;        /* for an agent, and the log says so */
-    unsigned n_handed_over; /* to other agents, in this life */
+    bool is_due;            /* its deadline passed before the commit */
+    bool has_waited;        /* for an agent; logged once */
+    unsigned n_handed_over; /* handovers in this life of the server */
 
-    int64_t written_attempt; /* as a restart would reckon for this life */
+    int64_t written_attempt; /* that a restart would derive from the row */
+    bool must_count; /* before it is dispatched: an earlier life may have ended
+                      * while it was */
 
-    /* That it counts in, while CLAIMED or GOING_ON: its root user's, that of
-     * the user's org (NULL: none), and its agent's. */
+    /* Shares it counts in while CLAIMED or GOING_ON: of its root user, of the
+     * user's org (NULL: none), and of its agent. */
     struct share *share, *org, *load;
     struct list_node working_node; /* of load->working */
     struct lane *lane;
     struct list_node lane_node;
-    bool is_behind; /* one that is held or escalated, in its lane: it cannot go
-                     * now, its time does not run, and it does not count as its
-                     * agent's load */
-    bool is_time_unwritten; /* it began later than its row says */
+    bool is_behind; /* a held or escalated task in its lane: it cannot run,
+                     * its deadline stands still, and it does not count as load
+                     * of its agent */
+    bool is_time_unwritten; /* its time began later than its row says */
     enum head_state head;
     struct list_node head_node; /* ts->heads[head] */
     struct timer deadline;
     struct timer pause;         /* HEAD_PAUSED */
-    struct timer began;         /* its place in ts->began; never fires */
-    struct list answers;        /* struct task_change, not on the disk yet */
-    const struct tx_op *insert; /* CLAIMED, a first turn: gives the seq */
+    struct timer began;         /* its node in ts->began; never fires */
+    struct list answers;        /* struct task_change, not on disk yet */
+    const struct tx_op *insert; /* CLAIMED, a first turn: has the seq */
 
     struct ring ring;
     int64_t last_number; /* of an event */
     struct list listeners;
-    struct list idle; /* those of them who have read everything */
+    struct list idle; /* listeners that have read everything */
 
-    struct list inputs; /* struct task_input, told here; some are over */
-    struct list asks;   /* those that are asked by it, and open */
-    size_t n_hearers;   /* of the listeners: who is told of inputs */
-    size_t n_asked;     /* times that the attempt asked */
-    size_t n_unasked;   /* and could not */
+    struct list inputs; /* struct task_input with this root, open or over */
+    struct list asks;   /* open ones that this task asked */
+    size_t n_hearers;   /* listeners with hears_inputs */
+    size_t n_asked;     /* accepted requests of this attempt */
+    size_t n_unasked;   /* rejected ones */
 };
 
-/* What one user, one org, or one agent, has of what is CLAIMED or GOING_ON;
- * share.c. */
+/* Sums over the CLAIMED and GOING_ON entries of one user, org or agent;
+ * task_share.c. Only those of agents have n_waiting, n_behind and working. */
 struct share {
     size_t n, bytes;
-    size_t n_waiting;    /* of n: held or escalated; of agents only */
-    size_t n_behind;     /* of n: entry_is_kept_back; likewise */
-    size_t n_coming;     /* that are to be handed over to it */
-    struct list working; /* struct task_entry, dispatched or working: in the
-                          * order in which they were; likewise */
-    size_t who_bytes;
-    char who[];
+    size_t n_waiting;    /* of n: held or escalated */
+    size_t n_behind;     /* of n: entry_is_kept_back */
+    size_t n_coming;     /* handovers to this agent that are not committed */
+    struct list working; /* struct task_entry, dispatched or working, in the
+                          * order of dispatch */
+    size_t key_bytes;
+    char key[];
 };
 
-/* Those who go one after the other. */
+/* Tasks with the same order key, which run one after the other. */
 struct lane {
     struct list entries;
-    size_t n_claims; /* CLAIMED entries that will come to stand here */
+    size_t n_claims; /* CLAIMED entries that will join it */
     size_t key_bytes;
     char key[];
 };
@@ -132,7 +135,7 @@ static inline bool entry_is_first(const struct task_entry *e)
     return e->lane && e->lane->entries.head.next == &e->lane_node;
 }
 
-/* By another than its agent, which has nothing to do with it yet. */
+/* The agent cannot run it yet, so it is no load of the agent. */
 static inline bool entry_is_kept_back(const struct task_entry *e)
 {
     return e->is_behind || e->head == HEAD_NO_TURN;
@@ -142,57 +145,60 @@ struct tasks {
     struct tasks_opts opts;
     char *node;
     int64_t epoch;
+    bool was_stopped; /* the previous run was stopped in order */
     int64_t next_place;
     int64_t newest_seq;
-    int64_t high_number; /* no event of a turn that is over has a larger one */
+    int64_t high_number; /* largest event number of a finished turn */
 
     struct list entries[N_ENTRY_STATES];
     size_t n_entries[N_ENTRY_STATES];
     struct list heads[N_HEAD_STATES];
-    struct map by_id; /* the latest turn of each; not those CLAIMED */
+    struct map by_id; /* the latest turn of each task; no CLAIMED ones */
     struct map lanes;
     struct map shares;   /* by root user */
-    struct map orgs;     /* by that user's org, as it was at acceptance */
+    struct map orgs;     /* by the user's org at acceptance */
     struct map loads;    /* by agent, in lower case */
     struct timers began; /* entries CLAIMED or GOING_ON, the oldest first */
-    size_t bytes;        /* of the same */
+    size_t bytes;        /* of the same entries */
     size_t n_writing;
 
     struct list news; /* struct task_listener */
     bool is_telling;
     struct loop_job ready_job, news_job, free_job;
-    struct timer again; /* for HEAD_LATER; always set, but seldom soon */
+    struct timer again; /* for HEAD_LATER */
     bool is_again_soon;
     struct tasks_stats stats;
 };
 
 /* tasks.c: entries and their states. */
 
-/* An entry for a copy of *t, CLAIMED, in its lane's count, its deadline
- * running. NULL: memory is gone. */
+/* A CLAIMED entry for a copy of *t, counted in its lane, with its deadline
+ * running. This is where a task is admitted, so it may fail: NULL if memory
+ * runs out. */
 MUST_USE struct task_entry *
 task_entry_new(struct tasks *ts, const struct task *t, int64_t remaining_ms);
 
-/* For one that is CLAIMED. */
+/* Free a CLAIMED entry. */
 void entry_drop(struct task_entry *e);
 
-/* How long it has if its time begins then: no longer than its parent has, which
- * waits for it, unless that is over, or its own time does not run. */
+/* The time that e has if it begins at began_ms: no more than its parent, which
+ * waits for it, has left. A parent that is over or whose deadline stands still
+ * does not limit it. */
 int64_t entry_budget_ms(const struct task_entry *e, int64_t began_ms);
 
-/* CLAIMED -> GOING_ON: it can be found, stands in its lane, and is told. */
+/* CLAIMED -> GOING_ON: it can be found and stands in its lane. */
 void entry_begin(struct task_entry *e);
 
 /* GOING_ON -> OVER or GONE. Takes the strings. */
 void entry_end(struct task_entry *e, const struct task_result *r,
                char *strings);
 
-/* GONE once it is over and nobody listens; back again when somebody does. */
-void entry_look(struct task_entry *e);
+/* Move a finished entry between OVER and GONE by whether it has listeners. */
+void entry_look_for_listeners(struct task_entry *e);
 
 struct task_entry *task_entry_find(const struct tasks *ts, struct str id);
 
-/* What is HEAD_LATER is offered a second from now. */
+/* Offer the HEAD_LATER entries a second from now. */
 void offer_later_soon(struct tasks *ts);
 
 static inline bool entry_is_over(const struct task_entry *e)
@@ -211,8 +217,8 @@ static inline int64_t task_began_ms(const struct task *t)
     return t->deadline_ms - t->budget_ms;
 }
 
-/* What a start leaves of its time: by the wall clock, which is all there is
- * then; but a clock that was set back gives nobody more than they had. */
+/* The time left after a restart. Only the wall clock is known then, but a clock
+ * that was set back gives no task more than its budget. */
 static inline int64_t task_left_ms(const struct task *t, int64_t now_ms)
 {
     int64_t left_ms;
@@ -224,23 +230,24 @@ static inline int64_t task_left_ms(const struct task *t, int64_t now_ms)
     return left_ms > 0 ? left_ms : 0;
 }
 
-/* What counts for max_unfinished_bytes. */
+/* The bytes counted for max_unfinished_bytes. */
 static inline size_t task_bytes(const struct task *t)
 {
     return t->text.n + t->metadata.n + t->source.n;
 }
 
-/* rows.c */
+/* task_rows.c */
 
-/* All strings of t into one piece of memory. NULL: memory is gone. */
+/* Copy all strings of t into one allocation. NULL if memory runs out: texts may
+ * be larger than MEM_SMALL_BYTES. */
 MUST_USE char *task_keep(struct task *t);
 MUST_USE char *result_keep(struct task_result *r);
 
-/* All columns but the seq and those of a result. */
+/* All columns except the seq and those of a result. */
 void task_to_row(struct tx_op *op, const struct task *t);
 
-/* What begins with every turn: in the row of a new task, and when a further
- * turn puts an old one back. */
+/* The columns that every turn sets, in the row of a new task and when a further
+ * turn requeues an old one. */
 void task_turn_to_row(struct tx_op *op, const struct task *t);
 void task_result_to_row(struct tx_op *op, const struct task_result *r);
 void task_clear_result(struct tx_op *op);
@@ -248,102 +255,105 @@ void task_clear_result(struct tx_op *op);
 /* The turn that t is in, as a row of turn_table. */
 void turn_to_row(struct tx_op *op, const struct task *t);
 
-/* An entry of the feed: t was accepted as what m is, or is over with result
- * r. The other of the two is NULL. */
+/* A feed entry: t was accepted from m, or ended with result r. Exactly one of m
+ * and r is given. */
 void task_tell_feed(struct tx *tx, const struct task *t, int64_t at_ms,
                     const struct msg *m, const struct task_result *r);
 
-/* Even where every byte of an error code and a name had to be escaped. */
+/* Enough even if every byte of an error code and a name must be escaped. */
 enum {
     TASK_FEED_DATA_MAX = 6 * (TASK_ERROR_CODE_MAX + PRINCIPAL_NAME_MAX) + 256,
 };
 
-/* share.c */
+/* task_share.c */
 
-/* On whose word a task is accepted: admins and agents that delegate may use
- * what is kept back. */
+/* The kind of caller that a task is accepted for. Admins and delegating agents
+ * may use the reserved part of the capacity. */
 enum claimant { CLAIMANT_USER, CLAIMANT_AGENT, CLAIMANT_ADMIN };
 
 struct task_claim {
-    struct str user, org; /* that it would count for; org empty: none */
+    struct str user, org; /* it would count for these; org empty: none */
     enum claimant by;
     size_t bytes;
 };
 
 /* Whether there is capacity for one more task. ERR_OVERLOADED: none is free.
- * ERR_TOO_MANY_TASKS: the user or the org has its share, as *why says. */
+ * ERR_TOO_MANY_TASKS, explained in *why: the user or org has used its share. */
 MUST_USE enum err share_ask(const struct tasks *ts, const struct task_claim *c,
                             struct why *why);
 
-/* The user that t counts for, and the org of a user; empty: none. */
+/* The user that t counts for. The org of a user; empty: none. */
 struct str share_user(const struct task *t);
 struct str share_org(const struct tasks *ts, struct str user);
 
-/* Count e in, and out again; out is harmless when it is not in. ERR_NOMEM. */
+/* Count e in and out of its shares. Removing is a no-op when it is not in. */
 MUST_USE enum err share_add(struct task_entry *e);
 void share_remove(struct task_entry *e);
 
-/* A place among those of an agent that is to have one more, until load_move or
- * load_forget. NULL: memory is gone. */
+/* Keep the share of an agent that is to get one more task, until load_move or
+ * load_forget. NULL: the map cannot grow. */
 MUST_USE struct share *load_expect(struct tasks *ts, struct str agent);
 void load_forget(struct tasks *ts, struct share *s);
 
-/* e is about to have that status, and to be the other agent's if there is one
- * that expects it. */
+/* Account for e's change to status `to`, and to the agent of `other` unless
+ * that is NULL. Call before the status changes. */
 void load_move(struct task_entry *e, enum task_status to, struct share *other);
 
-/* e has its status now: whether it is at work. */
+/* Add e to its agent's `working` list or remove it, by its new status. */
 void load_work(struct task_entry *e);
 
-/* Whether all of them together are so much. */
+/* For tests: whether the shares add up to these sums. */
 bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
                   size_t n_behind, size_t n_working, size_t bytes);
 
-/* order.c */
+/* task_order.c */
 
-/* The lane of a key, made if there is none. NULL: memory is gone. */
-MUST_USE struct lane *lane_get(struct tasks *ts, struct str key);
-void lane_release(struct tasks *ts, struct lane *l); /* if nobody needs it */
+/* The lane of a key, created if there is none. NULL: the map cannot grow. */
+MUST_USE struct lane *lane_of_key(struct tasks *ts, struct str key);
+void lane_release(struct tasks *ts, struct lane *l); /* if it is empty */
 void lane_add(struct task_entry *e);
 void lane_remove(struct task_entry *e);
-/* e has another status than it had in its lane. */
+/* The status of e has changed: update e and the entries behind it. */
 void lane_moved(struct task_entry *e);
-/* Whether anybody before it in its lane is held or escalated. */
+/* Whether an entry before e in its lane is held or escalated. */
 bool lane_waits_before(const struct task_entry *e);
-/* Append to the tx of the end of e when the time of the next began, or begins
- * with it. */
+/* Append to tx, which ends e, the begin of the next entry's time if that is not
+ * in its row. */
 void lane_write_next(const struct task_entry *e, struct tx *tx, int64_t now_ms);
-/* e was taken up by a start: its time began no earlier than that of the one
- * before it, who may have waited. */
+/* After e was loaded: its time began no earlier than that of the entry before
+ * it, which may have waited. */
 void lane_take_up(struct task_entry *e, int64_t now_ms);
+/* Write the attempts so far; the task is offered again when they are durable.
+ */
+void entry_write_attempt(struct task_entry *e);
 void head_move(struct task_entry *e, enum head_state to);
 void head_pause(struct task_entry *e, int64_t delay_ms);
 void head_on_pause_over(struct timer *t);
-void heads_offer(struct tasks *ts, enum head_state from); /* all of them */
+void heads_offer_all(struct tasks *ts, enum head_state from); /* all of them */
 void order_on_end_of_turn(struct loop_job *job);
 
-/* pass.c */
+/* task_pass.c */
 
-/* c is committed. */
+/* Apply the committed change c. */
 void entry_pass(struct task_entry *e, struct task_change *c);
 
-/* change.c */
+/* task_change.c */
 
-/* No answer is awaited to be written any more: it is over, or goes. */
+/* Detach the unwritten answers of e, which is over or about to be freed. */
 void entry_forget_answers(struct task_entry *e);
 
-/* inputs.c */
+/* task_inputs.c */
 
-/* Somebody listens who did not, or nobody does any more. */
+/* The first listener of input requests came, or the last one left. */
 void inputs_heard(struct task_entry *e);
 
-/* The attempt that goes on is over: what it asked is withdrawn. */
+/* The attempt is over: withdraw the open requests that it asked. */
 void inputs_asked_end(struct task_entry *e);
 
-/* Nobody can be told there any more. */
+/* The root is over: withdraw the open requests shown there. */
 void inputs_told_end(struct task_entry *e);
 
-void inputs_free(struct task_entry *e); /* telling nobody */
+void inputs_free(struct task_entry *e); /* without events */
 bool inputs_check(const struct task_entry *e);
 
 /* ring.c */
@@ -359,24 +369,24 @@ struct ring_event {
 void ring_init(struct ring *r);
 void ring_fini(struct ring *r, size_t *total);
 
-/* Append; *total is what all rings have together. False: there is no room for
- * it, or no memory, and it is lost. */
+/* Append; *total is the memory of all rings together. False: the event is
+ * larger than the limit and is lost. */
 MUST_USE bool ring_add(struct ring *r, const struct ring_event *ev,
                        size_t *total);
 uint64_t ring_start(const struct ring *r);
 
-/* The event at *at, which moves behind it; false at the end. A place that is
- * gone counts as the start. */
+/* The event at offset *at, which moves behind it; false at the end. An offset
+ * that was dropped counts as the start. */
 MUST_USE bool ring_read(const struct ring *r, uint64_t *at,
                         struct ring_event *out);
 bool ring_check(const struct ring *r);
 
-/* events.c */
+/* task_events.c */
 void event_status(struct task_entry *e);
 void event_input(struct task_entry *e, enum task_event_kind kind,
                  struct str agent, struct str text);
 void event_result(struct task_entry *e); /* e has just ended */
-void entry_deafen(struct task_entry *e); /* nobody listens any more */
+void entry_deafen(struct task_entry *e); /* detach all listeners */
 void events_on_end_of_turn(struct loop_job *job);
 
 #endif

@@ -1,23 +1,23 @@
-/* Blocks rather than one circle of bytes: an idle task has 256 bytes of them
- * and a talkative one grows to its limit without a copy, an event is always in
- * one piece, and forgetting the oldest is giving back a block. The first block
- * is small and the following ones double, so that ten thousand tasks that only
- * have a status cost little.
+/* A ring of blocks. Rejected: one circular buffer. With blocks an idle task
+ * uses 256 bytes, a busy one grows to its limit without copying, an event is
+ * always contiguous, and dropping the oldest events frees a block. The first
+ * block is small and the following ones double, so ten thousand tasks with only
+ * a status cost little.
  *
- * A place is a number of bytes since the beginning, not a pointer: whoever
- * reads along may be left behind and still finds out. */
+ * A position is an offset in bytes since the beginning, not a pointer, so a
+ * reader that falls behind can detect it. */
 #include "task/internal.h"
 
 #include <stdlib.h>
 
 struct block {
     struct list_node node;
-    uint64_t from; /* the place of its first byte */
+    uint64_t from; /* the offset of its first byte */
     uint32_t used, cap;
     char bytes[];
 };
 
-/* What stands before the agent and the text of an event. */
+/* Precedes the agent and the text of an event. */
 struct head {
     int64_t number, at_ms;
     uint32_t text_bytes;
@@ -33,23 +33,23 @@ void ring_init(struct ring *r)
     r->bytes = 0;
 }
 
-static struct block *first_block(const struct ring *r)
+static struct block *ring_first_block(const struct ring *r)
 {
     struct list_node *n = list_first(&r->blocks);
 
     return n ? LIST_OF(n, struct block, node) : NULL;
 }
 
-static struct block *last_block(const struct ring *r)
+static struct block *ring_last_block(const struct ring *r)
 {
     return list_is_empty(&r->blocks)
                ? NULL
                : LIST_OF(r->blocks.head.prev, struct block, node);
 }
 
-static void drop_first(struct ring *r, size_t *total)
+static void ring_drop_block(struct ring *r, size_t *total)
 {
-    struct block *b = first_block(r);
+    struct block *b = ring_first_block(r);
 
     list_remove(&b->node);
     r->bytes -= b->cap;
@@ -60,13 +60,13 @@ static void drop_first(struct ring *r, size_t *total)
 void ring_fini(struct ring *r, size_t *total)
 {
     while (!list_is_empty(&r->blocks))
-        drop_first(r, total);
+        ring_drop_block(r, total);
 }
 
-static struct block *add_block(struct ring *r, size_t need, size_t limit,
-                               size_t *total)
+static struct block *ring_add_block(struct ring *r, size_t need, size_t limit,
+                                    size_t *total)
 {
-    const struct block *last = last_block(r);
+    const struct block *last = ring_last_block(r);
     size_t cap = last ? (size_t)last->cap * 2 : BLOCK_FIRST;
     struct block *b;
 
@@ -77,10 +77,8 @@ static struct block *add_block(struct ring *r, size_t need, size_t limit,
     if (cap < need)
         cap = need;
     while (r->bytes + cap > limit && !list_is_empty(&r->blocks))
-        drop_first(r, total);
-    b = FAULT("task.ring") ? NULL : malloc(sizeof(*b) + cap);
-    if (!b)
-        return NULL;
+        ring_drop_block(r, total);
+    b = mem_resize(NULL, 1, sizeof(*b) + cap);
     *b = (struct block){.from = r->end, .cap = (uint32_t)cap};
     list_append(&r->blocks, &b->node);
     r->bytes += cap;
@@ -88,7 +86,7 @@ static struct block *add_block(struct ring *r, size_t need, size_t limit,
     return b;
 }
 
-static char *append(char *to, struct str s)
+static char *ring_append_bytes(char *to, struct str s)
 {
     if (s.n)
         memcpy(to, s.p, s.n);
@@ -111,17 +109,16 @@ bool ring_add(struct ring *r, const struct ring_event *ev, size_t *total)
 
     if (need > limit)
         return false;
-    /* Where space is scarce, what this task had from better times goes. */
+    /* The limit may have fallen since the ring grew. */
     while (r->bytes > limit)
-        drop_first(r, total);
-    b = last_block(r);
+        ring_drop_block(r, total);
+    b = ring_last_block(r);
     if (!b || b->cap - b->used < need)
-        b = add_block(r, need, limit, total);
-    if (!b)
-        return false;
-    p = append(b->bytes + b->used, (struct str){(const char *)&h, sizeof(h)});
-    p = append(p, ev->agent);
-    append(p, ev->text);
+        b = ring_add_block(r, need, limit, total);
+    p = ring_append_bytes(b->bytes + b->used,
+                          (struct str){(const char *)&h, sizeof(h)});
+    p = ring_append_bytes(p, ev->agent);
+    ring_append_bytes(p, ev->text);
     b->used += (uint32_t)need;
     r->end += need;
     return true;
@@ -129,15 +126,15 @@ bool ring_add(struct ring *r, const struct ring_event *ev, size_t *total)
 
 uint64_t ring_start(const struct ring *r)
 {
-    const struct block *b = first_block(r);
+    const struct block *b = ring_first_block(r);
 
     return b ? b->from : r->end;
 }
 
 /* From the end, where readers usually are. */
-static const struct block *block_at(const struct ring *r, uint64_t at)
+static const struct block *ring_block_at(const struct ring *r, uint64_t at)
 {
-    const struct block *b = last_block(r);
+    const struct block *b = ring_last_block(r);
 
     while (b && b->from > at)
         b = LIST_OF(b->node.prev, struct block, node);
@@ -154,7 +151,7 @@ bool ring_read(const struct ring *r, uint64_t *at, struct ring_event *out)
         *at = ring_start(r);
     if (*at >= r->end)
         return false;
-    b = block_at(r, *at);
+    b = ring_block_at(r, *at);
     p = b->bytes + (*at - b->from);
     memcpy(&h, p, sizeof(h));
     *out = (struct ring_event){

@@ -1,32 +1,32 @@
 #ifndef TASK_TASK_H
 #define TASK_TASK_H
 
-/* task: after choosing, before delivery. Tasks, conversations, idempotency
- * keys: how they are made, the one mover of their status, their order, their
- * deadlines, and those who wait for them.
+/* task: after the gate, before delivery. Creates tasks, conversations and
+ * idempotency keys, is the only place that moves a task's status, and owns
+ * their order, deadlines and listeners.
  *
- * The truth is the row in the store; in memory are the tasks that are not
- * over, and those that somebody still listens to. Memory changes only when a
- * commit is reported, but for the moves to dispatched and working, which are
- * nowhere else.
+ * The row in the store is the truth. Memory holds unfinished tasks and
+ * finished ones that still have listeners. It changes only when a commit is
+ * reported, except for the moves that are never written (task_move,
+ * task_carry).
  *
  *     task_create -> (commit) -> task_settle      a message becomes a task
  *     task_change_new -> (commit) -> task_changed a task moves
  *
- * Order: tasks with the same order_key go one after the other, in the order of
- * their acceptance (`place`). Only the first of them is handed to on_ready;
- * when it is over the next one is. What is held or escalated stands in its
- * place; neither its time runs nor that of those behind it: theirs begins when
- * nobody before them waits any more.
+ * Order: tasks with the same order_key run one after the other, in the order
+ * of acceptance (`place`). Only the first one is handed to on_ready; the next
+ * follows when it is over. A held or escalated task keeps its place. While it
+ * waits, neither its deadline nor the deadlines behind it run; those start when
+ * no earlier task waits any more.
  *
- * Attempts: each delivery of a turn has a larger number than any before, over
- * restarts too, although hardly any is written. In each life of the server one
- * attempt may be unwritten, and every start adds one for each life since the
- * row was written; before another attempt in the same life the room writes
- * down how many there were, and only then offers the task again.
+ * Attempts: each delivery of a turn has a larger number than any before, across
+ * restarts too. A start takes the row's number plus one for each start since
+ * the row was written, so the first attempt in a life needs no write. Before a
+ * second one in the same life the number is written. After a crash the row also
+ * counts each attempt before it begins (task_load.c).
  *
  * Owns: the tasks in memory, their events and its tables in the store.
- * Borrows: loop, log, store. Threads: the loop's. */
+ * Borrows: loop, log, store. Threads: loop thread only. */
 
 #include "base/id.h"
 #include "base/log.h"
@@ -39,30 +39,27 @@
 
 struct tasks;
 
-/* What became of a task that was handed to on_ready. */
+/* The answer of on_ready. */
 enum ready {
-    READY_TAKEN,    /* it was moved on */
-    READY_LATER,    /* not now, for want of something: offered again by itself,
-                     * a second later */
-    READY_OFFERED,  /* it waits at its agent's desk, and will be moved on from
-                     * there */
-    READY_NO_AGENT, /* nobody is there to carry it: waits for
+    READY_TAKEN,    /* it was dispatched */
+    READY_LATER,    /* a resource is missing: offered again a second later */
+    READY_OFFERED,  /* it waits in its agent's queue, which will dispatch it */
+    READY_NO_AGENT, /* no agent can take it: waits for tasks_offer_again */
+    READY_NOT_YET,  /* its first input is being read: waits for task_offer or
                      * tasks_offer_again */
-    READY_NOT_YET,  /* what it begins with is being read: waits for task_offer,
-                     * or tasks_offer_again */
-    READY_NO_TURN,  /* who gave it has enough going: waits for task_offer, and
-                     * is no load of its agent's until then */
+    READY_NO_TURN,  /* the delegating agent has enough running: waits for
+                     * task_offer, and until then does not count as load of the
+                     * receiving agent */
 };
 
-/* What is not over; acceptance is refused beyond. Bytes are those of texts,
- * metadata and sources. A user may hold less than max_per_user while the
- * server is full (share.c). */
+/* Limits on unfinished tasks; acceptance is rejected beyond them. Bytes are
+ * those of texts, metadata and sources. While the server is full, a user may
+ * hold less than max_per_user (task_share.c). */
 struct tasks_limits {
     size_t max_unfinished, max_unfinished_bytes;
-    size_t max_per_user, max_bytes_per_user; /* of them one user's; zero: as
-                                              * many as there may be */
-    int64_t timeout_ms;                      /* of a task that names none */
-    int64_t input_ms; /* that what an agent asks waits while nobody listens */
+    size_t max_per_user, max_bytes_per_user; /* zero: no limit per user */
+    int64_t timeout_ms;                      /* for a task that sets none */
+    int64_t input_ms; /* an input request without listeners waits this long */
 };
 
 struct tasks_opts {
@@ -74,44 +71,44 @@ struct tasks_opts {
     uint64_t seed[2];
     struct tasks_limits limits;
 
-    /* The org of a user; empty: none. Borrowed for the call. NULL: nobody has
-     * one. */
+    /* The org of a user; empty: none. Borrowed for the call. NULL: no user has
+     * an org. */
     struct str (*org_of)(void *ctx, struct str user);
 
-    /* t is the first of its order and waits to be carried: `queued`. Called
-     * at the end of a turn, a bounded number of times. */
+    /* t is queued and the first of its order. Called at the end of a loop turn,
+     * a bounded number of times. */
     enum ready (*on_ready)(void *ctx, const struct task *t);
-    /* Its time is over; it is still as it was. False: it could not be dealt
-     * with for now, and is asked again a second later. Not called while an
-     * answer of its agent is on the way to the disk (task_change_new). */
+    /* The deadline of t has passed; t is unchanged. False: it could not be
+     * handled now, call again in a second. Not called while an answer of the
+     * agent is on its way to the disk (task_change_new). */
     bool (*on_deadline)(void *ctx, const struct task *t);
 
-    /* It was moved to something that is no end, in memory or on the disk, and
-     * is there. task_carry may be called. May be NULL. */
+    /* t has moved, in memory or on disk, to a status that is not an end.
+     * task_carry may be called. May be NULL. */
     void (*on_moved)(void *ctx, const struct task *t);
 
-    /* What was asked is over, as it says, and its words go after the call. No
-     * call into this room meanwhile. May be NULL. */
+    /* An input request is over, with its outcome set. Its texts are freed after
+     * the call. Must not call into this module. May be NULL. */
     void (*on_input_over)(void *ctx, const struct input *in);
     void *ctx;
 };
 
-/* NULL: memory is gone. */
+/* Never NULL. */
 MUST_USE struct tasks *tasks_new(const struct tasks_opts *opts);
 void tasks_free(struct tasks *ts);
 
 /* Limits may change while running. */
 void tasks_set_limits(struct tasks *ts, const struct tasks_limits *limits);
 
-/* Read every task that is not over, in order, and go on with it: the last
- * attempt counts as one that failed. Once, before the loop runs. */
+/* Load every unfinished task, in order, and resume it; the last attempt counts
+ * as failed. Call once, before the loop runs. */
 MUST_USE enum err tasks_load(struct tasks *ts, int64_t now_ms, struct why *why);
 
-/* The tables: for store_open, for listings, and for backups to know. */
+/* The tables, for store_open, listings and backups. */
 extern const struct schema task_schema;
 extern const struct table task_table, turn_table, conversation_table, key_table;
 
-/* Columns of task_table, in the order of the row. */
+/* Columns of task_table; a new one comes last. */
 enum task_column {
     TASK_SEQ,
     TASK_ID,
@@ -134,7 +131,7 @@ enum task_column {
     TASK_CREATED_MS,
     TASK_UPDATED_MS,
     TASK_DEADLINE_MS,
-    TASK_FINISHED_MS, /* NULL while it is not over */
+    TASK_FINISHED_MS, /* NULL while unfinished */
     TASK_BUDGET_MS,
     TASK_PARENT_ID,
     TASK_DEPTH,
@@ -145,25 +142,27 @@ enum task_column {
     TASK_RESULT_METADATA,
     TASK_ERROR_CODE,
     TASK_ERROR,
-    TASK_ENVELOPE, /* 1: the text is one, as JSON; NULL: a message */
+    TASK_ENVELOPE, /* 1: the text is an envelope as JSON; NULL: a message */
     TASK_BY_AGENT, /* these are NULL in a task that a person sent … */
     TASK_ROOT_ID,
     TASK_CHAIN,
-    TASK_PRICE_MICROS, /* … and these where nothing is to be paid */
+    TASK_PRICE_MICROS, /* … and these in a task that is free */
     TASK_PAYEE,
-    TASK_STARTED_MS, /* of the turn that is over; NULL: nobody was given it */
+    TASK_STARTED_MS, /* of a finished turn; NULL: it was never dispatched */
     TASK_TRACE,
-    TASK_DECISION_ID, /* NULL in a turn from before it was kept */
-    TASK_SESSION,     /* task_session; NULL in one from before it was kept */
+    TASK_DECISION_ID, /* NULL in a turn older than the column */
+    TASK_SESSION,     /* task_session; NULL: older than the column */
     TASK_PAYER_ORG,
-    TASK_PRICED_AGENT, /* NULL in one from before it was kept */
-    TASK_TREE,         /* NULL in a turn from before it was kept */
+    TASK_PRICED_AGENT, /* NULL: older than the column */
+    TASK_TREE,         /* NULL in a turn older than the column */
     TASK_CEILING_MICROS,
+    TASK_TALK,        /* NULL: the conversation, or older than the column */
+    TASK_INTERRUPTED, /* NULL: zero */
     N_TASK_COLUMNS,
 };
 
-/* Columns of turn_table: the turns before the one in the task's row. They go
- * when the task goes, so they hang on its key, the seq. */
+/* Columns of turn_table: the turns before the one in the task's row. They are
+ * deleted with the task, so their key begins with its key, the seq. */
 enum turn_column {
     TURN_TASK_SEQ,
     TURN_NUMBER,
@@ -180,29 +179,30 @@ enum turn_column {
     TURN_RESULT_METADATA,
     TURN_ERROR_CODE,
     TURN_ERROR,
-    TURN_PRICE_MICROS, /* NULL: nothing was to be paid */
+    TURN_PRICE_MICROS, /* NULL: free */
     N_TURN_COLUMNS,
 };
 
-/* Columns of conversation_table. Whose it is is part of the key: two people
- * may well both call theirs "c-1". */
+/* Columns of conversation_table. The owner is part of the key, since two people
+ * may both call a conversation "c-1". */
 enum conversation_column {
     CONVERSATION_OWNER,
     CONVERSATION_ID,
     CONVERSATION_AGENT,
     CONVERSATION_CREATED_MS,
     CONVERSATION_USED_MS,
-    CONVERSATION_DECISION_ID,  /* that gave it its agent; NULL: not known */
-    CONVERSATION_MEANT_MS,     /* when that agent was last meant, and not who
-                                * had its name later; NULL: when it was used */
+    CONVERSATION_DECISION_ID,  /* that chose the agent; NULL: not known */
+    CONVERSATION_MEANT_MS,     /* when this agent was last chosen, to tell it
+                                * from a later agent of the same name; NULL:
+                                * when it was used */
     CONVERSATION_PRICE_MICROS, /* of its last message; NULL: not known */
     N_CONVERSATION_COLUMNS,
 };
 
-/* A row of task_table as a task. Its strings are those of the row. */
+/* A row of task_table as a task. Its strings are borrowed from the row. */
 void task_from_row(struct task *t, const struct row *r);
 
-/* What a row of turn_table says of a turn, into a task that has the rest. */
+/* Overwrite the fields of a turn in t with a row of turn_table. */
 void task_of_turn(struct task *t, const struct row *r);
 
 enum {
@@ -213,63 +213,70 @@ enum {
 
 /* Acceptance. */
 
-/* What makes m a task, into m->tx: task, conversation, idempotency key and an
- * entry of the feed; m->task is filled. `before` is the task that this is a
- * further turn of, as it is now, or NULL; whether the caller may do that has
- * been asked before. Claims room, which task_settle confirms or gives back: it
- * must follow whatever became of the tx, and txs be submitted in the order of
- * these calls. On error nothing is claimed: ERR_OVERLOADED (at the limit),
- * ERR_TOO_MANY_TASKS (at that of the user or org), ERR_TASK_NOT_OVER,
- * ERR_NOT_ALLOWED (`before` was dropped), ERR_NOMEM. */
+/* Append to m->tx the rows that make m a task (task, conversation, idempotency
+ * key, feed entry) and fill m->task. `before` is the current state of the task
+ * that m continues with a further turn, or NULL; the caller has checked that
+ * this is allowed. Claims capacity, which task_settle confirms or returns:
+ * task_settle must follow whatever becomes of the tx, and txs must be submitted
+ * in the order of these calls. On error nothing is claimed: ERR_OVERLOADED (the
+ * server's limit), ERR_TOO_MANY_TASKS (the limit of the user or org),
+ * ERR_TASK_NOT_OVER, ERR_NOT_ALLOWED (`before` was dropped), ERR_NOMEM. */
 MUST_USE enum err task_create(struct tasks *ts, struct msg *m,
                               const struct task *before);
 
-/* What became of m->tx. Committed: m->err is OK, the task is there and goes
- * its way. Else m->err says why not: ERR_EXISTS when the key was taken
- * already, and task_key_query asks whose it is; ERR_TASK_NOT_OVER when another
- * turn was first; ERR_BUSY when the task is otherwise not as `before` said. */
+/* m->tx has a result. Committed: m->err is OK and the task exists and runs.
+ * Otherwise m->err is the reason: ERR_EXISTS when the key is taken
+ * (task_key_query finds its task), ERR_TASK_NOT_OVER when another turn came
+ * first, ERR_BUSY when the task differs from `before` in another way. */
 void task_settle(struct tasks *ts, struct msg *m);
 
-/* Whose key it is: fill q; and what that means for m: OK, and m->task is the
- * task of then (is_repeat); ERR_IDEMPOTENCY_MISMATCH; ERR_BUSY when the key
- * is nobody's (any more), and m can simply be tried again; or the query's own
- * error. */
+/* Look up an idempotency key: fill q, then interpret its answer for m. OK: m is
+ * a repeat and m->task is the original task (is_repeat).
+ * ERR_IDEMPOTENCY_MISMATCH. ERR_BUSY: the key is free (again) and m can be
+ * retried. Otherwise the query's own error. */
 void task_key_query(const struct msg *m, struct query *q);
 MUST_USE enum err task_key_answer(struct tasks *ts, struct msg *m,
                                   const struct query *q);
 
 /* Moving. */
 
-/* The task in memory; NULL when it is over (and nobody listens) or never was.
- * Borrowed until the loop's turn ends. */
+/* The task in memory; NULL when it is unknown, or over without listeners.
+ * Borrowed until the loop turn ends. */
 const struct task *task_find(const struct tasks *ts, struct str id);
 
-/* The moves that are not written: dispatched (one more attempt), working, and
- * back to queued, to be offered again a second later. Any other is our own
- * mistake; a task that is over or not there stays so. Telling who listens. */
-void task_move(struct tasks *ts, struct str id, enum task_status to);
+/* The moves that are not written: to dispatched (one more attempt), to working,
+ * and back to queued, to be offered again a second later. Asserts that it is
+ * one of these. No effect on a task that is over or unknown. Listeners are
+ * told.
+ *
+ * False: the task may have been dispatched when an earlier life of the server
+ * ended, so this attempt is first counted in the row. The task is offered again
+ * when the count is durable. */
+bool task_move(struct tasks *ts, struct str id, enum task_status to);
 
-/* Back to queued if it was moved on, to be offered again delay_ms later, the
- * attempt written down first. One that waits otherwise stays as it is. */
+/* Move a dispatched or working task back to queued. It is offered again
+ * delay_ms later, once the attempt is written. Also delays a task that is
+ * READY_OFFERED; no effect on one that waits for something else. */
 void task_retry(struct tasks *ts, struct str id, int64_t delay_ms);
 
-/* One that was offered: nobody is there to carry it after all. It waits for
+/* A task that is READY_OFFERED has no agent after all: it waits for
  * tasks_offer_again. */
 void task_put_back(struct tasks *ts, struct str id);
 
-/* One that is held goes as part of a batch: it is shown as that is, queued or
- * dispatched, and told to who listens. Nothing else changes: it takes no room
- * at its agent, and its time does not run, for the batch has both. */
+/* A held task is delivered as part of a batch: show it with the status of the
+ * batch, queued or dispatched, and tell its listeners. Nothing else changes: it
+ * uses no capacity of its agent and its deadline does not run, because the
+ * batch accounts for both. */
 void task_carry(struct tasks *ts, struct str id, enum task_status as);
 
-/* What it waited for is there (READY_NOT_YET, READY_NO_TURN): it is offered
- * again. Harmless where it does not wait. */
+/* Offer a task that is READY_NOT_YET or READY_NO_TURN again. No effect on
+ * others. */
 void task_offer(struct tasks *ts, struct str id);
 
-/* Where a task goes that does not end. */
-struct task_pass {
+/* The target of a move that is not an end. */
+struct task_release {
     enum task_status status; /* TASK_QUEUED, TASK_HELD or TASK_ESCALATED */
-    struct str agent;        /* who has it now; empty: as before */
+    struct str agent;        /* the new agent; empty: as before */
     enum task_priority priority;
 };
 
@@ -280,110 +287,108 @@ struct task_change {
     struct task_result result; /* its strings are the change's */
     char *strings;
     int64_t turn, at_ms;
-    int64_t version; /* that it moves from */
-    enum err err;    /* after task_changed: why it did not come to be */
-    /* Whoever submits it may use these. */
+    int64_t version; /* the version it moves from */
+    enum err err;    /* after task_changed: why it was not committed */
+    /* For the use of the submitter. */
     struct walk *walk;
     struct list_node node;
     void (*done)(void *ctx, struct str task_id, enum err e);
     void *ctx;
-    uint64_t receipt; /* of the agent that wants to hear of it; zero: none */
-    bool is_stray;    /* and not of the attempt that is going on */
-    bool is_deadline; /* nobody's wish: its time was over */
-    bool is_unpaid;   /* the books are broken: it ends without them */
-    /* The room's: where it is counted as the agent's answer. */
+    uint64_t receipt;  /* of the agent to be told the outcome; zero: none */
+    bool is_unmatched; /* came without a delivery; may still be in time */
+    bool is_deadline;  /* the deadline passed; no user asked for this end */
+    bool is_unpaid;    /* the ledger is inconsistent: ends without payment */
+    /* The module's: the entry that counts it as the agent's answer. */
     struct task_entry *entry;
     struct list_node answer_node;
-    unsigned n_handed_over; /* the task, when it was made */
-    /* The room's, of a move that is no end (task_pass_new). */
+    unsigned n_handed_over; /* of the entry, when the change was made */
+    /* The module's, for a move that is not an end (task_pass_new). */
     bool is_pass;
-    struct task_pass pass;
+    struct task_release release;
     int64_t attempt, budget_ms;
     struct tasks *tasks;
     struct share *load;
 };
 
-/* Prepare the move of a task that is in memory to result->status, an end: the
- * guarded update and its entry in the feed are in c->tx. NULL: memory is gone,
- * or there is no such move from where it is now (*e says which:
- * ERR_NOT_FOUND, ERR_TASK_IS_OVER, ERR_NOT_ALLOWED, ERR_NOMEM). The strings of
- * the result are copied; the caller has seen to it that they are no longer
- * than MSG_TEXT_MAX and MSG_METADATA_MAX. Words of a failure are cut to
+/* Prepare the move of a task in memory to result->status, an end. c->tx has the
+ * guarded update and its feed entry. NULL with *e set: ERR_NOT_FOUND,
+ * ERR_TASK_IS_OVER, ERR_NOT_ALLOWED (no such move from its status), ERR_NOMEM.
+ * The strings of the result are copied; the caller has limited them to
+ * MSG_TEXT_MAX and MSG_METADATA_MAX. Error texts are cut to
  * TASK_ERROR_CODE_MAX and TASK_ERROR_MAX, and tamed (str_tame).
  *
- * As long as there is a change to completed or failed, an answer that came in
- * time, its deadline waits: however often the change is refused, it is not
- * overtaken. Once it is freed without having come to be, the deadline counts
- * again. A wish to cancel may still be first. */
+ * While a change to completed or failed exists, the agent answered in time and
+ * the deadline waits: however often the change is refused, expiry does not
+ * overtake it. Freeing the change uncommitted puts the deadline back in force.
+ * A cancellation may still come first. */
 MUST_USE struct task_change *task_change_new(struct tasks *ts, struct str id,
                                              const struct task_result *result,
                                              enum err *e);
 
-/* Prepare the same end once more, after it was refused, or ERR_BUSY: the task
- * moved meanwhile. ERR_TASK_IS_OVER, ERR_NOT_ALLOWED: it cannot come to be any
- * more. ERR_NOT_FOUND: the answer of an agent that it was taken from. */
+/* Prepare the same end again, after the store refused it or the task moved
+ * meanwhile (ERR_BUSY). ERR_TASK_IS_OVER, ERR_NOT_ALLOWED: no longer possible.
+ * ERR_NOT_FOUND: the answer is from an agent that no longer has the task. */
 MUST_USE enum err task_change_again(struct tasks *ts, struct task_change *c);
 
-/* What became of c->tx. Committed: memory follows, listeners hear the result,
- * the next of its order gets its turn. Else c->err says why not:
- * ERR_TASK_IS_OVER when another end was first, ERR_OUTCOME_UNKNOWN when the
- * store has failed, or why the store refused it. */
+/* c->tx has a result. Committed: memory follows, listeners get the result, and
+ * the next task of the same order gets its turn. Otherwise c->err is the
+ * reason: ERR_TASK_IS_OVER when another end came first, ERR_OUTCOME_UNKNOWN
+ * when the store has failed, or the store's reason for refusing it. */
 void task_changed(struct tasks *ts, struct task_change *c);
 void task_change_free(struct task_change *c);
 
-/* A durable move of a task that is in memory to something that is no end: let
- * go, held, escalated, perhaps for another agent. One change like any other:
- * whoever submits it may append to c->tx, and task_changed follows. What is let
- * go has its whole time from then on, but no more than its parent has left, as
- * long as that is not over; the time of what waits does not run. What
- * an agent was given already is taken from it for another agent only: whoever
- * submits the change calls it back. NULL with *e as task_change_new. */
+/* Prepare a durable move of a task in memory to a status that is not an end:
+ * released, held or escalated, perhaps for another agent. The submitter may
+ * append to c->tx, and task_changed follows. A released task gets its whole
+ * time from then on, but no more than an unfinished parent has left; the
+ * deadline of a waiting task does not run. A task is taken from an agent that
+ * has it only to give it to another one, and the submitter must then cancel the
+ * delivery. NULL with *e as for task_change_new. */
 MUST_USE struct task_change *task_pass_new(struct tasks *ts, struct str id,
-                                           const struct task_pass *pass,
+                                           const struct task_release *release,
                                            enum err *e);
 
-/* Whether nobody of its order is before it; t is one of those in memory. */
+/* Whether t, a task in memory, is the first of its order. */
 bool task_is_first(const struct task *t);
 
-/* The tasks that the agent has now, dispatched or working, one after the other:
- * the first, or the one behind `after`, which it gave before in this turn of
- * the loop. NULL: no more. Borrowed as task_find's. */
+/* Iterate over the tasks of the agent that are dispatched or working: the first
+ * one, or the one behind `after`, which an earlier call in this loop turn
+ * returned. NULL: no more. Borrowed as from task_find. */
 const struct task *tasks_working(const struct tasks *ts, struct str agent,
                                  const struct task *after);
 
-/* How many tasks of that agent, whatever the case, are not over and not held
- * or escalated, nor stand behind one of their order that is, nor wait for
- * their turn (READY_NO_TURN); and how many are held or escalated. */
+/* The load of an agent (its name in any case): unfinished tasks that are not
+ * held or escalated, not behind such a task of their order, and not
+ * READY_NO_TURN. And the number that is held or escalated. */
 size_t tasks_of_agent(const struct tasks *ts, struct str agent);
 size_t tasks_held_of_agent(const struct tasks *ts, struct str agent);
 
-/* The agents have changed: offer to on_ready again whatever was handed out and
- * is still queued. */
+/* The agents have changed: offer again what is READY_LATER, READY_NO_AGENT or
+ * READY_NOT_YET. */
 void tasks_offer_again(struct tasks *ts);
 
-/* Events of a turn of a task, for those who wait or watch. They are numbered
- * from 1 in each life of the server (a further turn goes on with larger
- * numbers) and kept in a ring of TASK_RING_BYTES. Whoever falls behind the
- * ring gets one gap, and goes on with what there is. The result is the last
- * one; it is never dropped, and whoever listens to a turn hears nothing of the
- * next. */
+/* Events of one turn of a task. They are numbered from 1 in each life of the
+ * server (a further turn continues with larger numbers) and kept in a ring of
+ * TASK_RING_BYTES. A listener that falls behind the ring gets one gap and
+ * continues with what is left. The result is the last event; it is never
+ * dropped. A listener of one turn gets no events of the next. */
 
 enum {
     TASK_RING_BYTES = 256 * 1024,
-    /* Of all rings. Beyond it each keeps its last TASK_RING_BYTES_MIN only. */
+    /* All rings together. Beyond it, each keeps only its last
+     * TASK_RING_BYTES_MIN. */
     TASK_RINGS_BYTES = 64 * 1024 * 1024,
     TASK_RING_BYTES_MIN = 4 * 1024,
 };
 
 enum task_event_kind {
-    TASK_EVENT_STATUS,     /* task->status, as it was then */
-    TASK_EVENT_CHUNK,      /* words of the answer, or of another agent, as they
-                            * come */
-    TASK_EVENT_INPUT,      /* an agent asks something: text is input_write's */
-    TASK_EVENT_INPUT_OVER, /* and it is over: likewise */
-    TASK_EVENT_DELEGATED,  /* what its agent gave to another, and did not wait
-                            * for, is over: text is an object */
-    TASK_EVENT_GAP,        /* some events are gone */
+    TASK_EVENT_STATUS,     /* the status of the task at that time */
+    TASK_EVENT_CHUNK,      /* a piece of the answer, or of another agent's */
+    TASK_EVENT_INPUT,      /* an input request: text is input_write's */
+    TASK_EVENT_INPUT_OVER, /* an input request is over: text likewise */
+    TASK_EVENT_DELEGATED,  /* a delegation that the agent did not wait for is
+                            * over: text is a JSON object */
+    TASK_EVENT_GAP,        /* some events are missing */
     TASK_EVENT_RESULT,     /* the result of task_heard(l); nothing follows */
 };
 
@@ -394,143 +399,141 @@ struct task_event {
     int64_t turn;
     enum task_status status;
     struct str text;  /* TASK_EVENT_CHUNK, and JSON of others */
-    struct str agent; /* who said it; of chunks, empty: the task's own agent */
+    struct str agent; /* the source; empty in a chunk: the task's own agent */
 };
 
-/* Somebody who listens; inside the listener's own struct. */
+/* A listener; embedded in the struct of its owner. */
 struct task_listener {
-    struct list_node node, news_node; /* the room's, and these two */
+    struct list_node node, news_node; /* these four belong to the module */
     struct task_entry *entry;
     uint64_t at;
     struct id task_id;
-    int64_t next;      /* the event it wants next */
-    bool hears_inputs; /* it tells somebody of them, who may answer */
+    int64_t next;      /* the number of the event it gets next */
+    bool hears_inputs; /* it shows input requests to a person */
     void (*on_news)(struct task_listener *l);
 };
 
-/* Listen from event `from` on (1: from the first there is, without a gap for
- * what is no longer there; 0: from now on). A task that is over gives at least
- * its result. on_news comes at the end of a turn when there is something,
- * once, until task_next has said there is no more; a bounded number of them in
- * one turn. ERR_NOT_FOUND when the task is not in memory. */
+/* Listen from event `from` on (1: from the oldest kept event, without a gap for
+ * dropped ones; 0: from now on). A finished task gives at least its result.
+ * on_news comes at the end of a loop turn when there are events, once, until
+ * task_next has returned false; at most a bounded number of calls in one turn.
+ * ERR_NOT_FOUND when the task is not in memory. */
 MUST_USE enum err task_listen(struct tasks *ts, struct str id,
                               struct task_listener *l, int64_t from);
 
-/* Harmless when it does not listen. */
+/* No effect when it does not listen. */
 void task_unlisten(struct tasks *ts, struct task_listener *l);
 
-/* The task it listens to, in the turn it listens to, as it is now; NULL when
- * it does not listen. Borrowed as task_find's. */
+/* The task in the turn that it listens to, as it is now; NULL when it does not
+ * listen. Borrowed as from task_find. */
 const struct task *task_heard(const struct task_listener *l);
 
 /* The next event; false when there is none yet. Its strings live until the
- * next call into this room. */
+ * next call into this module. */
 MUST_USE bool task_next(struct tasks *ts, struct task_listener *l,
                         struct task_event *out);
 
-/* Words of the answer, from the attempt that is going on; others are
- * ignored: false. Long ones become several events. */
+/* A piece of the answer. False: it is not from the current attempt and was
+ * ignored. A long piece becomes several events. */
 bool task_chunk(struct tasks *ts, struct str id, int64_t turn, int64_t attempt,
                 struct str text);
 
-/* Words that another agent says meanwhile, on behalf of a task that is not
- * over: for whoever listens to it, between its own; no part of its answer.
- * False: it is not there or over, and nobody is told. */
+/* A piece of the answer of another agent, which works on behalf of this
+ * unfinished task. Listeners get it between the task's own chunks; it is not
+ * part of the task's answer. False: the task is over or unknown. */
 bool task_chunk_of(struct tasks *ts, struct str id, struct str agent,
                    struct str text);
 
-/* What became of work that was given to another agent on behalf of a task that
- * is not over: an object, for whoever listens to it. */
+/* Tell the listeners of an unfinished task the outcome of a delegation, a JSON
+ * object. */
 void task_tell_delegated(struct tasks *ts, struct str id, struct str text);
 
-/* What agents ask while they work. It is told on the streams of the asker's
- * task and of its root, and is over when it was answered, when nobody has
- * listened to either (hears_inputs) for limits.input_ms, when the agent does
- * not wait any more, or with the attempt, its task or the root's. In memory
- * alone. A root has TASK_INPUTS_MAX that are open, and the last
- * TASK_INPUTS_KEPT of those that are over are known; an attempt asks
- * TASK_ASKS_MAX times. */
+/* Input requests of agents while they work. A request is shown on the streams
+ * of the asking task and of its root. It is over when it is answered, when
+ * neither stream had a listener (hears_inputs) for limits.input_ms, when the
+ * agent stops waiting, or when its attempt, its task or the root ends. Kept in
+ * memory only. A root has at most TASK_INPUTS_MAX open ones and remembers the
+ * last TASK_INPUTS_KEPT finished ones; an attempt may ask TASK_ASKS_MAX
+ * times. */
 enum { TASK_INPUTS_MAX = 8, TASK_INPUTS_KEPT = 16, TASK_ASKS_MAX = 256 };
 
-/* The attempt asks. ERR_NOT_FOUND: it does not go on, or nobody can be told;
- * ERR_LIMIT, ERR_BAD_REQUEST, ERR_NOMEM: it is not asked. The log has the first
- * few of an attempt that were not. *out is borrowed as task_find's. */
+/* The attempt asks q. ERR_NOT_FOUND: it is not the current attempt, or the root
+ * is over. ERR_LIMIT, ERR_BAD_REQUEST: q is rejected. The log has the first few
+ * rejections of an attempt. *out is borrowed as from task_find. */
 MUST_USE enum err task_ask(struct tasks *ts, struct str id, int64_t turn,
                            int64_t attempt, const struct input_ask *q,
                            const struct input **out);
 
-/* Those that are open: a root's, or what the task asks itself; the oldest
- * first, borrowed as task_find's. */
+/* The open input requests of a root, or those of the task itself; the oldest
+ * first, borrowed as from task_find. */
 size_t task_inputs(const struct tasks *ts, struct str id,
                    const struct input *out[TASK_INPUTS_MAX]);
 
-/* One of them, open or over, by the id of its root or of who asks. NULL: there
- * is none. */
+/* An input request, open or over, by the id of its root or of the asking task.
+ * NULL: not known. */
 const struct input *task_input_find(const struct tasks *ts, struct str id,
                                     struct str input_id);
 
-/* One that is open is over; by: who said so. */
+/* End an open input request; `by` is the person who ended it. */
 void task_input_end(struct tasks *ts, const struct input *in,
                     enum input_outcome outcome, struct str by);
 
-/* A result came for an attempt that nobody waits for: it is counted. */
+/* Count a result that came too late. */
 void task_late(struct tasks *ts);
 
-/* What was said before t in its conversation between its requester and its
- * agent, for agents that remember nothing themselves: of the turns that were
- * completed the newest, so many messages (two each) and so many bytes at most,
- * given oldest first and lent for the call. Another person's conversation may
- * have the same id: nothing of theirs is in it. */
+/* The conversation of t's requester with its agent before t, for agents without
+ * a memory of their own: the newest completed turns, at most max_n messages
+ * (two per turn) and max_bytes, oldest first, lent for the call. A conversation
+ * of another user with the same id is not included. */
 struct task_history;
 typedef void task_history_done(void *ctx, enum err e,
                                const struct task_said *list, size_t n);
 
-/* t is borrowed for the call. done once, perhaps before this returns, unless
- * it is cancelled before: then never. NULL: memory is gone. The store gives
- * every read back, so it must not be closed before the loop has run. */
+/* t is borrowed for the call. done comes once, perhaps before this returns, and
+ * never after a cancel. Never NULL. The store returns every read, so it must
+ * not be closed before the loop has run. */
 MUST_USE struct task_history *
 task_history_new(struct tasks *ts, const struct task *t, size_t max_n,
                  size_t max_bytes, task_history_done *done, void *ctx);
 void task_history_cancel(struct task_history *h);
 
-/* Retention. What is to be kept: */
+/* The retention policy. */
 struct tasks_keep {
     int64_t now_ms;
-    int64_t before_ms; /* tasks that were over before that may go */
-    int64_t rows;      /* and the oldest beyond so many; zero: however many */
-    int64_t oldest_ms; /* created_ms of the oldest task there is, found by
+    int64_t before_ms; /* tasks that finished earlier may be deleted */
+    int64_t rows;      /* and the oldest beyond this number; zero: no limit */
+    int64_t oldest_ms; /* created_ms of the oldest task, found with
                         * tasks_oldest, or now_ms if there is none; zero:
                         * unknown, and conversations stay */
-    int64_t needed_ms; /* nothing that was over since then goes, whatever else
-                        * is said; zero: there is no such time */
-    size_t limit;      /* rows to remove at most, in each operation */
+    int64_t needed_ms; /* overrides the rest: tasks that finished since then
+                        * stay; zero: no such time */
+    size_t limit;      /* rows that each operation deletes at most */
 };
 
-/* Fill q, which then finds the oldest task there is. */
+/* Fill q with the query for the oldest task. */
 void tasks_oldest(struct query *q);
 
-/* Append to tx what removes tasks that need not be kept, conversations whose
- * tasks have gone, and keys that have expired. Nothing unfinished ever goes.
- * An operation whose n_rows is the limit once it is committed left some
- * behind. */
+/* Append to tx the deletion of tasks beyond the policy, conversations without
+ * tasks, and expired keys. Unfinished tasks are never deleted. An operation
+ * whose n_rows equals the limit after the commit has left some behind. */
 void tasks_prune(struct tasks *ts, struct tx *tx,
                  const struct tasks_keep *keep);
 
 struct tasks_stats {
-    int64_t by_status[N_TASK_STATUS]; /* in memory and not over */
+    int64_t by_status[N_TASK_STATUS]; /* unfinished */
     int64_t accepted_total;
     int64_t repeated_total; /* answered by an idempotency key */
     int64_t over_total[N_TASK_STATUS];
-    int64_t late_total; /* results that came after the end, and were ignored */
+    int64_t late_total; /* results ignored because the task was over */
     int64_t unfinished_bytes;
-    int64_t held_result_bytes; /* of answers that are not on the disk yet */
+    int64_t held_result_bytes; /* of answers that are not on disk yet */
     int64_t listeners;
     int64_t ring_bytes;
 };
 
 struct tasks_stats tasks_stats(const struct tasks *ts);
 
-/* Everything is where it says it is. For tests. */
+/* For tests: whether all invariants hold. */
 bool tasks_check(const struct tasks *ts);
 
 #endif

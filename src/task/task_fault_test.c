@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-/* What one life of a task came to, as its caller was told. */
+/* The outcome of one task, as reported to its caller. */
 struct told {
     struct id id;
     enum err accepted, ended, followed; /* ERR_GONE: it did not come to that */
@@ -13,7 +13,7 @@ struct told {
 static enum err try_accept(const char *key, const struct task *before,
                            struct id *id)
 {
-    struct caller c = somebody("anna");
+    struct caller c = caller_named("anna");
     struct msg *m = msg_new(&c, loop_wall_ms(&stage.loop));
     enum err e;
 
@@ -88,7 +88,7 @@ static bool is_known(enum err e)
     return e != ERR_OUTCOME_UNKNOWN;
 }
 
-/* What the store says after a restart, against what was told. */
+/* Compare the store after a restart with the reported outcome. */
 static void compare(const struct told *t, size_t n_before)
 {
     size_t n_rows = rows_of(&task_table);
@@ -156,7 +156,7 @@ TEST(accepting_ending_and_following_survive_every_fault)
     stage_close();
 }
 
-/* Whoever cannot be told apart from a lost one is asked for by its key. */
+/* A task whose outcome is unknown can be found by its key. */
 TEST(a_repeat_after_an_unknown_outcome_makes_no_second_task)
 {
     static const char *const steps[] = {"store.commit.io", "store.sync"};

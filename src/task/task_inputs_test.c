@@ -1,5 +1,5 @@
-/* What agents ask of people: to whom it is told, how long it waits for whom,
- * what ends it, and how much of it there may be. */
+/* Input requests: the streams that show them, how long they wait, their ends
+ * and their limits. */
 #include "test/lib/task_stage.h"
 
 static void on_news(struct task_listener *l)
@@ -54,13 +54,13 @@ static struct id working(const char *from)
     return id;
 }
 
-/* What one agent has another do for it. */
+/* A delegated task. */
 static struct id below(const struct id *root)
 {
     struct msg *m = message("front", "", "x");
     struct id id;
 
-    m->hire.parent_id = m->hire.root_id = str_of(root->text);
+    m->delegation.parent_id = m->delegation.root_id = str_of(root->text);
     CHECK_INT(accept_turn(m, NULL), OK);
     id = m->task.id;
     msg_free(m);
@@ -112,7 +112,7 @@ TEST(where_nobody_listens_it_waits_as_long_as_it_may)
     stage_close();
 }
 
-/* The control is above. Who listens for the result alone hears nothing. */
+/* The control is above. A listener for the result alone gets no request. */
 TEST(as_long_as_somebody_listens_it_stays_and_counts_from_when_they_left)
 {
     struct task_listener *deaf, *l;
@@ -228,7 +228,7 @@ TEST(only_the_attempt_that_goes_on_may_ask)
 
     stage_open();
     id = accepted("anna", "", "x");
-    CHECK_INT(asks(&id, &q, &in), ERR_NOT_FOUND); /* nobody has it yet */
+    CHECK_INT(asks(&id, &q, &in), ERR_NOT_FOUND); /* not dispatched yet */
     move(&id, TASK_DISPATCHED);
     CHECK_INT(task_ask(stage.tasks, str_of(id.text), 1, 2, &q, &in),
               ERR_NOT_FOUND);
@@ -283,7 +283,7 @@ TEST(the_root_and_the_asker_are_told_and_either_end_withdraws_it)
     CHECK_INT(ended(&root, TASK_COMPLETED, "done"), OK);
     CHECK(strcmp(stage.inputs, "withdrawn:c withdrawn:d ") == 0);
     CHECK_INT(asks(&b, &(struct input_ask){.kind = INPUT_CONFIRM}, &in),
-              ERR_NOT_FOUND); /* nobody can be told */
+              ERR_NOT_FOUND); /* the root is over */
     ear_free(child);
     stage_close();
 }
@@ -386,35 +386,5 @@ TEST(a_start_forgets_what_was_asked)
     sure(&id, "a");
     stage_restart();
     CHECK(found(&id) && n_open(&id) == 0);
-    stage_close();
-}
-
-TEST(asking_survives_every_fault)
-{
-    struct str options[] = {STR("a"), STR("b")};
-    struct input_ask q = {.kind = INPUT_SELECT,
-                          .title = STR("t"),
-                          .options = options,
-                          .n_options = 2,
-                          .handle = STR("h")};
-    const struct input *in;
-    struct id id;
-    long nth = 0;
-    enum err e;
-
-    stage_open();
-    do {
-        id = working("anna");
-        fault_arm(++nth);
-        e = asks(&id, &q, &in);
-        /* The ring may have had no memory for the event. */
-        CHECK(e == OK || (fault_fired() && e == ERR_NOMEM));
-        CHECK_INT(n_open(&id), e == OK);
-        if (!e)
-            task_input_end(stage.tasks, in, INPUT_CANCELLED, STR("anna"));
-        CHECK(tasks_check(stage.tasks));
-    } while (fault_fired());
-    fault_arm(0);
-    CHECK(nth > 5);
     stage_close();
 }

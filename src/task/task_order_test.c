@@ -219,11 +219,54 @@ TEST(a_start_writes_nothing_and_counts_the_last_attempt_as_failed)
     stage.n_ready = 0;
     turn();
     CHECK_INT(stage.n_ready, 1);
-    move(&id, TASK_DISPATCHED);
-    CHECK_INT(found(&id)->attempt, 2);
     after = store_stats(stage.store);
     CHECK_INT(after.rows_written_total, before.rows_written_total);
+    move(&id, TASK_DISPATCHED);
+    CHECK_INT(found(&id)->attempt, 2);
     CHECK_INT(ended(&id, TASK_COMPLETED, "late"), OK);
+    stage_close();
+}
+
+TEST(an_attempt_after_a_start_is_counted_before_it_begins)
+{
+    struct id id, other;
+
+    stage_open();
+    id = accepted("anna", "c", "x");
+    other = accepted("bert", "c", "x");
+    for (int life = 0; life < 4; life++) {
+        turn();
+        CHECK_INT(found(&id)->interrupted, life ? life - 1 : 0);
+        if (life == 3)
+            pass_ms(999);
+        CHECK_INT(stage.n_ready, life == 3 ? 1 : 2); /* a suspect waits */
+        if (life == 3)
+            pass_ms(1);
+        move(&id, TASK_DISPATCHED);
+        stage_restart();
+        stage.n_ready = 0;
+    }
+    CHECK_INT(found(&id)->interrupted, 3);
+    CHECK_INT(found(&other)->interrupted, 0); /* it was never given out */
+    stage_close();
+}
+
+TEST(a_stop_in_order_interrupts_no_attempt)
+{
+    struct id id;
+
+    stage_open();
+    id = accepted("anna", "c", "x");
+    for (int life = 0; life < 6; life++) {
+        turn();
+        CHECK_INT(found(&id)->interrupted, 0);
+        CHECK_INT(stage.n_ready, 1);
+        move(&id, TASK_DISPATCHED);
+        CHECK_INT(found(&id)->attempt, life + 1);
+        store_note_stop(stage.store);
+        stage_restart();
+        stage.n_ready = 0;
+    }
     stage_close();
 }
 
@@ -257,7 +300,6 @@ TEST(a_second_attempt_in_one_life_is_written_before_it_is_offered)
 
 TEST(an_attempt_that_cannot_be_written_is_tried_again_a_second_later)
 {
-    static const char *const steps[] = {"task.attempt", "store.op.full"};
     struct id id;
 
     stage_open();
@@ -269,7 +311,7 @@ TEST(an_attempt_that_cannot_be_written_is_tried_again_a_second_later)
 
         move(&id, TASK_DISPATCHED);
         move(&id, TASK_QUEUED);
-        fault_arm_at(steps[i], 1);
+        fault_arm_at("store.op.full", 1);
         tasks_offer_again(stage.tasks);
         turn();
         turn();

@@ -1,4 +1,4 @@
-/* What is held, escalated or dropped, and moves that are no end. */
+/* Held, escalated and dropped tasks, and moves that are not an end. */
 #include "test/lib/task_stage.h"
 
 /* As part of the work on parent, if there is one. */
@@ -9,13 +9,14 @@ static struct id judged_below(const struct id *parent, const char *conversation,
     struct msg *m = message("anna", conversation, "text");
     struct id id;
 
-    m->gate.pass.answer = answer;
-    m->gate.pass.priority = PRIORITY_HIGH;
-    snprintf(m->gate.pass.reason, sizeof(m->gate.pass.reason), "a reason");
+    m->gate.gate_result.answer = answer;
+    m->gate.gate_result.priority = PRIORITY_HIGH;
+    snprintf(m->gate.gate_result.reason, sizeof(m->gate.gate_result.reason),
+             "a reason");
     m->call.timeout_ms = 5000;
     m->call.envelope = envelope;
     if (parent)
-        m->hire.parent_id = str_of(parent->text);
+        m->delegation.parent_id = str_of(parent->text);
     CHECK_INT(accept_turn(m, NULL), OK);
     id = m->task.id;
     msg_free(m);
@@ -33,7 +34,7 @@ static struct task_change *passing(const struct id *id, enum task_status to,
 {
     return task_pass_new(
         stage.tasks, str_of(id->text),
-        &(struct task_pass){to, str_of(agent), PRIORITY_NORMAL}, e);
+        &(struct task_release){to, str_of(agent), PRIORITY_NORMAL}, e);
 }
 
 static enum err passed(const struct id *id, enum task_status to,
@@ -84,7 +85,7 @@ TEST(what_is_held_holds_up_its_lane_and_its_time_waits)
     stage_close();
 }
 
-/* Whatever a start finds of a lane: first, second and third of it. */
+/* A restart may find any state of the first three tasks of a lane. */
 static void check_left(const struct id ids[3], int64_t left_ms)
 {
     stage_restart();
@@ -137,8 +138,8 @@ TEST(a_time_begins_when_who_waited_before_it_ends)
     stage_close();
 }
 
-/* What an agent has, and what is behind it, is taken from it: the time of who
- * stands behind stops, and begins anew. */
+/* A task is taken from its agent: the time of the tasks behind it stops, and
+ * starts again later. */
 TEST(a_time_stops_when_who_is_before_it_must_wait_again)
 {
     struct id first, next;
@@ -247,8 +248,9 @@ static enum err dropped_turn(const struct id *id, struct id *message_id)
     struct task before = row_of(&q, id);
     enum err e;
 
-    m->gate.pass.answer = GATE_DROP;
-    snprintf(m->gate.pass.reason, sizeof(m->gate.pass.reason), "a reason");
+    m->gate.gate_result.answer = GATE_DROP;
+    snprintf(m->gate.gate_result.reason, sizeof(m->gate.gate_result.reason),
+             "a reason");
     e = accept_turn(m, &before);
     *message_id = m->task.message_id;
     msg_free(m);
@@ -367,7 +369,7 @@ TEST(what_an_agent_has_is_taken_from_it_only_for_another)
     stage_close();
 }
 
-/* Of two the first wins, and the other may be made anew. */
+/* The first of two changes wins, and the other may be made again. */
 TEST(a_move_and_an_end_at_once)
 {
     struct task_change *c, *end;
@@ -458,36 +460,5 @@ TEST(an_envelope_about_nothing_in_particular_holds_up_no_other)
     turn();
     CHECK_INT(stage.n_ready, 1);
     CHECK_STR(str_of(stage.ready[0].text), next.text);
-    stage_close();
-}
-
-static void tried_pass(struct id *id)
-{
-    enum err e;
-    struct task_change *c = passing(id, TASK_QUEUED, "other", &e);
-
-    CHECK(c || e == ERR_NOMEM);
-    CHECK(tasks_check(stage.tasks));
-    task_change_free(c);
-    CHECK(tasks_check(stage.tasks));
-}
-
-TEST(without_memory_it_does_not_move)
-{
-    static const char *const steps[] = {"task.pass", "task.pass_agent",
-                                        "task.share"};
-    struct id id;
-    enum err e;
-
-    stage_open();
-    id = judged("c", GATE_HOLD_INPUT, NULL);
-    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-        fault_arm_at(steps[i], 1);
-        CHECK(!passing(&id, TASK_QUEUED, "other", &e));
-        CHECK_INT(e, ERR_NOMEM);
-        CHECK(tasks_check(stage.tasks));
-        fault_arm(0);
-    }
-    tried_pass(&id);
     stage_close();
 }

@@ -28,7 +28,7 @@ TEST(it_is_offered_again_when_the_pause_is_over_and_the_attempt_written)
     retry(&id, 700);
     CHECK(found(&id)->status == TASK_QUEUED && found(&id)->attempt == 1);
     pass_ms(699);
-    tasks_offer_again(stage.tasks); /* whoever comes, the pause stands */
+    tasks_offer_again(stage.tasks); /* the pause stands */
     turn();
     CHECK_INT(stage.n_ready, 0);
     stage.n_ops = 0;
@@ -86,23 +86,6 @@ TEST(the_deadline_is_not_put_off_by_a_pause)
     retry(&a, INT64_MAX / 4);
     pass_ms(600000);
     CHECK(stage.n_due == 1 && strcmp(stage.due[0].text, a.text) == 0);
-    stage_close();
-}
-
-TEST(without_memory_for_the_timer_it_is_a_second)
-{
-    struct id a;
-
-    stage_open();
-    a = begun("c");
-    stage.loop.timers.cap = stage.loop.timers.n; /* no room for one more */
-    fault_arm_at("timers.grow", 1);
-    retry(&a, 5000);
-    CHECK(fault_fired());
-    fault_arm(0);
-    pass_ms(1000);
-    turn();
-    CHECK_INT(stage.n_ready, 1);
     stage_close();
 }
 

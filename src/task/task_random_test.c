@@ -7,7 +7,7 @@
 
 enum { TASKS_MAX = 400, OWNERS = 3, CONVERSATIONS = 4, IN_FLIGHT = 16 };
 
-/* What must be true of one task. */
+/* The expected state of one task. */
 struct truth {
     struct id id;
     int owner, conversation;
@@ -46,7 +46,7 @@ static struct truth *truth_of(const struct id *id)
     for (int i = 0; i < truth.n; i++)
         if (strcmp(truth.tasks[i].id.text, id->text) == 0)
             return &truth.tasks[i];
-    T_FAIL("%s is nobody", id->text);
+    T_FAIL("%s is unknown", id->text);
 }
 
 static bool is_going_on(const struct truth *t)
@@ -54,7 +54,7 @@ static bool is_going_on(const struct truth *t)
     return !task_is_over(t->status);
 }
 
-/* Whether nobody of the same conversation was accepted before and goes on. */
+/* Whether no earlier task of the conversation is unfinished. */
 static bool is_first(const struct truth *t)
 {
     for (int i = 0; i < truth.n; i++) {
@@ -85,7 +85,7 @@ static bool is_over(const struct truth *t)
     return task_is_over(t->status);
 }
 
-/* What was dropped never began. */
+/* A dropped task never began. */
 static bool may_go_on(const struct truth *t)
 {
     return is_over(t) && t->status != TASK_DROPPED;
@@ -117,8 +117,8 @@ static bool must_stop(const struct truth *t)
     return false;
 }
 
-/* Nobody's time runs while they wait or stand behind one that does, and it is
- * whole from then on. */
+/* The deadline stands still while a task waits or is behind a waiting one, and
+ * is complete from then on. */
 static void note_stops(void)
 {
     for (int i = 0; i < truth.n; i++) {
@@ -158,8 +158,8 @@ static void create(void)
         return;
     m = message(owners[t.owner], names[t.conversation], "text");
     m->call.timeout_ms = 1 + dice(20000);
-    m->gate.pass.answer = random_answer();
-    m->gate.pass.priority = PRIORITY_NORMAL;
+    m->gate.gate_result.answer = random_answer();
+    m->gate.gate_result.priority = PRIORITY_NORMAL;
     if (old) {
         before = row_of(&q, &old->id);
         t = *old;
@@ -172,7 +172,7 @@ static void create(void)
         query_fini(&q);
     t.id = m->task.id;
     t.order = truth.next_order++;
-    t.status = pass_status(m->gate.pass.answer);
+    t.status = gate_result_status(m->gate.gate_result.answer);
     t.delivered = 0;
     t.is_stopped = t.is_passed = false;
     t.began_ms = loop_mono_ms(&stage.loop);
@@ -195,8 +195,8 @@ static void end_one(enum task_status to)
     }
 }
 
-/* The gate has judged it again, or a person has: it is let go, must wait, or
- * goes to somebody else. */
+/* The gate or a person decides again: it is released, must wait, or goes to
+ * another agent. */
 static void pass_one(enum task_status to)
 {
     struct truth *t = pick(dice(3) ? waits : is_going_on);
@@ -206,11 +206,11 @@ static void pass_one(enum task_status to)
     if (!t || truth.n_changes == IN_FLIGHT)
         return;
     c = task_pass_new(stage.tasks, str_of(t->id.text),
-                      &(struct task_pass){.status = to,
-                                          .agent = dice(3)   ? STR("")
-                                                   : dice(2) ? STR("other")
-                                                             : STR("echo"),
-                                          .priority = PRIORITY_NORMAL},
+                      &(struct task_release){.status = to,
+                                             .agent = dice(3)   ? STR("")
+                                                      : dice(2) ? STR("other")
+                                                                : STR("echo"),
+                                             .priority = PRIORITY_NORMAL},
                       &e);
     CHECK(c || (e == ERR_NOT_ALLOWED && !waits(t)));
     if (!c)
@@ -237,7 +237,7 @@ static void settle_change(struct truth *t, struct task_change *c)
     t->is_passed |= c->is_pass;
 }
 
-/* What was on its way has been decided: the first of each wins. */
+/* Settle the pending changes: the first of each wins. */
 static void settle_all(void)
 {
     store_turn(stage.store);
@@ -274,7 +274,7 @@ static void settle_all(void)
     truth.n_changes = truth.n_msgs = 0;
 }
 
-/* Nobody's time is over early; and then they are. */
+/* No task expires early, and each due one ends. */
 static void note_due(void)
 {
     for (int i = 0; i < stage.n_due; i++) {
@@ -306,7 +306,8 @@ static void carry(void)
         CHECK(t->status == TASK_QUEUED && is_first(t));
         if (dice(4) == 0)
             continue; /* its agent is not there */
-        move(&t->id, TASK_DISPATCHED);
+        if (!task_move(stage.tasks, str_of(t->id.text), TASK_DISPATCHED))
+            continue; /* the attempt is counted first */
         t->status = TASK_DISPATCHED;
         CHECK(found(&t->id)->attempt > t->delivered);
         t->delivered = found(&t->id)->attempt;
@@ -344,7 +345,7 @@ static void time_passes(void)
     }
 }
 
-/* Of a start's: when the latest before it in its order was let go. */
+/* After a restart: when the last one before it in its order was released. */
 static int64_t began_before(const struct truth *t)
 {
     int64_t began_ms = INT64_MIN;

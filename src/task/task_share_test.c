@@ -161,9 +161,9 @@ static enum err try_as(const char *who, enum role role, const char *parent)
     m->in.caller.role = role;
     m->in.caller.scopes |= role == ROLE_ADMIN ? SCOPE_ADMIN : 0;
     if (parent) {
-        m->hire.agent = STR("helper");
-        m->hire.parent_id = str_of(parent);
-        m->hire.root_user = str_of(who);
+        m->delegation.agent = STR("helper");
+        m->delegation.parent_id = str_of(parent);
+        m->delegation.root_user = str_of(who);
         m->in.caller.role = ROLE_AGENT;
         snprintf(m->in.caller.principal, sizeof(m->in.caller.principal),
                  "helper");

@@ -287,7 +287,7 @@ TEST(the_same_key_gives_back_the_same_task)
     again = keyed("anna", "k", 1);
     other = keyed("anna", "k", 2);
     bens = keyed("ben", "k", 2);
-    CHECK_INT(key_answer(first), ERR_BUSY); /* nobody's yet */
+    CHECK_INT(key_answer(first), ERR_BUSY); /* still free */
     CHECK_INT(accept_turn(first, NULL), OK);
     CHECK_INT(accept_turn(again, NULL), ERR_EXISTS);
     CHECK_INT(key_answer(again), OK);
@@ -376,7 +376,7 @@ TEST(a_task_ends_once)
     CHECK_INT(task_change_again(stage.tasks, a), ERR_TASK_IS_OVER);
     CHECK(!task_change_new(stage.tasks, str_of(id.text), &late, &e) &&
           e == ERR_TASK_IS_OVER);
-    turn(); /* nobody listens: it goes */
+    turn(); /* no listener: freed */
     CHECK(!found(&id));
     CHECK(!task_change_new(stage.tasks, str_of(id.text), &late, &e) &&
           e == ERR_NOT_FOUND);
@@ -720,7 +720,7 @@ TEST(expired_keys_go)
     stage_close();
 }
 
-/* What SQLite makes of a statement; true when no table is walked whole. */
+/* Print the query plan; true when no table is scanned. */
 static bool uses_index(const char *sql)
 {
     char path[128], plan[512] = "";

@@ -1,5 +1,5 @@
-/* Words of other agents between a task's own: who said them, in which order,
- * and that they cost nobody more than the ring has. */
+/* Chunks of other agents between a task's own: their source, their order, and
+ * that they stay within the limit of the ring. */
 #include "model/agent.h"
 #include "test/lib/task_stage.h"
 
@@ -38,7 +38,7 @@ static bool says(const struct id *id, const char *agent, const char *words)
     return is_told;
 }
 
-/* What there is to read, as "agent:text|…"; "gap" and "result" are those. */
+/* The events to read, as "agent:text|…", "gap" or "result". */
 static struct str heard(struct task_listener *l)
 {
     static char all[4096];
@@ -128,8 +128,8 @@ TEST(every_piece_of_a_long_word_has_the_name)
     stage_close();
 }
 
-/* Who does not read costs the ring, whoever talks, and how much; then there is
- * one gap, and the order of what is left is as it was said. */
+/* A listener that does not read costs at most the ring, regardless of source
+ * and amount; then it gets one gap, and the rest in order. */
 TEST(a_reader_who_stands_still_costs_no_more_than_the_ring)
 {
     static char words[1001];
@@ -162,7 +162,7 @@ TEST(a_reader_who_stands_still_costs_no_more_than_the_ring)
     stage_close();
 }
 
-/* Where all rings together are full, a name takes nobody's room. */
+/* When all rings are at their limit, a long name still fits. */
 TEST(where_space_is_scarce_the_longest_name_finds_room)
 {
     enum { N = 300 };

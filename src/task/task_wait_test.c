@@ -1,6 +1,6 @@
-/* What waits: for an agent, for memory, for the disk; and that a great many
- * may wait without anybody walking past all of them. Those tests have no
- * clock: walked one by one, they would not end within the limit. */
+/* Tasks that wait for an agent or the disk, and that a great many may wait
+ * without a scan of all of them. Those tests measure no time: with a scan, they
+ * would not finish within the limit. */
 #include <sqlite3.h>
 
 #include "test/lib/task_stage.h"
@@ -63,7 +63,7 @@ TEST(a_start_takes_up_a_long_conversation_against_the_order_of_its_rows)
     stage_close();
 }
 
-/* What the loop does for one round of it; the rest is the store's. */
+/* The loop's share of one round; the rest is the store's. */
 static void plan_prune(void)
 {
     struct tx tx;
@@ -235,7 +235,7 @@ static struct task_change *refused_answer(struct id *id)
     return c;
 }
 
-/* Whoever is asked by the deadline ends it, and there is space for that. */
+/* on_deadline ends the task, and the disk has space for that. */
 static void expire_what_is_due(void)
 {
     for (; stage.n_due; stage.n_due--)
@@ -333,7 +333,7 @@ TEST(a_cancel_may_still_be_first_and_holds_no_deadline)
     stage_close();
 }
 
-/* Whoever has an answer may outlive the room. */
+/* A change may outlive the module. */
 TEST(an_answer_may_be_dropped_after_everything_else_is_gone)
 {
     struct task_change *c;

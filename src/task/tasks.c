@@ -1,17 +1,16 @@
-/* Entries: how they come to be, change their state and go, and the one mover
- * of a status.
+/* Entries: their creation, states and end, and the only place that moves a
+ * status.
  *
- * Everything an entry needs is there before its tx is submitted: its memory,
- * its lane, its timer in the heap and a free place in the map. What comes after
- * the commit only links things together and cannot fail; a task that is on the
- * disk and not in memory would not be carried before the next start.
+ * Everything an entry needs exists before its tx is submitted: its memory, its
+ * lane and a free slot in the map. The work after the commit only links things
+ * together and cannot fail; a task on disk but not in memory would not run
+ * before the next start.
  *
- * Deadlines run on the monotonic clock, so a wall clock that jumps ends nothing
- * early. A timer that has fired is set again before anybody is told, which
- * needs no memory then, and cancelled if all went well: so a deadline that
- * could not be dealt with is not forgotten either. The timer of what waits, or
- * stands behind what waits, is set far away, and its time begins when it is let
- * go (order.c). */
+ * Deadlines run on the monotonic clock, so a jump of the wall clock ends no
+ * task early. A timer that fires is set again before on_deadline is called and
+ * cancelled if that succeeds, so a deadline that could not be handled is not
+ * forgotten. The timer of a task that waits, or stands behind one that does, is
+ * set far ahead; its time begins when it is released (task_order.c). */
 #include "task/internal.h"
 
 #include <assert.h>
@@ -20,43 +19,27 @@
 enum {
     ENTRIES_MAX = 100 * 1000 * 1000, /* the limits are far below */
     AGAIN_MS = 1000,
-    NOTHING_MS = 3600 * 1000, /* between two looks that find nothing */
-    PLACE_BITS = 40,          /* acceptances in one life of the server */
+    PLACE_BITS = 40, /* acceptances in one life of the server */
 };
 
-static void on_free(struct loop_job *job);
-static void on_again(struct timer *t);
-
-/* Where the room's own timer has its place in the heap from the beginning,
- * setting it again needs no memory. */
-static bool start_clockwork(struct tasks *ts)
-{
-    timers_init(&ts->began);
-    ts->ready_job.run = order_on_end_of_turn;
-    ts->news_job.run = events_on_end_of_turn;
-    ts->free_job.run = on_free;
-    ts->again.fire = on_again;
-    return loop_timer_set(ts->opts.loop, &ts->again, NOTHING_MS) == OK;
-}
+static void tasks_on_free(struct loop_job *job);
+static void tasks_on_again(struct timer *t);
 
 struct tasks *tasks_new(const struct tasks_opts *opts)
 {
-    struct tasks *ts = FAULT("task.new") ? NULL : calloc(1, sizeof(*ts));
+    struct tasks *ts = mem_new(sizeof(*ts));
 
-    if (!ts)
-        return NULL;
     ts->opts = *opts;
-    ts->node = FAULT("task.node") ? NULL : malloc(opts->node.n + 1);
-    if (!ts->node || !start_clockwork(ts)) {
-        free(ts->node);
-        free(ts);
-        return NULL;
-    }
-    if (opts->node.n)
-        memcpy(ts->node, opts->node.p, opts->node.n);
+    ts->node = mem_copy(opts->node.p, opts->node.n);
     ts->opts.node.p = ts->node;
+    timers_init(&ts->began);
+    ts->ready_job.run = order_on_end_of_turn;
+    ts->news_job.run = events_on_end_of_turn;
+    ts->free_job.run = tasks_on_free;
+    ts->again.fire = tasks_on_again;
     ts->epoch = store_epoch(opts->store);
-    /* Larger than any place that an earlier life of the server gave. */
+    ts->was_stopped = store_was_stopped(opts->store);
+    /* Larger than any place from an earlier life of the server. */
     ts->next_place = ts->epoch << PLACE_BITS;
     for (int i = 0; i < N_ENTRY_STATES; i++)
         list_init(&ts->entries[i]);
@@ -71,7 +54,7 @@ struct tasks *tasks_new(const struct tasks_opts *opts)
     return ts;
 }
 
-static void entry_free(struct task_entry *e)
+static void task_entry_free(struct task_entry *e)
 {
     struct tasks *ts = e->ts;
     size_t total = (size_t)ts->stats.ring_bytes;
@@ -95,17 +78,17 @@ static void entry_free(struct task_entry *e)
     free(e);
 }
 
-static void on_free(struct loop_job *job)
+static void tasks_on_free(struct loop_job *job)
 {
     struct tasks *ts = LIST_OF(job, struct tasks, free_job);
     struct list_node *n;
 
     while ((n = list_first(&ts->entries[GONE])))
-        entry_free(entry_of_node(n));
+        task_entry_free(entry_of_node(n));
 }
 
-/* Out of its lane and the sums, wherever it is. */
-static void let_go(struct task_entry *e)
+/* Remove e from its lane and the sums, in any state. */
+static void entry_leave(struct task_entry *e)
 {
     struct lane *l = e->lane;
 
@@ -131,12 +114,12 @@ void tasks_free(struct tasks *ts)
 
     if (!ts)
         return;
-    /* Whoever has something on the way would come back to nothing. */
+    /* A pending write would return to freed memory. */
     assert(ts->n_writing == 0);
     for (int i = 0; i < N_ENTRY_STATES; i++)
         while ((n = list_first(&ts->entries[i]))) {
-            let_go(entry_of_node(n));
-            entry_free(entry_of_node(n));
+            entry_leave(entry_of_node(n));
+            task_entry_free(entry_of_node(n));
         }
     loop_not_at_end(&ts->ready_job);
     loop_not_at_end(&ts->news_job);
@@ -157,7 +140,7 @@ void tasks_set_limits(struct tasks *ts, const struct tasks_limits *limits)
     ts->opts.limits = *limits;
 }
 
-static void set_state(struct task_entry *e, enum entry_state to)
+static void entry_set_state(struct task_entry *e, enum entry_state to)
 {
     struct tasks *ts = e->ts;
 
@@ -170,20 +153,18 @@ static void set_state(struct task_entry *e, enum entry_state to)
     ts->n_entries[to]++;
 }
 
-static void on_deadline(struct timer *t)
+static void entry_on_deadline(struct timer *t)
 {
     struct task_entry *e = LIST_OF(t, struct task_entry, deadline);
     struct tasks *ts = e->ts;
     bool waits = task_waits(e->t.status) ||
                  (e->is_behind && !PLANTED("task.time_runs_on"));
-    enum err set = loop_timer_set(ts->opts.loop, &e->deadline,
-                                  waits ? WAITS_MS : AGAIN_MS);
 
-    assert(set == OK); /* it has just left its place in the heap */
+    loop_timer_set(ts->opts.loop, &e->deadline, waits ? WAITS_MS : AGAIN_MS);
     if (waits)
         return; /* its time has not begun */
     if (!list_is_empty(&e->answers) && !PLANTED("task.answers_do_not_count"))
-        return; /* the agent was in time */
+        return; /* the agent answered in time */
     if (e->state == CLAIMED)
         e->is_due = true;
     else if (ts->opts.on_deadline(ts->opts.ctx, &e->t))
@@ -201,7 +182,7 @@ struct task_entry *task_entry_new(struct tasks *ts, const struct task *t,
     e->t = *t;
     if (task_waits(t->status))
         remaining_ms = WAITS_MS;
-    e->deadline.fire = on_deadline;
+    e->deadline.fire = entry_on_deadline;
     e->pause.fire = head_on_pause_over;
     e->last_number = t->turn > 1 ? ts->high_number : 0;
     e->written_attempt = t->attempt;
@@ -213,19 +194,19 @@ struct task_entry *task_entry_new(struct tasks *ts, const struct task *t,
     list_init(&e->asks);
     e->strings = task_keep(&e->t);
     if (e->strings)
-        e->lane = lane_get(ts, e->t.order_key);
+        e->lane = lane_of_key(ts, e->t.order_key);
     if (e->lane)
         e->lane->n_claims++;
-    set_state(e, CLAIMED);
+    entry_set_state(e, CLAIMED);
     e->bytes = task_bytes(&e->t);
     ts->bytes += e->bytes;
     if (!e->lane || share_add(e) != OK ||
-        map_reserve(&ts->by_id, ts->n_entries[CLAIMED]) != OK ||
-        timers_set(&ts->began, &e->began, task_began_ms(t)) != OK ||
-        loop_timer_set(ts->opts.loop, &e->deadline, remaining_ms) != OK) {
+        map_reserve(&ts->by_id, ts->n_entries[CLAIMED]) != OK) {
         entry_drop(e);
         return NULL;
     }
+    timers_set(&ts->began, &e->began, task_began_ms(t));
+    loop_timer_set(ts->opts.loop, &e->deadline, remaining_ms);
     return e;
 }
 
@@ -247,12 +228,12 @@ int64_t entry_budget_ms(const struct task_entry *e, int64_t began_ms)
 void entry_drop(struct task_entry *e)
 {
     assert(e->state == CLAIMED);
-    let_go(e);
-    entry_free(e);
+    entry_leave(e);
+    task_entry_free(e);
 }
 
-/* The turn before, if somebody still listens to it, is found no more: who asks
- * for the task by its id means the turn that goes on. */
+/* The previous turn, if it still has listeners, can no longer be found: the id
+ * now means the current turn. */
 void entry_begin(struct task_entry *e)
 {
     struct tasks *ts = e->ts;
@@ -260,19 +241,17 @@ void entry_begin(struct task_entry *e)
     enum err put;
 
     put = map_put(&ts->by_id, id, e);
-    assert(put == OK); /* there is room since it was claimed */
-    set_state(e, GOING_ON);
+    assert(put == OK); /* reserved when it was claimed */
+    (void)put;
+    entry_set_state(e, GOING_ON);
     ts->stats.by_status[e->t.status]++;
     if (e->t.seq > ts->newest_seq)
         ts->newest_seq = e->t.seq;
     e->lane->n_claims--;
     lane_add(e);
     event_status(e);
-    if (e->is_due) {
-        put = loop_timer_set(ts->opts.loop, &e->deadline, 0);
-        assert(put == OK); /* it is set, and only moves */
-    }
-    (void)put;
+    if (e->is_due)
+        loop_timer_set(ts->opts.loop, &e->deadline, 0);
 }
 
 void entry_end(struct task_entry *e, const struct task_result *r, char *strings)
@@ -282,25 +261,25 @@ void entry_end(struct task_entry *e, const struct task_result *r, char *strings)
     assert(e->state == GOING_ON && task_is_over(r->status));
     inputs_asked_end(e);
     inputs_told_end(e);
-    let_go(e);
+    entry_leave(e);
     e->t.status = r->status;
     e->t.result = *r;
     e->result_strings = strings;
-    set_state(e, OVER);
+    entry_set_state(e, OVER);
     ts->stats.over_total[r->status]++;
     event_result(e);
     if (e->last_number > ts->high_number)
         ts->high_number = e->last_number;
-    entry_look(e);
+    entry_look_for_listeners(e);
 }
 
-void entry_look(struct task_entry *e)
+void entry_look_for_listeners(struct task_entry *e)
 {
     bool is_heard = !list_is_empty(&e->listeners);
 
     if (!entry_is_over(e) || (e->state == OVER) == is_heard)
         return;
-    set_state(e, is_heard ? OVER : GONE);
+    entry_set_state(e, is_heard ? OVER : GONE);
     if (!is_heard)
         loop_at_end(e->ts->opts.loop, &e->ts->free_job);
 }
@@ -357,13 +336,19 @@ void task_carry(struct tasks *ts, struct str id, enum task_status as)
     event_status(e);
 }
 
-void task_move(struct tasks *ts, struct str id, enum task_status to)
+bool task_move(struct tasks *ts, struct str id, enum task_status to)
 {
     struct task_entry *e = task_entry_find(ts, id);
 
     assert(to == TASK_DISPATCHED || to == TASK_WORKING || to == TASK_QUEUED);
-    if (e && !entry_is_over(e))
-        entry_move(e, to);
+    if (!e || entry_is_over(e))
+        return true;
+    if (to == TASK_DISPATCHED && e->must_count) {
+        entry_write_attempt(e);
+        return false;
+    }
+    entry_move(e, to);
+    return true;
 }
 
 void task_retry(struct tasks *ts, struct str id, int64_t delay_ms)
@@ -379,21 +364,12 @@ void task_retry(struct tasks *ts, struct str id, int64_t delay_ms)
     head_pause(e, delay_ms);
 }
 
-static void set_again(struct tasks *ts, int64_t delay_ms)
-{
-    enum err set = loop_timer_set(ts->opts.loop, &ts->again, delay_ms);
-
-    assert(set == OK); /* it has its place, or has just left it */
-    (void)set;
-}
-
-static void on_again(struct timer *t)
+static void tasks_on_again(struct timer *t)
 {
     struct tasks *ts = LIST_OF(t, struct tasks, again);
 
     ts->is_again_soon = false;
-    set_again(ts, NOTHING_MS);
-    heads_offer(ts, HEAD_LATER);
+    heads_offer_all(ts, HEAD_LATER);
 }
 
 void offer_later_soon(struct tasks *ts)
@@ -401,7 +377,7 @@ void offer_later_soon(struct tasks *ts)
     if (ts->is_again_soon)
         return;
     ts->is_again_soon = true;
-    set_again(ts, AGAIN_MS);
+    loop_timer_set(ts->opts.loop, &ts->again, AGAIN_MS);
 }
 
 void task_late(struct tasks *ts)

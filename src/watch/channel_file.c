@@ -1,25 +1,25 @@
-/* A file that only grows, one whole line after the other, and knows itself how
- * far it is: its last line has a seq. That is what makes a line appear once,
- * however late the cursor in the store is written.
+/* A file that only grows, one whole line after the other. Its last line has a
+ * seq, so the file itself knows how far it is. That is why a line appears only
+ * once, however late the cursor in the store is written.
  *
  *     FILE        being written
- *     FILE.1      the one before, whole
- *     FILE.keep   the oldest; it goes when the next is turned over
+ *     FILE.1      the previous one, complete
+ *     FILE.keep   the oldest; removed at the next rotation
  *
- * Turning over is a row of renames from the oldest to the newest. A crash
- * between two of them leaves a number out and loses nothing; one before the
- * new FILE is there leaves FILE.1 to say how far it is. Where a rename is
- * refused, the file becomes larger than it should rather than shorter.
+ * Rotation renames the files from the oldest to the newest. A crash between
+ * two renames leaves a number out and loses nothing. After a crash before the
+ * new FILE exists, FILE.1 has the last seq. If a rename fails, the file
+ * becomes larger than it should rather than losing lines.
  *
- * Somebody else may move the file away (logrotate): each append looks whether
- * the name still leads to what is open. One that is cut short (copytruncate)
- * needs nothing, since every write goes to the end, wherever that is.
+ * Another program may move the file away (logrotate): each append checks
+ * whether the path still leads to the open file. A truncated file
+ * (copytruncate) needs no care, since every write goes to the end.
  *
  * A write that fails in the middle (the disk is full) leaves half a line. The
- * file is closed then, and opening it again cuts that off and says how far it
- * came: there is one way back, after a crash and after an error.
+ * file is then closed, and opening it again cuts that off and finds the last
+ * seq. So recovery after a crash and after an error is the same.
  *
- * Turned down: keeping the size in memory (others may change it). */
+ * Rejected: keeping the size in memory (other programs may change it). */
 #include "watch/channel.h"
 
 #include <errno.h>
@@ -34,8 +34,8 @@
 
 enum { OLD_PATH_MAX = CHANNEL_PATH_MAX + 24, TAIL_BYTES = 2 * LINE_MAX_BYTES };
 
-static enum err failed(struct line_file *f, const char *what, int os,
-                       struct why *why)
+static enum err line_file_fail(struct line_file *f, const char *what, int os,
+                               struct why *why)
 {
     enum err e = os == ENOSPC || os == EDQUOT                 ? ERR_NO_SPACE
                  : os == EACCES || os == EPERM || os == EROFS ? ERR_NOT_ALLOWED
@@ -44,7 +44,7 @@ static enum err failed(struct line_file *f, const char *what, int os,
 
     line_file_close(f);
     return why_err(why, e, "cannot %s %s: %s%s", what, f->path, strerror(os),
-                   e == ERR_NOT_FOUND ? "; make its folder first" : "");
+                   e == ERR_NOT_FOUND ? "; create its folder first" : "");
 }
 
 void line_file_close(struct line_file *f)
@@ -54,7 +54,7 @@ void line_file_close(struct line_file *f)
     f->fd = -1;
 }
 
-/* The end of a file: its last bytes, as many as fit. Negative: errno. */
+/* The last bytes of a file, as many as fit. Negative: errno. */
 static ssize_t read_tail(int fd, int64_t size, char *out, size_t max)
 {
     size_t want = size < (int64_t)max ? (size_t)size : max, n = 0;
@@ -74,9 +74,8 @@ static ssize_t read_tail(int fd, int64_t size, char *out, size_t max)
     return (ssize_t)n;
 }
 
-/* The seq of the last whole line, and how many bytes follow it that are not
- * one. */
-static int64_t last_seq(struct str tail, size_t *torn)
+/* The seq of the last whole line. *torn: bytes behind that line. */
+static int64_t tail_last_seq(struct str tail, size_t *torn)
 {
     static const struct str keys[] = {STR("seq")};
     size_t end = tail.n, start;
@@ -96,9 +95,10 @@ static int64_t last_seq(struct str tail, size_t *torn)
     return seq;
 }
 
-/* How far the file at fd is; what is torn off at its end goes. */
-static enum err look_at(struct line_file *f, int fd, bool mends, int64_t *seq,
-                        struct why *why)
+/* Find the last seq of the file at fd. `mends`: cut off half a line at its
+ * end. */
+static enum err line_file_inspect(struct line_file *f, int fd, bool mends,
+                                  int64_t *seq, struct why *why)
 {
     char *tail = FAULT("channel.tail") ? NULL : malloc(TAIL_BYTES);
     struct stat st;
@@ -112,25 +112,26 @@ static enum err look_at(struct line_file *f, int fd, bool mends, int64_t *seq,
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
         free(tail);
         return why_err(why, ERR_BAD_CONFIG,
-                       "%s is no plain file; name another one", f->path);
+                       "%s is not a regular file; configure another path",
+                       f->path);
     }
     n = read_tail(fd, st.st_size, tail, TAIL_BYTES);
     if (n < 0)
-        e = failed(f, "read", errno, why);
+        e = line_file_fail(f, "read", errno, why);
     else if (n > 0)
-        *seq = last_seq((struct str){tail, (size_t)n}, &torn);
+        *seq = tail_last_seq((struct str){tail, (size_t)n}, &torn);
     if (!e && n == TAIL_BYTES && torn == TAIL_BYTES)
         e = why_err(why, ERR_BAD_CONFIG,
-                    "%s is no file of lines; name another one", f->path);
+                    "%s has no lines; configure another path", f->path);
     if (!e && mends && torn && ftruncate(fd, st.st_size - (off_t)torn) != 0)
-        e = failed(f, "mend", errno, why);
+        e = line_file_fail(f, "mend", errno, why);
     free(tail);
     return e;
 }
 
-/* So that the name outlives a power cut, too. As well as may be: some file
- * systems do not know how. */
-static void sync_folder(const struct line_file *f)
+/* Make the name survive a power cut, too. Errors are ignored: some file
+ * systems cannot do it. */
+static void line_file_sync_folder(const struct line_file *f)
 {
     struct str parent = str_parent(str_of(f->path));
     char path[CHANNEL_PATH_MAX];
@@ -144,9 +145,9 @@ static void sync_folder(const struct line_file *f)
     close(fd);
 }
 
-/* Whoever named a file that is something else (a database, a program) must not
- * find lines at the end of it. */
-static enum err check_ours(struct line_file *f, struct why *why)
+/* If the configured file is something else (a database, a program), no lines
+ * may be appended to it. */
+static enum err line_file_check_content(struct line_file *f, struct why *why)
 {
     char first;
 
@@ -154,11 +155,12 @@ static enum err check_ours(struct line_file *f, struct why *why)
         return OK;
     line_file_close(f);
     return why_err(why, ERR_BAD_CONFIG,
-                   "%s is there and holds no JSON lines; name another file",
+                   "%s exists and does not hold JSON lines; configure "
+                   "another path",
                    f->path);
 }
 
-static enum err open_now(struct line_file *f, struct why *why)
+static enum err line_file_open_path(struct line_file *f, struct why *why)
 {
     struct stat st;
 
@@ -168,17 +170,18 @@ static enum err open_now(struct line_file *f, struct why *why)
                                              O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
                                          0600);
     if (f->fd < 0)
-        return failed(f, "open", errno, why);
+        return line_file_fail(f, "open", errno, why);
     if (fstat(f->fd, &st) == 0 && !S_ISREG(st.st_mode)) {
         line_file_close(f);
         return why_err(why, ERR_BAD_CONFIG,
-                       "%s is no plain file; name another one", f->path);
+                       "%s is not a regular file; configure another path",
+                       f->path);
     }
-    sync_folder(f);
-    return check_ours(f, why);
+    line_file_sync_folder(f);
+    return line_file_check_content(f, why);
 }
 
-static void old_path(const struct line_file *f, int64_t number, char *out)
+static void rotated_path(const struct line_file *f, int64_t number, char *out)
 {
     snprintf(out, OLD_PATH_MAX, "%s.%lld", f->path, (long long)number);
 }
@@ -191,28 +194,29 @@ enum err line_file_open(struct line_file *f, int64_t *seq, struct why *why)
 
     line_file_close(f);
     *seq = 0;
-    e = open_now(f, why);
+    e = line_file_open_path(f, why);
     if (!e)
-        e = look_at(f, f->fd, true, seq, why);
+        e = line_file_inspect(f, f->fd, true, seq, why);
     if (e) {
         line_file_close(f);
         return e;
     }
     if (*seq)
         return OK;
-    old_path(f, 1, before);
+    rotated_path(f, 1, before);
     fd = open(before, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return OK;
-    e = look_at(f, fd, false, seq, why);
+    e = line_file_inspect(f, fd, false, seq, why);
     close(fd);
     if (e && e != ERR_BAD_CONFIG)
         line_file_close(f);
     return e == ERR_BAD_CONFIG ? OK : e;
 }
 
-/* Whether the name still leads to what is open. */
-static bool is_there(const struct line_file *f, struct stat *open_one)
+/* Whether the path still leads to the open file. */
+static bool line_file_is_current(const struct line_file *f,
+                                 struct stat *open_one)
 {
     struct stat named;
 
@@ -220,14 +224,14 @@ static bool is_there(const struct line_file *f, struct stat *open_one)
            named.st_ino == open_one->st_ino && named.st_dev == open_one->st_dev;
 }
 
-static bool move(const char *from, const char *to)
+static bool file_rename(const char *from, const char *to)
 {
     return !FAULT("channel.rename") &&
            (rename(from, to) == 0 || errno == ENOENT);
 }
 
-/* False: it stays as it is. */
-static bool turn_over(struct line_file *f)
+/* False: the file stays as it is. */
+static bool rotated_shift(struct line_file *f)
 {
     char from[OLD_PATH_MAX], to[OLD_PATH_MAX];
 
@@ -236,32 +240,33 @@ static bool turn_over(struct line_file *f)
     if (f->keep < 1)
         return unlink(f->path) == 0;
     for (int64_t i = f->keep - 1; i >= 1; i--) {
-        old_path(f, i, from);
-        old_path(f, i + 1, to);
-        if (!move(from, to))
+        rotated_path(f, i, from);
+        rotated_path(f, i + 1, to);
+        if (!file_rename(from, to))
             return false;
     }
-    old_path(f, 1, to);
-    return move(f->path, to);
+    rotated_path(f, 1, to);
+    return file_rename(f->path, to);
 }
 
-static enum err make_room(struct line_file *f, size_t n, struct why *why)
+static enum err line_file_rotate(struct line_file *f, size_t n, struct why *why)
 {
     struct stat st;
-    bool has_moved = f->fd < 0 || !is_there(f, &st);
+    bool has_moved = f->fd < 0 || !line_file_is_current(f, &st);
 
     if (!has_moved && f->rotate_bytes && st.st_size > 0 &&
         st.st_size + (int64_t)n > f->rotate_bytes) {
-        has_moved = turn_over(f);
+        has_moved = rotated_shift(f);
         f->could_not_turn = !has_moved;
     }
     if (!has_moved)
         return OK;
     line_file_close(f);
-    return open_now(f, why);
+    return line_file_open_path(f, why);
 }
 
-static enum err write_all(struct line_file *f, struct str s, struct why *why)
+static enum err line_file_write(struct line_file *f, struct str s,
+                                struct why *why)
 {
     while (s.n) {
         ssize_t n = FAULT("channel.write") ? (errno = ENOSPC, -1)
@@ -270,14 +275,15 @@ static enum err write_all(struct line_file *f, struct str s, struct why *why)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return failed(f, "write to", n ? errno : ENOSPC, why);
+            return line_file_fail(f, "write to", n ? errno : ENOSPC, why);
         s = str_sub(s, (size_t)n, s.n);
     }
     return OK;
 }
 
-/* Of whole lines the first, and as many after it as fit into `room`. */
-static size_t fitting(struct str lines, int64_t room)
+/* The length of the first line, and of as many further ones as fit into
+ * `room`. */
+static size_t lines_that_fit(struct str lines, int64_t room)
 {
     size_t n = str_find(lines, '\n', 0) + 1, next = n;
 
@@ -293,17 +299,17 @@ enum err line_file_append(struct line_file *f, struct str lines,
 {
     while (lines.n) {
         size_t n = str_find(lines, '\n', 0) + 1;
-        enum err e = make_room(f, n, why);
+        enum err e = line_file_rotate(f, n, why);
         struct stat st;
 
         if (e)
             return e;
         if (fstat(f->fd, &st) != 0)
-            return failed(f, "look at", errno, why);
+            return line_file_fail(f, "look at", errno, why);
         n = f->rotate_bytes && !f->could_not_turn
-                ? fitting(lines, f->rotate_bytes - st.st_size)
+                ? lines_that_fit(lines, f->rotate_bytes - st.st_size)
                 : lines.n;
-        e = write_all(f, str_sub(lines, 0, n), why);
+        e = line_file_write(f, str_sub(lines, 0, n), why);
         if (e)
             return e;
         lines = str_sub(lines, n, lines.n);
@@ -319,5 +325,5 @@ enum err line_file_sync(struct line_file *f, struct why *why)
         errno = EIO;
     else if (fdatasync(f->fd) == 0)
         return OK;
-    return failed(f, "sync", errno, why);
+    return line_file_fail(f, "sync", errno, why);
 }

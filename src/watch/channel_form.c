@@ -1,19 +1,19 @@
-/* An entry of the feed in words, and in the forms that Slack and Discord take
- * at their webhooks.
+/* An entry of the feed in words, in the formats of Slack's and Discord's
+ * webhooks.
  *
- * Names, reasons and texts are anybody's. Nothing of them may call people (no
- * mention), look like something we say (no markup), or make the whole be
- * refused (no limit is passed): so each is put through `say`, which knows the
- * form's own letters, counts what comes out of it, and stops in time. Lengths
- * are counted in bytes, of which there are never fewer than characters, however
- * the platform counts those.
+ * Names, reasons and texts come from outside. They must not mention people,
+ * look like our own text (markup), or exceed a limit, which would get the
+ * whole post rejected. So each goes through words_add, which escapes it for
+ * the format, counts the output, and stops in time. Lengths are counted in
+ * bytes, which are never fewer than characters, however the platform counts
+ * those.
  *
  *   Slack    blocks 50; header 150; section 3000; text 40 000, of which it
- *            advises 4000. &, < and > are written as entities. What comes from
- *            outside is in plain_text, where nothing else has a meaning.
+ *            advises 4000. &, < and > are written as entities. Text from
+ *            outside is plain_text, where nothing else has a meaning.
  *   Discord  content 2000; 10 embeds; title 256; description 4096; all embeds
  *            together 6000. allowed_mentions.parse is empty, markup is escaped
- *            by a backslash, and behind each @ stands a space without width.
+ *            by a backslash, and each @ is followed by a space without width.
  */
 #include "watch/channel.h"
 
@@ -39,7 +39,7 @@ enum {
 #define NOT_TICK "\xcb\x8b" /* looks like a backtick */
 #define ARROW    " \xe2\x86\x92 "
 
-/* How it is called, and who hears of it. */
+/* The title of a type, and the channels that take it. */
 enum { FOR_FEED = 1, FOR_ALERTS = 2, WITH_CONTEXT = 4 };
 
 static const struct kind {
@@ -54,26 +54,28 @@ static const struct kind {
     {STR("gate.escalated"), "A person must decide",
      FOR_FEED | FOR_ALERTS | WITH_CONTEXT, 0xc62828},
     {STR("gate.dropped"), "Dropped", FOR_FEED, 0x757575},
-    {STR("gate.released"), "Let go", FOR_FEED, 0x2e7d32},
+    {STR("gate.released"), "Released", FOR_FEED, 0x2e7d32},
     {STR("gate.expired"), "Held too long", FOR_FEED | FOR_ALERTS, 0xc62828},
     {STR("escalation.approved"), "Approved", FOR_ALERTS, 0x2e7d32},
     {STR("escalation.rejected"), "Rejected", FOR_ALERTS, 0x757575},
     {STR("escalation.redirected"), "Redirected", FOR_ALERTS, 0x2e7d32},
-    {STR("escalation.expired"), "Nobody decided in time", FOR_ALERTS, 0xc62828},
+    {STR("escalation.expired"), "No decision in time", FOR_ALERTS, 0xc62828},
     {STR("escalation.resolved"), "No longer needed", FOR_ALERTS, 0x2e7d32},
     {STR("escalation.reminded"), "Still waits for a person",
      FOR_ALERTS | WITH_CONTEXT, 0xc62828},
     {STR("task.late"), "Late", FOR_ALERTS | WITH_CONTEXT, 0xc62828},
-    {STR("agent.out"), "Paused until its agent is well",
+    {STR("agent.out"), "Paused until its agent recovers",
      FOR_ALERTS | WITH_CONTEXT, 0xc62828},
     {STR("budget.warning"), "A budget is nearly used up", FOR_ALERTS, 0xf9a825},
+    {STR("agent.submitted"), "A card waits for review", FOR_ALERTS, 0xf9a825},
+    {STR("agent.reported"), "A user reports an agent", FOR_ALERTS, 0xf9a825},
     {STR("agent.restarting"), "Restarting", FOR_ALERTS, 0xf9a825},
     {STR("agent.restarted"), "Back again", FOR_ALERTS, 0x2e7d32},
     {STR("agent.restart_failed"), "Could not be restarted", FOR_ALERTS,
      0xc62828},
 };
 
-static const struct kind *kind_of(struct str type)
+static const struct kind *entry_kind(struct str type)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
         if (str_eq(kinds[i].type, type))
@@ -83,7 +85,7 @@ static const struct kind *kind_of(struct str type)
 
 bool channel_takes(struct str type, bool takes_feed, bool takes_alerts)
 {
-    const struct kind *k = kind_of(type);
+    const struct kind *k = entry_kind(type);
     unsigned flags = k ? k->flags : 0;
 
     return (takes_feed && (flags & FOR_FEED)) ||
@@ -92,14 +94,14 @@ bool channel_takes(struct str type, bool takes_feed, bool takes_alerts)
 
 bool channel_wants_context(struct str type)
 {
-    const struct kind *k = kind_of(type);
+    const struct kind *k = entry_kind(type);
 
     return k && (k->flags & WITH_CONTEXT);
 }
 
 /* Lines. */
 
-static void put_entry(struct json_out *o, const struct feed_entry *e)
+static void line_put_entry(struct json_out *o, const struct feed_entry *e)
 {
     json_member_int(o, "seq", e->seq);
     json_member_int(o, "at_ms", e->at_ms);
@@ -112,9 +114,9 @@ static void put_entry(struct json_out *o, const struct feed_entry *e)
     json_member_raw(o, "data", e->data.n ? e->data : STR("{}"));
 }
 
-/* Data is JSON as somebody wrote it: a line end in it stands between tokens,
- * where a space does as well. */
-static void end_line(struct buf *out, size_t from)
+/* Data is JSON from another writer. A line end in it stands between tokens,
+ * where a space is equivalent. */
+static void line_end(struct buf *out, size_t from)
 {
     for (size_t i = from; i < out->n; i++)
         if (out->p[i] == '\n' || out->p[i] == '\r')
@@ -129,15 +131,15 @@ void channel_line(struct buf *out, const struct feed_entry *e,
     size_t from = out->n;
 
     json_open(&o, '{');
-    put_entry(&o, e);
+    line_put_entry(&o, e);
     if (context.n)
         json_member_str(&o, "context", str_head(context, CHANNEL_CONTEXT_MAX));
     json_close(&o, '}');
-    end_line(out, from);
+    line_end(out, from);
 }
 
-static void put_missed(struct json_out *o, int64_t seq, int64_t at_ms,
-                       int64_t missed)
+static void line_put_missed(struct json_out *o, int64_t seq, int64_t at_ms,
+                            int64_t missed)
 {
     json_open(o, '{');
     json_member_int(o, "seq", seq);
@@ -155,13 +157,13 @@ void channel_line_missed(struct buf *out, int64_t seq, int64_t at_ms,
 {
     struct json_out o = json_out(out);
 
-    put_missed(&o, seq, at_ms, missed);
+    line_put_missed(&o, seq, at_ms, missed);
     buf_add_char(out, '\n');
 }
 
 /* Words. */
 
-/* What a text from outside becomes: so many bytes at most. */
+/* A text under construction, and the bytes it may still have. */
 struct words {
     struct buf *out;
     enum post_form form;
@@ -169,8 +171,8 @@ struct words {
     size_t left;
 };
 
-/* The letters of the form, for one character of ours. */
-static struct str letter(const struct words *w, struct str c, char *room)
+/* One character, escaped for the format. */
+static struct str form_escape(const struct words *w, struct str c, char *room)
 {
     char ch = c.p[0];
 
@@ -192,7 +194,7 @@ static struct str letter(const struct words *w, struct str c, char *room)
     return (struct str){room, 2};
 }
 
-static size_t one_character(struct str s)
+static size_t utf8_character(struct str s)
 {
     size_t n = 1;
 
@@ -202,20 +204,20 @@ static size_t one_character(struct str s)
 }
 
 /* As much of s as there is room for, with an ellipsis for the rest. */
-static void say(struct words *w, struct str s)
+static void words_add(struct words *w, struct str s)
 {
     const size_t spare = sizeof(ELLIPSIS) - 1;
 
     while (s.n && w->left) {
         char room[2];
-        size_t steers = str_steers(s), n = steers ? steers : one_character(s);
+        size_t steers = str_steers(s), n = steers ? steers : utf8_character(s);
         struct str c = {s.p, n};
 
         if (steers)
             c = w->is_code && (s.p[0] == '\n' || s.p[0] == '\t')
                     ? (struct str){s.p, 1}
                     : STR(" ");
-        c = letter(w, c, room);
+        c = form_escape(w, c, room);
         if (c.n + spare > w->left) {
             if (w->left >= spare)
                 buf_add_str(w->out, STR(ELLIPSIS));
@@ -228,8 +230,8 @@ static void say(struct words *w, struct str s)
     }
 }
 
-/* Our own words: as they are, or not at all. */
-static void say_ours(struct words *w, const char *text)
+/* Our own text: unchanged, or not at all. */
+static void words_add_own(struct words *w, const char *text)
 {
     size_t n = strlen(text);
 
@@ -239,41 +241,41 @@ static void say_ours(struct words *w, const char *text)
     w->left -= n;
 }
 
-/* A name of somebody else's in the middle of it. */
-static void say_short(struct words *w, struct str s, size_t most)
+/* A name from outside, cut to `most` bytes. */
+static void words_add_short(struct words *w, struct str s, size_t most)
 {
     struct words part = *w;
     size_t room = w->left < most ? w->left : most;
 
     part.left = room;
-    say(&part, s);
+    words_add(&part, s);
     w->left -= room - part.left;
 }
 
-static struct str field(const struct json *data, const char *name)
+static struct str data_field(const struct json *data, const char *name)
 {
     return json_str_or(json_get(data, str_of(name)), (struct str){NULL, 0});
 }
 
 /* "Held: Jay -> Z". */
-static void say_title(struct words *w, const struct feed_entry *e,
-                      const struct json *data)
+static void words_add_title(struct words *w, const struct feed_entry *e,
+                            const struct json *data)
 {
-    const struct kind *k = kind_of(e->type);
-    struct str from = field(data, "original_from"),
-               to = field(data, "original_to");
+    const struct kind *k = entry_kind(e->type);
+    struct str from = data_field(data, "original_from"),
+               to = data_field(data, "original_to");
 
-    say_ours(w, k ? k->title : "News");
-    from = from.n ? from : field(data, "from");
-    to = to.n ? to : field(data, "to");
+    words_add_own(w, k ? k->title : "News");
+    from = from.n ? from : data_field(data, "from");
+    to = to.n ? to : data_field(data, "to");
     to = to.n ? to : e->agent;
     if (!from.n && !to.n)
         return;
-    say_ours(w, ": ");
-    say_short(w, from, NAME_SHOWN_MAX);
+    words_add_own(w, ": ");
+    words_add_short(w, from, NAME_SHOWN_MAX);
     if (from.n && to.n)
-        say_ours(w, ARROW);
-    say_short(w, to, NAME_SHOWN_MAX);
+        words_add_own(w, ARROW);
+    words_add_short(w, to, NAME_SHOWN_MAX);
 }
 
 static const struct {
@@ -293,68 +295,68 @@ static const struct {
     {"message_id", "Message"},
 };
 
-static struct str escalation_of(const struct json *data)
+static struct str data_escalation(const struct json *data)
 {
-    struct str id = field(data, "escalation_id");
+    struct str id = data_field(data, "escalation_id");
 
     return id_is_valid(id, "esc") ? id : (struct str){NULL, 0};
 }
 
-/* Why, and what else is known, a line each. */
-static void say_about(struct words *w, const struct feed_entry *e,
-                      const struct json *data)
+/* The reason and the other known fields, a line each. */
+static void words_add_details(struct words *w, const struct feed_entry *e,
+                              const struct json *data)
 {
-    struct str reason = field(data, "reason");
+    struct str reason = data_field(data, "reason");
 
     if (reason.n) {
-        say(w, reason);
-        say_ours(w, "\n");
+        words_add(w, reason);
+        words_add_own(w, "\n");
     }
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
-        struct str v = field(data, shown[i].name);
+        struct str v = data_field(data, shown[i].name);
 
         if (!v.n)
             continue;
-        say_ours(w, shown[i].label);
-        say_ours(w, ": ");
-        say_short(w, v, 4 * NAME_SHOWN_MAX);
-        say_ours(w, "\n");
+        words_add_own(w, shown[i].label);
+        words_add_own(w, ": ");
+        words_add_short(w, v, 4 * NAME_SHOWN_MAX);
+        words_add_own(w, "\n");
     }
     if (e->task_id.n) {
-        say_ours(w, "Task: ");
-        say_short(w, e->task_id, NAME_SHOWN_MAX);
-        say_ours(w, "\n");
+        words_add_own(w, "Task: ");
+        words_add_short(w, e->task_id, NAME_SHOWN_MAX);
+        words_add_own(w, "\n");
     }
 }
 
-/* What to do about it: our own command and an id that was checked. */
-static void say_hint(struct words *w, const struct json *data)
+/* The command that shows the escalation. Its id was checked. */
+static void words_add_command(struct words *w, const struct json *data)
 {
-    struct str id = escalation_of(data);
+    struct str id = data_escalation(data);
 
     if (!id.n)
         return;
-    say_ours(w, "signalbox escalations show ");
+    words_add_own(w, "signalbox escalations show ");
     if (id.n <= w->left) {
         buf_add_str(w->out, id);
         w->left -= id.n;
     }
 }
 
-/* A text of the body, made by `make` in at most so many bytes. */
+/* Scratch memory for the texts of one body. */
 struct text {
     const struct post *post;
     struct arena arena;
     struct buf scratch;
 };
 
-static struct words begin(struct text *t, size_t most)
+static struct words words_start(struct text *t, size_t most)
 {
     buf_clear(&t->scratch);
     return (struct words){&t->scratch, t->post->form, false, most};
 }
 
-static void put_missed_words(struct text *t)
+static void text_put_missed(struct text *t)
 {
     buf_addf(&t->scratch,
              "%lld entries of the feed were not posted: retention removed "
@@ -362,7 +364,8 @@ static void put_missed_words(struct text *t)
              (long long)t->post->missed);
 }
 
-static const struct json *read_data(struct text *t, const struct feed_entry *e)
+static const struct json *text_read_data(struct text *t,
+                                         const struct feed_entry *e)
 {
     struct json_error err;
 
@@ -390,12 +393,12 @@ static void slack_block(struct json_out *o, const char *type, const char *kind,
 
 static void slack_code(struct json_out *o, struct text *t, struct str code)
 {
-    struct words w = begin(t, SLACK_SECTION_MAX);
+    struct words w = words_start(t, SLACK_SECTION_MAX);
 
-    say_ours(&w, "```");
+    words_add_own(&w, "```");
     w.is_code = true;
     w.left -= 3;
-    say(&w, code);
+    words_add(&w, code);
     buf_add_str(&t->scratch, STR("```"));
     slack_block(o, "section", "mrkdwn", buf_str(&t->scratch));
 }
@@ -403,38 +406,39 @@ static void slack_code(struct json_out *o, struct text *t, struct str code)
 static void slack_entry(struct json_out *o, struct text *t,
                         const struct feed_entry *e, struct str context)
 {
-    const struct json *data = read_data(t, e);
-    struct words w = begin(t, SLACK_HEADER_MAX);
+    const struct json *data = text_read_data(t, e);
+    struct words w = words_start(t, SLACK_HEADER_MAX);
 
-    say_title(&w, e, data);
+    words_add_title(&w, e, data);
     slack_block(o, "header", "plain_text", buf_str(&t->scratch));
-    w = begin(t, SLACK_SECTION_MAX);
-    say_about(&w, e, data);
+    w = words_start(t, SLACK_SECTION_MAX);
+    words_add_details(&w, e, data);
     slack_block(o, "section", "plain_text", buf_str(&t->scratch));
     if (context.n)
         slack_code(o, t, context);
-    if (!escalation_of(data).n)
+    if (!data_escalation(data).n)
         return;
-    w = begin(t, SLACK_SECTION_MAX);
-    say_ours(&w, "`");
-    say_hint(&w, data);
-    say_ours(&w, "`");
+    w = words_start(t, SLACK_SECTION_MAX);
+    words_add_own(&w, "`");
+    words_add_command(&w, data);
+    words_add_own(&w, "`");
     slack_block(o, "section", "mrkdwn", buf_str(&t->scratch));
 }
 
-/* For notifications, and where blocks cannot be shown. */
+/* For notifications, and for clients that cannot show blocks. */
 static void slack_text(struct json_out *o, struct text *t)
 {
     const struct post *p = t->post;
-    struct words w = begin(t, SLACK_TEXT_MAX);
+    struct words w = words_start(t, SLACK_TEXT_MAX);
 
     for (size_t i = 0; i < p->n; i++) {
         if (i)
-            say_ours(&w, "\n");
-        say_title(&w, &p->entries[i]->e, read_data(t, &p->entries[i]->e));
+            words_add_own(&w, "\n");
+        words_add_title(&w, &p->entries[i]->e,
+                        text_read_data(t, &p->entries[i]->e));
     }
     if (!p->n)
-        put_missed_words(t);
+        text_put_missed(t);
     json_member_text(o, "text", buf_str(&t->scratch));
 }
 
@@ -448,7 +452,7 @@ static void slack_body(struct json_out *o, struct text *t)
     json_open(o, '[');
     if (p->missed) {
         buf_clear(&t->scratch);
-        put_missed_words(t);
+        text_put_missed(t);
         slack_block(o, "section", "plain_text", buf_str(&t->scratch));
     }
     for (size_t i = 0; i < p->n; i++)
@@ -465,20 +469,20 @@ static void discord_about(struct text *t, const struct feed_entry *e,
                           size_t most)
 {
     size_t for_context = context.n ? most / 2 : 0;
-    struct words w = begin(t, most - for_context);
+    struct words w = words_start(t, most - for_context);
 
     if (for_context > DISCORD_CONTEXT_MAX)
         for_context = DISCORD_CONTEXT_MAX;
-    say_hint(&w, data);
+    words_add_command(&w, data);
     if (t->scratch.n)
-        say_ours(&w, "\n");
-    say_about(&w, e, data);
+        words_add_own(&w, "\n");
+    words_add_details(&w, e, data);
     if (for_context < 16)
         return;
     buf_add_str(&t->scratch, STR("```\n"));
     w.is_code = true;
     w.left = for_context - 8;
-    say(&w, context);
+    words_add(&w, context);
     buf_add_str(&t->scratch, STR("\n```"));
 }
 
@@ -486,14 +490,14 @@ static void discord_embed(struct json_out *o, struct text *t,
                           const struct feed_entry *e, struct str context,
                           size_t most)
 {
-    const struct json *data = read_data(t, e);
+    const struct json *data = text_read_data(t, e);
     size_t title = most / 3 < DISCORD_TITLE_MAX ? most / 3 : DISCORD_TITLE_MAX,
            about = most - title;
-    const struct kind *k = kind_of(e->type);
-    struct words w = begin(t, title);
+    const struct kind *k = entry_kind(e->type);
+    struct words w = words_start(t, title);
 
     json_open(o, '{');
-    say_title(&w, e, data);
+    words_add_title(&w, e, data);
     json_member_text(o, "title", buf_str(&t->scratch));
     discord_about(t, e, data, context,
                   about < DISCORD_DESCRIPTION_MAX ? about
@@ -511,7 +515,7 @@ static void discord_body(struct json_out *o, struct text *t)
     json_open(o, '{');
     buf_clear(&t->scratch);
     if (p->missed)
-        put_missed_words(t);
+        text_put_missed(t);
     else
         buf_addf(&t->scratch, "Signalbox: %zu %s", p->n,
                  p->n == 1 ? "entry" : "entries");
@@ -527,7 +531,7 @@ static void discord_body(struct json_out *o, struct text *t)
     json_close(o, '}');
 }
 
-/* Our own. */
+/* JSON. */
 
 static void json_body(struct json_out *o, struct text *t)
 {
@@ -540,7 +544,7 @@ static void json_body(struct json_out *o, struct text *t)
     json_open(o, '[');
     for (size_t i = 0; i < p->n; i++) {
         json_open(o, '{');
-        put_entry(o, &p->entries[i]->e);
+        line_put_entry(o, &p->entries[i]->e);
         if (i + 1 == p->n && p->context.n)
             json_member_str(o, "context",
                             str_head(p->context, CHANNEL_CONTEXT_MAX));

@@ -1,5 +1,5 @@
-/* The words of channels: within the limits of Slack and Discord whatever they
- * are made of, and never a mention or a markup that came from outside. */
+/* The words of channels: within the limits of Slack and Discord for any
+ * content, and never a mention or markup from outside. */
 #include "base/json.h"
 #include "base/utf8.h"
 #include "test/t.h"

@@ -1,19 +1,19 @@
-/* A webhook gets one post at a time. Whether it was taken is what its answer
- * says, and what is not known to be taken is posted again:
+/* A webhook gets one post at a time. The answer says whether it was accepted;
+ * a post with an unknown outcome is sent again:
  *
- *   2xx                  taken
- *   429                  later, when it says: Retry-After, or Discord's
- *                        retry_after in the body
- *   408, 5xx, nobody     again, after a second, two, four, up to five minutes
- *   anything else        somebody must look at it: a wrong URL, a webhook that
- *                        was deleted. Logged, and tried again after a minute,
+ *   2xx                  accepted
+ *   429                  again, after Retry-After, or after retry_after in
+ *                        Discord's body
+ *   408, 5xx, no answer  again, after a second, two, four, up to five minutes
+ *   anything else        a person must look at it: a wrong URL, a webhook that
+ *                        was deleted. Logged, and sent again after a minute,
  *                        two, up to an hour; nothing is skipped
  *
- * Where several entries were refused together (400, 413) they go singly, so
- * that one that cannot be taken keeps back no other before it.
+ * If several entries were rejected together (400, 413), they are sent one by
+ * one, so that a bad one does not hold back those before it.
  *
- * The URL is a secret, as whoever has it may post: it is in no log line and in
- * no problem that is shown. */
+ * The URL is a secret, since it is all that is needed to post. No log line and
+ * no problem that is shown contains it. */
 #include "watch/channel.h"
 
 #include <stdio.h>
@@ -21,6 +21,7 @@
 
 #include "base/fault.h"
 #include "base/json.h"
+#include "base/mem.h"
 
 enum {
     POST_MS = 15 * 1000,
@@ -29,10 +30,10 @@ enum {
     SOON_MOST_MS = 5 * 60 * 1000,
     LATE_MS = 60 * 1000,
     LATE_MOST_MS = 60 * 60 * 1000,
-    SLACK_REST_MS = 1000, /* it takes one a second */
+    SLACK_REST_MS = 1000, /* Slack takes one post a second */
 };
 
-void place_post_clear(struct place *p)
+void output_post_clear(struct output *p)
 {
     for (size_t i = 0; i < p->post.n; i++)
         free(p->post.entries[i]);
@@ -41,7 +42,7 @@ void place_post_clear(struct place *p)
     p->context = NULL;
 }
 
-void place_post_cancel(struct place *p)
+void output_post_cancel(struct output *p)
 {
     if (!p->request)
         return;
@@ -50,7 +51,7 @@ void place_post_cancel(struct place *p)
     p->is_busy = false;
 }
 
-/* A number of seconds with a fraction, as milliseconds rounded up. */
+/* Seconds with a fraction, as milliseconds rounded up. */
 static int64_t seconds_ms(double s)
 {
     if (!(s > 0))
@@ -59,7 +60,8 @@ static int64_t seconds_ms(double s)
                                            : (int64_t)(s * 1000) + 1;
 }
 
-static struct str header(const struct fetch_answer *a, struct str name)
+static struct str post_answer_header(const struct fetch_answer *a,
+                                     struct str name)
 {
     for (size_t i = 0; i < a->n_headers; i++)
         if (str_eq_nocase(a->headers[i].name, name))
@@ -67,42 +69,37 @@ static struct str header(const struct fetch_answer *a, struct str name)
     return (struct str){NULL, 0};
 }
 
-/* Discord says it in the body, more exactly than in the header. */
-static int64_t body_wait_ms(struct str body)
+/* Discord's body is more exact than the header. */
+static int64_t post_retry_ms(struct output *p, const struct fetch_answer *a)
 {
     static const struct str keys[] = {STR("retry_after")};
+    int64_t ms = fetch_retry_after_ms(a, loop_wall_ms(p->owner->opts.loop));
     struct str value = {NULL, 0};
     double s = 0;
 
-    if (json_scan(body, keys, 1, &value, NULL) || !json_number(value, &s))
-        return 0;
-    return seconds_ms(s);
+    if (json_scan(a->body, keys, 1, &value, NULL) || !json_number(value, &s))
+        return ms;
+    return seconds_ms(s) > ms ? seconds_ms(s) : ms;
 }
 
-static int64_t wait_ms(struct place *p, const struct fetch_answer *a)
-{
-    int64_t said = fetch_retry_after_ms(a, loop_wall_ms(p->owner->opts.loop)),
-            in_body = body_wait_ms(a->body);
-
-    return said > in_body ? said : in_body;
-}
-
-/* Discord says beforehand when it has had enough for now. */
-static int64_t rest_ms(const struct place *p, const struct fetch_answer *a)
+/* Discord announces when its rate limit is used up. */
+static int64_t post_pause_ms(const struct output *p,
+                             const struct fetch_answer *a)
 {
     double s = 0;
 
     if (p->post.form == POST_SLACK)
         return SLACK_REST_MS;
     if (p->post.form == POST_DISCORD &&
-        str_eq(header(a, STR("x-ratelimit-remaining")), STR("0")) &&
-        json_number(header(a, STR("x-ratelimit-reset-after")), &s))
+        str_eq(post_answer_header(a, STR("x-ratelimit-remaining")), STR("0")) &&
+        json_number(post_answer_header(a, STR("x-ratelimit-reset-after")), &s))
         return seconds_ms(s);
     return 0;
 }
 
-static void word_answer(const struct place *p, const struct fetch_answer *a,
-                        char *out, size_t size)
+static void post_answer_problem(const struct output *p,
+                                const struct fetch_answer *a, char *out,
+                                size_t size)
 {
     struct str secrets[] = {str_of(p->url)};
     char says[120];
@@ -111,48 +108,46 @@ static void word_answer(const struct place *p, const struct fetch_answer *a,
     snprintf(out, size, "answers %d%s%s", a->status, says[0] ? ": " : "", says);
 }
 
-static void judge(struct place *p, const struct fetch_answer *a)
+static void post_judge_answer(struct output *p, const struct fetch_answer *a)
 {
     bool is_several = p->post.n > 1;
     char because[200];
 
     if (a->status >= 200 && a->status < 300) {
         p->most = CHANNEL_BATCH;
-        place_done(p, rest_ms(p, a));
+        output_done(p, post_pause_ms(p, a));
         return;
     }
-    word_answer(p, a, because, sizeof(because));
-    if (a->status == 429) {
-        place_failed(p, because, SOON_MS, SOON_MOST_MS, wait_ms(p, a));
-    } else if (a->status == 408 || a->status >= 500) {
-        place_failed(p, because, SOON_MS, SOON_MOST_MS, wait_ms(p, a));
+    post_answer_problem(p, a, because, sizeof(because));
+    if (a->status == 408 || a->status == 429 || a->status >= 500) {
+        output_failed(p, because, SOON_MS, SOON_MOST_MS, post_retry_ms(p, a));
     } else if (is_several && (a->status == 400 || a->status == 413)) {
         p->most = 1;
-        place_failed(p, because, SOON_MS, SOON_MOST_MS, 0);
+        output_failed(p, because, SOON_MS, SOON_MOST_MS, 0);
     } else {
-        place_failed(p, because, LATE_MS, LATE_MOST_MS, 0);
+        output_failed(p, because, LATE_MS, LATE_MOST_MS, 0);
     }
 }
 
-static void on_answer(void *ctx, uint64_t id, enum err e,
-                      const struct fetch_answer *a, const struct why *why)
+static void on_post_answer(void *ctx, uint64_t id, enum err e,
+                           const struct fetch_answer *a, const struct why *why)
 {
-    struct place *p = ctx;
+    struct output *p = ctx;
 
     (void)id;
     p->request = 0;
     p->is_busy = false;
     if (!e)
-        judge(p, a);
+        post_judge_answer(p, a);
     else if (e == ERR_ADDRESS)
-        place_failed(p, why->text, LATE_MS, LATE_MOST_MS, 0);
+        output_failed(p, why->text, LATE_MS, LATE_MOST_MS, 0);
     else
-        place_failed(p, why->text, SOON_MS, SOON_MOST_MS, 0);
+        output_failed(p, why->text, SOON_MS, SOON_MOST_MS, 0);
 }
 
-static void send_post(struct place *p)
+static void post_send(struct output *p)
 {
-    static const struct fetch_handler handler = {.on_done = on_answer};
+    static const struct fetch_handler handler = {.on_done = on_post_answer};
     static const struct fetch_header headers[] = {
         {STR("Content-Type"), STR("application/json")}};
     struct fetch_request rq = {.method = STR("POST"),
@@ -178,38 +173,34 @@ static void send_post(struct place *p)
         return;
     p->is_busy = false;
     if (e == ERR_SYNTAX)
-        place_failed(p, "its webhook is no URL that can be asked", LATE_MS,
-                     LATE_MOST_MS, 0);
+        output_failed(p, "its webhook is not a valid URL", LATE_MS,
+                      LATE_MOST_MS, 0);
     else
-        place_failed(p, why.text, SOON_MS, SOON_MOST_MS, 0);
+        output_failed(p, why.text, SOON_MS, SOON_MOST_MS, 0);
 }
 
-bool place_context(struct place *p, struct str text)
+bool output_context(struct output *p, struct str text)
 {
     struct str head = str_head(text, CHANNEL_CONTEXT_MAX);
 
     if (p->is_leaving || p->owner->is_stopping) {
         p->is_busy = false;
-        place_failed(p, "it ends", SOON_MS, SOON_MOST_MS, 0);
+        output_failed(p, "the server stops", SOON_MS, SOON_MOST_MS, 0);
         return false;
     }
-    p->context = FAULT("channel.context") ? NULL : malloc(head.n + 1);
-    if (p->context) {
-        memcpy(p->context, head.n ? head.p : "", head.n);
-        p->context[head.n] = '\0';
-    }
+    p->context = mem_copy(head.p, head.n);
     return true;
 }
 
-static void on_context(void *ctx, struct str text)
+static void on_post_context(void *ctx, struct str text)
 {
-    struct place *p = ctx;
+    struct output *p = ctx;
 
-    if (place_context(p, text))
-        send_post(p);
+    if (output_context(p, text))
+        post_send(p);
 }
 
-void place_post(struct place *p)
+void output_post(struct output *p)
 {
     const struct channels_opts *opts = &p->owner->opts;
     struct held *last = p->post.n ? p->post.entries[p->post.n - 1] : NULL;
@@ -217,7 +208,7 @@ void place_post(struct place *p)
     p->is_busy = true;
     if (last && opts->context && last->e.task_id.n &&
         channel_wants_context(last->e.type))
-        opts->context(opts->ctx, last->e.task_id, on_context, p);
+        opts->context(opts->ctx, last->e.task_id, on_post_context, p);
     else
-        send_post(p);
+        post_send(p);
 }

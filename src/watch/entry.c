@@ -1,8 +1,7 @@
-/* The feed: one table, written at its end and read by its key. The one index
- * beside it is for retention, which asks by time, and time is not quite the
- * order of the key: clocks jump. There is none by requester: it would cost
- * every entry, and whoever reads on reads a stretch of the key anyway (feed.c).
- */
+/* The feed is one table, appended at its end and read by its key. Its one
+ * index is for retention, which selects by time; clocks jump, so the key's
+ * order is not quite that of time. An index by requester would cost every
+ * entry, and readers scan a stretch of the key anyway (feed.c). */
 #include "watch/watch.h"
 
 #include <assert.h>
@@ -68,7 +67,7 @@ void feed_append(struct tx *tx, const struct feed_entry *e)
 {
     struct tx_op *op = tx_insert(tx, &feed_table);
 
-    /* Names have their limits where they come in, and data is ours. */
+    /* Names are limited where they come in, and data is ours. */
     assert(e->type.n && feed_entry_bytes(e) <= FEED_ENTRY_MAX);
     tx_set(op, FEED_AT_MS, value_int(e->at_ms));
     tx_set(op, FEED_TYPE, value_text(e->type));
@@ -80,6 +79,19 @@ void feed_append(struct tx *tx, const struct feed_entry *e)
     tx_set(op, FEED_DATA, value_text_or_null(e->data));
     if (e->is_for_seers)
         tx_set(op, FEED_AUDIENCE, value_text(STR("*")));
+}
+
+void feed_append_data(struct tx *tx, struct buf *data,
+                      const struct feed_entry *e)
+{
+    struct feed_entry entry = *e;
+
+    entry.data = buf_str(data);
+    if (data->over)
+        tx->build_error = ERR_NOMEM;
+    else
+        feed_append(tx, &entry);
+    buf_fini(data);
 }
 
 void feed_from_row(struct feed_entry *e, const struct row *r)

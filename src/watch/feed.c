@@ -1,45 +1,45 @@
-/* Nothing is queued for a reader: it is a cursor, and a cursor costs the same
- * whether its owner is quick, slow or gone to lunch. What comes next is found
- * in the ring of the newest entries, or in a page read from the store.
+/* Entries are not queued for readers. A reader is a cursor, which costs the
+ * same whether its owner is fast, slow or stuck. The next entry is found in
+ * the ring of the newest entries, or in a page read from the store.
  *
  *     the store, as far as it was pruned              the ring
  *     |- - - - oldest ........................... from ........ newest
  *               ^ after: reads a page                  ^ after: looks here
  *
- * A page ends where the ring began when it was asked for, at the latest; what
- * the ring has dropped meanwhile is the next page's. So the two always meet
- * and never overlap. A page is no more than a copy of what the store has, and
- * may be taken away from a reader who does not get on with it: it is read
- * again. That bounds the memory of all pages together.
+ * A page ends at the latest where the ring began when the page was requested;
+ * entries that leave the ring meanwhile belong to the next page. So the two
+ * always meet and never overlap. A page is only a copy from the store. It may
+ * be taken away from a reader that does not use it, and is then read again.
+ * That bounds the memory of all pages together.
  *
- *     idle ---> told          there is something, and on_news said so
+ *     idle ---> told          on_news said that there is something
  *      |  <---   |
  *      v         v
  *     hungry -> reads -> idle
  *
- * The idle ones are in one of two lists: `waiting` has seen all there is, `due`
- * must be looked at. A commit makes all of them due in one step, and the end of
- * each turn looks at so many of them; a thousand readers delay each other, and
- * nobody else.
+ * Idle readers are in one of two lists: those in `waiting` have seen
+ * everything, those in `due` must be checked. A commit makes all of them due
+ * in one step, and the end of each turn checks a limited number. A thousand
+ * readers delay each other, and nothing else.
  *
- * Turned down: a queue for each reader (memory without bound, or lost entries),
- * and telling readers from inside the commit (they would act in the middle of
- * the store's own turn). */
+ * Rejected: a queue for each reader (unbounded memory, or lost entries), and
+ * notifying readers inside the commit (they would act in the middle of the
+ * store's own turn). */
 #include "watch/watch.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/mem.h"
 #include "watch/internal.h"
 
 enum {
     WAKES_PER_TURN = 128,
-    STEPS_PER_TURN = 4096, /* readers and entries that are looked at */
+    STEPS_PER_TURN = 4096, /* readers and entries that are checked */
     STEPS_PER_NEXT = 1024,
     PAGES_MAX = 32, /* in memory at once */
-    /* Of the key, that one page goes over for somebody who may see only some
-     * of it: few matches must not become a walk through millions of rows. */
+    /* The stretch of keys that one page covers for a reader that sees only a
+     * part: few matches must not become a walk through millions of rows. */
     PAGE_STRETCH = 20000,
     PAUSE_MIN_MS = 20,
     PAUSE_MAX_MS = 5000,
@@ -47,10 +47,10 @@ enum {
 
 struct feed_page {
     struct list_node node;      /* in feed->pages */
-    struct feed *feed;          /* NULL: it is gone */
-    struct feed_reader *reader; /* NULL: left */
+    struct feed *feed;          /* NULL: the feed was freed */
+    struct feed_reader *reader; /* NULL: it has left */
     struct query q;
-    int64_t upto;         /* with this page its reader has all up to here */
+    int64_t upto;         /* the reader's cursor after this page */
     const struct row *at; /* the next row */
 };
 
@@ -60,20 +60,20 @@ struct feed {
     struct store *store;
     struct ring ring;
     int64_t newest;
-    int64_t oldest; /* none in the store has a lower seq */
+    int64_t oldest; /* the store has no lower seq */
     struct list waiting, due, hungry;
     struct list pages;
     size_t n_pages, n_readers;
-    size_t n_inside; /* of these */
+    size_t n_inside; /* of these, readers of our own */
     struct loop_job news;
-    struct timer pause; /* set: the store could not be read just now */
+    struct timer pause; /* set: a read of the store has just failed */
     int64_t pause_ms;
     int64_t entries_total, pages_total;
     feed_sees *sees; /* may be NULL */
     void *sees_ctx;
 };
 
-/* Whom it shows what. */
+/* Visibility. */
 
 void feed_set_sees(struct feed *f, feed_sees *sees, void *ctx)
 {
@@ -97,7 +97,7 @@ bool feed_shows(const struct feed *f, struct feed_entry *e,
 
 /* Readers. */
 
-/* Into a list, or (NULL) none. */
+/* l: the list it moves to, or NULL. */
 static void reader_move(struct feed_reader *r, enum feed_state to,
                         struct list *l)
 {
@@ -133,15 +133,15 @@ static bool page_next(struct feed_reader *r, struct feed_entry *out)
 
 enum sight {
     SEES_ONE,   /* an entry */
-    SEES_ALL,   /* and there is no more */
-    SEES_OLDER, /* than the ring: to be read first */
+    SEES_ALL,   /* there is no more */
+    SEES_OLDER, /* an entry below the ring: read it first */
     IS_TIRED,   /* out of steps */
 };
 
-/* What comes next for r, which has no page underway. Moves its cursor over
- * what is not for it, never over what is. */
-static enum sight look(struct feed *f, struct feed_reader *r,
-                       struct feed_entry *out, size_t *steps)
+/* The next entry for r, which has no read in flight. Moves its cursor over
+ * entries that it may not see, never over those that it may. */
+static enum sight reader_find_next(struct feed *f, struct feed_reader *r,
+                                   struct feed_entry *out, size_t *steps)
 {
     if (r->page) {
         if (page_next(r, out))
@@ -166,9 +166,8 @@ static enum sight look(struct feed *f, struct feed_reader *r,
 
 /* Pages. */
 
-/* Until then nobody asks the store. Without even the memory for a timer, the
- * next turn has to do. */
-static void pause_reading(struct feed *f, enum err e)
+/* The store is not read during the pause. */
+static void feed_pause_reads(struct feed *f, enum err e)
 {
     if (timer_is_set(&f->pause))
         return;
@@ -178,20 +177,19 @@ static void pause_reading(struct feed *f, enum err e)
     log_warn(f->log, "watch.feed_not_read",
              LOG_C("because", err_row(e)->wording),
              LOG_I("again_in_ms", f->pause_ms));
-    if (loop_timer_set(f->loop, &f->pause, f->pause_ms) != OK)
-        loop_next_turn(f->loop, &f->news);
+    loop_timer_set(f->loop, &f->pause, f->pause_ms);
 }
 
-static void look_at_due(struct feed *f)
+static void feed_notify_soon(struct feed *f)
 {
-    /* One that was put off to the next turn stays there. */
+    /* A job that waits for the next turn stays there. */
     if (!list_has(&f->news.node))
         loop_at_end(f->loop, &f->news);
 }
 
-static void serve_hungry(struct feed *f);
+static void feed_serve_hungry(struct feed *f);
 
-static void on_page(struct query *q, void *ctx)
+static void on_feed_page(struct query *q, void *ctx)
 {
     struct feed_page *p = ctx;
     struct feed *f = p->feed;
@@ -201,13 +199,13 @@ static void on_page(struct query *q, void *ctx)
     if (!f || !r) {
         page_free(p);
         if (f)
-            serve_hungry(f);
+            feed_serve_hungry(f);
         return;
     }
     if (e) {
         reader_move(r, FEED_HUNGRY, &f->hungry);
         page_free(p);
-        pause_reading(f, e);
+        feed_pause_reads(f, e);
         return;
     }
     f->pause_ms = 0;
@@ -218,48 +216,39 @@ static void on_page(struct query *q, void *ctx)
         p->upto = row_int(row, FEED_SEQ);
     }
     reader_move(r, FEED_IDLE, &f->due);
-    look_at_due(f);
+    feed_notify_soon(f);
 }
 
-static void ask(struct feed_page *p, const struct caller *c, int64_t after)
+static void page_read(struct feed *f, struct feed_reader *r)
 {
-    query_init(&p->q, &feed_table, FEED_PAGE);
-    query_if(&p->q, FEED_SEQ, IS_MORE, value_int(after));
-    query_if(&p->q, FEED_SEQ, IS_AT_MOST, value_int(p->upto));
-    feed_query_for(&p->q, c);
-    query_order(&p->q, FEED_SEQ, false);
-}
-
-/* False: memory is gone. */
-static bool read_page(struct feed *f, struct feed_reader *r)
-{
-    struct feed_page *p = FAULT("watch.page") ? NULL : calloc(1, sizeof(*p));
+    struct feed_page *p = mem_new(sizeof(*p));
     int64_t after = r->after < f->oldest ? f->oldest - 1 : r->after;
 
-    if (!p)
-        return false;
     p->feed = f;
     p->reader = r;
-    /* What was reported is seen by a read that begins now, and all below the
-     * ring was. */
+    /* The store has every reported entry, so a read that begins now sees all
+     * entries below the ring. */
     p->upto = f->ring.from - 1;
     if (!caller_is_admin(&r->caller) && p->upto - after > PAGE_STRETCH)
         p->upto = after + PAGE_STRETCH;
-    ask(p, &r->caller, after);
+    query_init(&p->q, &feed_table, FEED_PAGE);
+    query_if(&p->q, FEED_SEQ, IS_MORE, value_int(after));
+    query_if(&p->q, FEED_SEQ, IS_AT_MOST, value_int(p->upto));
+    feed_query_for(&p->q, &r->caller);
+    query_order(&p->q, FEED_SEQ, false);
     r->page = p;
     list_append(&f->pages, &p->node);
     f->n_pages++;
     f->pages_total++;
     reader_move(r, FEED_READS, NULL);
-    store_read(f->store, &p->q, on_page, p);
-    return true;
+    store_read(f->store, &p->q, on_feed_page, p);
 }
 
-/* Take a page from somebody who has been told of it and still has it. */
-static bool drop_page(struct feed *f)
+/* Take a page from a reader that was notified and has not used it. */
+static bool page_evict(struct feed *f)
 {
-    for (struct list_node *n = list_first(&f->pages); n;
-         n = list_next(&f->pages, n)) {
+    LIST_EACH(n, &f->pages)
+    {
         struct feed_page *p = LIST_OF(n, struct feed_page, node);
 
         if (p->reader && p->reader->state == FEED_TOLD) {
@@ -270,26 +259,23 @@ static bool drop_page(struct feed *f)
     return false;
 }
 
-static void serve_hungry(struct feed *f)
+static void feed_serve_hungry(struct feed *f)
 {
     struct list_node *n;
 
     while (!timer_is_set(&f->pause) && (n = list_first(&f->hungry)) &&
-           (f->n_pages < PAGES_MAX || drop_page(f)))
-        if (!read_page(f, LIST_OF(n, struct feed_reader, node))) {
-            pause_reading(f, ERR_NOMEM);
-            return;
-        }
+           (f->n_pages < PAGES_MAX || page_evict(f)))
+        page_read(f, LIST_OF(n, struct feed_reader, node));
 }
 
-static void on_pause_over(struct timer *t)
+static void on_feed_pause_over(struct timer *t)
 {
-    serve_hungry(LIST_OF(t, struct feed, pause));
+    feed_serve_hungry(LIST_OF(t, struct feed, pause));
 }
 
 /* News. */
 
-static void tell(struct loop_job *job)
+static void feed_notify_due(struct loop_job *job)
 {
     struct feed *f = LIST_OF(job, struct feed, news);
     size_t steps = STEPS_PER_TURN, wakes = 0;
@@ -300,7 +286,7 @@ static void tell(struct loop_job *job)
         struct feed_entry e;
 
         steps--;
-        switch (look(f, r, &e, &steps)) {
+        switch (reader_find_next(f, r, &e, &steps)) {
         case SEES_ONE:
             wakes++;
             reader_move(r, FEED_TOLD, NULL);
@@ -308,10 +294,10 @@ static void tell(struct loop_job *job)
             break;
         case SEES_ALL: reader_move(r, FEED_IDLE, &f->waiting); break;
         case SEES_OLDER: reader_move(r, FEED_HUNGRY, &f->hungry); break;
-        case IS_TIRED: break; /* stays the first, further on than before */
+        case IS_TIRED: break; /* stays the first, with its cursor moved */
         }
     }
-    serve_hungry(f);
+    feed_serve_hungry(f);
     if (!list_is_empty(&f->due))
         loop_next_turn(f->loop, &f->news);
 }
@@ -326,7 +312,7 @@ void feed_join(struct feed *f, struct feed_reader *r,
     f->n_readers++;
     f->n_inside += r->is_inside;
     reader_move(r, FEED_IDLE, &f->due);
-    look_at_due(f);
+    feed_notify_soon(f);
 }
 
 void feed_leave(struct feed *f, struct feed_reader *r)
@@ -336,7 +322,7 @@ void feed_leave(struct feed *f, struct feed_reader *r)
     if (r->state == FEED_AWAY)
         return;
     if (p && r->state == FEED_READS)
-        p->reader = NULL; /* the store has it; on_page frees it */
+        p->reader = NULL; /* the store has it; on_feed_page frees it */
     else if (p)
         page_free(p);
     r->page = NULL;
@@ -352,7 +338,7 @@ bool feed_next(struct feed *f, struct feed_reader *r, struct feed_entry *out)
     assert(r->state != FEED_AWAY);
     if (r->state == FEED_HUNGRY || r->state == FEED_READS)
         return false;
-    switch (look(f, r, out, &steps)) {
+    switch (reader_find_next(f, r, out, &steps)) {
     case SEES_ONE:
         reader_move(r, FEED_TOLD, NULL);
         r->after = out->seq;
@@ -360,19 +346,19 @@ bool feed_next(struct feed *f, struct feed_reader *r, struct feed_entry *out)
     case SEES_ALL: reader_move(r, FEED_IDLE, &f->waiting); break;
     case SEES_OLDER:
         reader_move(r, FEED_HUNGRY, &f->hungry);
-        serve_hungry(f);
+        feed_serve_hungry(f);
         break;
     case IS_TIRED:
         reader_move(r, FEED_IDLE, &f->due);
-        look_at_due(f);
+        feed_notify_soon(f);
         break;
     }
     return false;
 }
 
-/* What was committed. */
+/* Commits. */
 
-static void add(struct feed *f, const struct tx_op *op)
+static void feed_note_insert(struct feed *f, const struct tx_op *op)
 {
     struct feed_entry e;
     struct value values[N_FEED_COLUMNS];
@@ -388,9 +374,9 @@ static void add(struct feed *f, const struct tx_op *op)
     f->entries_total++;
 }
 
-/* Whatever retention removed is to be seen nowhere, and below the ring the
- * store has the truth: so the front of the ring may always go. */
-static void forget(struct feed *f, const struct tx_op *op)
+/* Pruned entries must not be seen, and below the ring the store has the truth.
+ * So the front of the ring may always go. */
+static void feed_note_prune(struct feed *f, const struct tx_op *op)
 {
     const struct condition *c = op->conditions;
 
@@ -409,15 +395,15 @@ void feed_committed(struct feed *f, const struct tx *tx)
         if (op->table != &feed_table)
             continue;
         if (op->kind == TX_INSERT)
-            add(f, op);
+            feed_note_insert(f, op);
         else if (op->kind == TX_PRUNE && op->conditions)
-            forget(f, op);
+            feed_note_prune(f, op);
     }
     if (f->newest == newest)
         return;
     list_append_all(&f->due, &f->waiting);
     if (!list_is_empty(&f->due))
-        look_at_due(f);
+        feed_notify_soon(f);
 }
 
 int64_t feed_newest(const struct feed *f)
@@ -455,8 +441,8 @@ struct feed_stats feed_stats(const struct feed *f)
 
 /* Life. */
 
-/* The seq of the first row in that order; zero when there is none. */
-static enum err find_seq(struct feed *f, bool is_descending, int64_t *seq)
+/* The first seq in that order; zero: the feed is empty. */
+static enum err feed_find_seq(struct feed *f, bool is_descending, int64_t *seq)
 {
     struct query q;
     enum err e;
@@ -472,24 +458,22 @@ static enum err find_seq(struct feed *f, bool is_descending, int64_t *seq)
 struct feed *feed_new(struct loop *loop, struct log *log, struct store *store,
                       struct why *why)
 {
-    struct feed *f = FAULT("watch.feed") ? NULL : calloc(1, sizeof(*f));
-    enum err e = f ? OK : ERR_NOMEM;
+    struct feed *f = mem_new(sizeof(*f));
+    enum err e;
 
-    if (f) {
-        f->loop = loop;
-        f->log = log;
-        f->store = store;
-        list_init(&f->waiting);
-        list_init(&f->due);
-        list_init(&f->hungry);
-        list_init(&f->pages);
-        f->news.run = tell;
-        f->pause.fire = on_pause_over;
-        e = find_seq(f, false, &f->oldest);
-        if (!e)
-            e = find_seq(f, true, &f->newest);
-        f->ring.from = f->newest + 1;
-    }
+    f->loop = loop;
+    f->log = log;
+    f->store = store;
+    list_init(&f->waiting);
+    list_init(&f->due);
+    list_init(&f->hungry);
+    list_init(&f->pages);
+    f->news.run = feed_notify_due;
+    f->pause.fire = on_feed_pause_over;
+    e = feed_find_seq(f, false, &f->oldest);
+    if (!e)
+        e = feed_find_seq(f, true, &f->newest);
+    f->ring.from = f->newest + 1;
     if (!e)
         return f;
     why_err(why, e, "cannot read the feed: %s", err_row(e)->wording);

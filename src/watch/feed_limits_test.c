@@ -1,5 +1,5 @@
-/* The feed at its limits: what the ring holds, how many are told in a turn, how
- * much a page goes over. */
+/* The feed at its limits: the size of the ring, the notifications of a turn,
+ * the length of a page. */
 #include "test/lib/feed_stage.h"
 
 TEST(the_ring_holds_so_many_entries_and_not_one_more)
@@ -168,7 +168,7 @@ TEST(pages_are_bounded_whoever_holds_them)
     stage_again(&s);
     for (int i = 0; i < READERS; i++) {
         follow(&l[i], &s, admin(), 0);
-        l[i].reads_at_once = false; /* slow ones: told, and then nothing */
+        l[i].reads_at_once = false; /* slow ones: notified, and then idle */
     }
     for (int i = 0; i < 20; i++) {
         turns(&s, 1);

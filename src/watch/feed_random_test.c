@@ -1,8 +1,8 @@
-/* The feed against a plain list: every entry that was committed is written
- * down as it is reported, with who may see it, and in the end each reader must
- * have got exactly its part of the list, in order, whatever happened on the
- * way: readers that are slow, leave and come back, entries that are removed,
- * memory that fails, and the house taken down and built again. */
+/* The feed against a plain list. Every committed entry is written down with
+ * the users that may see it. In the end each reader must have exactly its part
+ * of the list, in order, with slow readers, readers that leave and come back,
+ * pruned entries, failed reads, and a server that is taken down and built
+ * again. */
 #include "test/lib/feed_stage.h"
 
 enum { READERS = 12, ROUNDS = 260, PEOPLE = 4, TRUTH_MAX = 40000 };
@@ -72,7 +72,7 @@ static bool may_see(int i, const struct truth *t)
     return who == PEOPLE || t->requester == who || t->root_user == who;
 }
 
-/* Whether what reader i got is right: NULL, or what is wrong with it. */
+/* Whether reader i got the right entries: NULL, or the mistake. */
 static const char *judge(int i, const struct truth *list, size_t n,
                          const int64_t *got, size_t n_got)
 {
@@ -91,8 +91,8 @@ static const char *judge(int i, const struct truth *list, size_t n,
     return at == n_got ? NULL : "doubled, out of order or made up";
 }
 
-/* What reader i has passed over since its last entry, up to this one, must
- * have been removed from the store by now. */
+/* Entries that reader i has skipped since its last one must have been pruned
+ * by now. */
 static void check_gap(struct world *w, int i, int64_t upto)
 {
     int64_t after = w->passed[i];
@@ -213,8 +213,7 @@ static void round_of(struct world *w)
     if (below(w, 12) == 0)
         tidy(w);
     if (below(w, 20) == 0)
-        fault_arm_at(below(w, 2) ? "watch.page" : "watch.ring",
-                     1 + below(w, 20));
+        fault_arm_at("store.read.io", 1 + below(w, 20));
     if (below(w, 100) == 0)
         restart(w);
     w->s.time.mono_ms += below(w, 50);
@@ -224,7 +223,7 @@ static void round_of(struct world *w)
     turns(&w->s, (int)below(w, 3));
 }
 
-/* Which of the list the store still has. */
+/* Mark the entries that the store still has. */
 static void look_what_is_there(struct world *w)
 {
     int64_t after = 0;

@@ -27,7 +27,7 @@ TEST(an_entry_is_seen_by_admins_its_requester_and_its_root_user)
     }
 }
 
-/* Who sees which agent. */
+/* Visibility of agents. */
 static bool anna_sees_hers(void *ctx, const struct feed_entry *e,
                            const struct caller *c)
 {
@@ -465,13 +465,13 @@ TEST(a_read_that_fails_is_tried_again_after_a_pause)
     stage_open(&s);
     happen(&s, 5, "anna", "anna");
     stage_again(&s);
-    fault_arm_at("watch.page", 1);
+    fault_arm_at("store.read.io", 1);
     follow(&l, &s, admin(), 0);
     turns(&s, 3);
     for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(*pauses_ms); i++) {
         CHECK(fault_fired());
         s.time.mono_ms += pauses_ms[i] - 1;
-        fault_arm_at("watch.page", 1);
+        fault_arm_at("store.read.io", 1);
         happen(&s, 1, "anna", "anna"); /* for no reason */
         turns(&s, 5);
         CHECK(!fault_fired()); /* not one attempt before it is time */
@@ -484,7 +484,7 @@ TEST(a_read_that_fails_is_tried_again_after_a_pause)
     turns(&s, 5);
     check_got(&l, 1, feed_newest(s.feed));
     unfollow(&l);
-    fault_arm_at("watch.page", 1); /* the next pause is a short one again */
+    fault_arm_at("store.read.io", 1); /* the next pause is a short one again */
     follow(&l, &s, admin(), 0);
     turns(&s, 3);
     CHECK(fault_fired());
@@ -518,7 +518,7 @@ TEST(a_store_that_is_overloaded_is_given_time)
         turns(&s, 5);
         asked = feed_stats(s.feed).pages_total;
         turns(&s, 20);
-        CHECK_INT(feed_stats(s.feed).pages_total, asked); /* nobody spins */
+        CHECK_INT(feed_stats(s.feed).pages_total, asked); /* no reader spins */
         s.time.mono_ms += 5000;
     }
     for (int i = 0; i < READERS; i++) {
@@ -528,28 +528,8 @@ TEST(a_store_that_is_overloaded_is_given_time)
     stage_close(&s);
 }
 
-TEST(without_memory_for_the_ring_the_store_has_it)
-{
-    struct stage s;
-    struct follower l;
-
-    stage_open(&s);
-    follow(&l, &s, admin(), 0);
-    happen(&s, 3, "anna", "anna");
-    turns(&s, 3);
-    fault_arm_at("watch.ring", 2);
-    happen(&s, 3, "anna", "anna");
-    CHECK(fault_fired());
-    CHECK_INT(feed_stats(s.feed).ring_entries, 1);
-    turns(&s, 10);
-    check_got(&l, 1, 6);
-    unfollow(&l);
-    stage_close(&s);
-}
-
-/* Build, write, read, and in the end what was reported as committed has been
- * read, once, whatever failed on the way. The store's own opening is its own
- * sweep's. */
+/* Build, write and read. In the end every entry reported as committed was read
+ * once, whatever failed. Opening the store has a sweep of its own. */
 static void whole_life(long nth, bool *fired)
 {
     struct stage s;

@@ -1,26 +1,26 @@
-/* The gate's figures, from the feed: a ring of five-minute boxes that covers a
- * day. What is in it is what the feed says, so a restart only reads the last
- * day again (FIGURES_ENTRIES of it at most, the newest): nothing is written for
- * the sake of counting, and two servers on one store would count the same.
+/* The gate's figures: a ring of five-minute boxes that covers a day, filled
+ * from the feed. A restart only reads the last day again (at most the newest
+ * FIGURES_ENTRIES). So nothing is written for the sake of counting, and two
+ * servers on one store would count the same.
  *
- * A message that no rule has to do with leaves no gate.* entry behind, only its
- * task.accepted. Both stand in one tx, so they are near each other: the last
- * few tasks are remembered, and each counts once.
+ * A message without a matching rule leaves no gate.* entry, only its
+ * task.accepted. Both are in one tx and so near each other in the feed: the
+ * last few tasks are remembered, and each counts once.
  *
- * How long something was held is from its first gate.held (or gate.paused) to
- * its gate.released or gate.expired. The times of what is held now are kept by
- * task, FIGURES_HELD of them; what began before the ring does, or beyond that
- * many, is let go uncounted.
+ * A hold lasts from its first gate.held (or gate.paused) to its gate.released
+ * or gate.expired. The beginnings of up to FIGURES_HELD current holds are kept
+ * by task. A hold that began before the ring, or beyond that number, is not
+ * counted.
  *
- * Turned down: counting by a query over the decisions (a day of them for every
- * look at /metrics), and a table of counters (a row more for every message). */
+ * Rejected: a query over the decisions (a day of them for every scrape of
+ * /metrics), and a table of counters (one more row for every message). */
 #include "watch/watch.h"
 
 #include <stdlib.h>
 
-#include "base/fault.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "watch/internal.h"
 
 enum {
@@ -52,7 +52,7 @@ struct figures {
     struct box boxes[BOXES];
     struct map held; /* struct hold_seen, by task */
     struct id recent[RECENT];
-    bool recent_counts[RECENT]; /* as routed */
+    bool recent_counts[RECENT]; /* counted as routed */
     size_t at;
     bool is_stopped;
 };
@@ -62,7 +62,7 @@ static struct gate_figures *box_of(struct figures *f, int64_t at_ms)
     int64_t number = at_ms / BOX_MS, now = loop_wall_ms(f->loop) / BOX_MS;
     struct box *b = &f->boxes[number % BOXES];
 
-    /* A clock that jumped: what is of another day, or ahead, counts nowhere. */
+    /* Clocks jump: entries of another day, or of the future, do not count. */
     if (at_ms < 0 || number > now || number <= now - BOXES)
         return NULL;
     if (b->number != number)
@@ -70,8 +70,8 @@ static struct gate_figures *box_of(struct figures *f, int64_t at_ms)
     return &b->n;
 }
 
-/* Where the task is among the last few; RECENT: it is not. */
-static size_t recently(const struct figures *f, struct str id)
+/* The task's index among the last few; RECENT: it is not there. */
+static size_t recent_find(const struct figures *f, struct str id)
 {
     size_t i = 0;
 
@@ -80,72 +80,53 @@ static size_t recently(const struct figures *f, struct str id)
     return i;
 }
 
-static void remember(struct figures *f, struct str id, bool counts)
+static void recent_add(struct figures *f, struct str id, bool counts)
 {
     f->recent[f->at % RECENT] = id_from(id);
     f->recent_counts[f->at % RECENT] = counts;
     f->at++;
 }
 
-static void count_accepted(struct figures *f, struct gate_figures *n,
-                           const struct feed_entry *e)
+static void figures_count_decision(struct figures *f, struct gate_figures *n,
+                                   const struct feed_entry *e, bool is_routed)
 {
-    if (recently(f, e->task_id) < RECENT)
-        return;
-    n->routed++;
-    remember(f, e->task_id, true);
-}
-
-static void count_decision(struct figures *f, struct gate_figures *n,
-                           const struct feed_entry *e, bool is_routed)
-{
-    size_t i = recently(f, e->task_id);
+    size_t i = recent_find(f, e->task_id);
 
     if (i == RECENT) {
         n->routed += is_routed;
-        remember(f, e->task_id, is_routed);
+        recent_add(f, e->task_id, is_routed);
     } else if (f->recent_counts[i] && !is_routed) {
         n->routed--;
         f->recent_counts[i] = false;
     }
 }
 
-static bool is_normal(const struct feed_entry *e)
+/* Whether a member of the entry's data is that JSON text. */
+static bool data_member_is(const struct feed_entry *e, struct str key,
+                           struct str text)
 {
-    static const struct str keys[] = {STR("priority")};
     struct str value = {NULL, 0};
 
-    return json_scan(e->data, keys, 1, &value, NULL) == OK &&
-           str_eq(value, STR("\"NORMAL\""));
+    return json_scan(e->data, &key, 1, &value, NULL) == OK &&
+           str_eq(value, text);
 }
 
-/* Several that waited, as one: each of those counts as routed, and it does not;
- * but it is a decision like those. */
-static bool is_batch(const struct feed_entry *e)
-{
-    static const struct str keys[] = {STR("type")};
-    struct str value = {NULL, 0};
-
-    return json_scan(e->data, keys, 1, &value, NULL) == OK &&
-           str_eq(value, STR("\"BATCH\""));
-}
-
-static void hold_begins(struct figures *f, const struct feed_entry *e)
+static void figures_hold_begin(struct figures *f, const struct feed_entry *e)
 {
     struct hold_seen *h;
 
     if (!e->task_id.n || map_get(&f->held, e->task_id))
         return;
-    h = FAULT("watch.hold_seen") ? NULL : malloc(sizeof(*h));
-    if (!h)
-        return;
-    *h = (struct hold_seen){id_from(e->task_id), e->at_ms, is_normal(e)};
+    h = mem_new(sizeof(*h));
+    *h = (struct hold_seen){
+        id_from(e->task_id), e->at_ms,
+        data_member_is(e, STR("priority"), STR("\"NORMAL\""))};
     if (map_put(&f->held, str_of(h->task_id.text), h) != OK)
         free(h);
 }
 
-static void hold_ends(struct figures *f, struct gate_figures *n,
-                      const struct feed_entry *e, bool counts)
+static void figures_hold_end(struct figures *f, struct gate_figures *n,
+                             const struct feed_entry *e, bool counts)
 {
     struct hold_seen *h = map_get(&f->held, e->task_id);
     int64_t ms;
@@ -165,8 +146,8 @@ static void hold_ends(struct figures *f, struct gate_figures *n,
     free(h);
 }
 
-static void count_gate(struct figures *f, struct gate_figures *n,
-                       const struct feed_entry *e, struct str what)
+static void figures_count_gate(struct figures *f, struct gate_figures *n,
+                               const struct feed_entry *e, struct str what)
 {
     struct gate_figures nowhere = {.routed = 0};
     bool is_hold = str_eq(what, STR("held")) || str_eq(what, STR("paused"));
@@ -175,17 +156,20 @@ static void count_gate(struct figures *f, struct gate_figures *n,
     if (str_eq(what, STR("released"))) {
         n->routed++;
         n->released++;
-        hold_ends(f, n, e, n != &nowhere);
+        figures_hold_end(f, n, e, n != &nowhere);
         return;
     }
     if (str_eq(what, STR("expired"))) {
         n->expired++;
-        hold_ends(f, n, e, n != &nowhere);
+        figures_hold_end(f, n, e, n != &nowhere);
         return;
     }
-    if (str_eq(what, STR("routed")) && is_batch(e)) {
+    /* A batch of held messages: each of them counts as routed and the batch
+     * does not, but the batch is a decision like theirs. */
+    if (str_eq(what, STR("routed")) &&
+        data_member_is(e, STR("type"), STR("\"BATCH\""))) {
         n->decisions[FIGURE_ROUTED]++;
-        count_decision(f, n, e, false);
+        figures_count_decision(f, n, e, false);
         return;
     }
     n->decisions[str_eq(what, STR("routed"))      ? FIGURE_ROUTED
@@ -193,69 +177,70 @@ static void count_gate(struct figures *f, struct gate_figures *n,
                  : str_eq(what, STR("paused"))    ? FIGURE_PAUSED
                  : str_eq(what, STR("escalated")) ? FIGURE_ESCALATED
                                                   : FIGURE_DROPPED]++;
-    count_decision(f, n, e, str_eq(what, STR("routed")));
+    figures_count_decision(f, n, e, str_eq(what, STR("routed")));
     if (is_hold)
-        hold_begins(f, e);
+        figures_hold_begin(f, e);
     else
-        hold_ends(f, n, e, false);
+        figures_hold_end(f, n, e, false);
 }
 
-static void count(struct figures *f, const struct feed_entry *e)
+static void figures_count_entry(struct figures *f, const struct feed_entry *e)
 {
     struct gate_figures *n = box_of(f, e->at_ms);
 
     if (str_starts(e->type, STR("gate."))) {
-        count_gate(f, n, e, str_sub(e->type, 5, e->type.n));
+        figures_count_gate(f, n, e, str_sub(e->type, 5, e->type.n));
         return;
     }
     if (str_eq(e->type, STR("task.cancelled")) ||
         str_eq(e->type, STR("task.expired")))
-        hold_ends(f, n, e, true);
+        figures_hold_end(f, n, e, true);
     if (!n)
         return;
-    if (str_eq(e->type, STR("task.accepted")))
-        count_accepted(f, n, e);
-    else if (str_eq(e->type, STR("task.late")))
+    if (str_eq(e->type, STR("task.late")))
         n->late++;
+    if (!str_eq(e->type, STR("task.accepted")) ||
+        recent_find(f, e->task_id) < RECENT)
+        return;
+    n->routed++;
+    recent_add(f, e->task_id, true);
 }
 
-static void read_on(struct figures *f)
+static void figures_read(struct figures *f)
 {
     struct feed_entry e;
     int steps = STEPS_PER_TURN;
 
     while (!f->is_stopped && steps && feed_next(f->feed, &f->reader, &e)) {
-        count(f, &e);
+        figures_count_entry(f, &e);
         steps--;
     }
     if (!steps)
         loop_next_turn(f->loop, &f->again);
 }
 
-static void on_news(struct feed_reader *r)
+static void on_figures_news(struct feed_reader *r)
 {
-    read_on(LIST_OF(r, struct figures, reader));
+    figures_read(LIST_OF(r, struct figures, reader));
 }
 
-static void on_again(struct loop_job *job)
+static void on_figures_turn(struct loop_job *job)
 {
-    read_on(LIST_OF(job, struct figures, again));
+    figures_read(LIST_OF(job, struct figures, again));
 }
 
 struct figures *figures_new(struct loop *loop, struct feed *feed,
                             const uint64_t seed[2])
 {
-    struct figures *f = FAULT("watch.figures") ? NULL : calloc(1, sizeof(*f));
+    struct figures *f = mem_new(sizeof(*f));
     struct caller admin = {.role = ROLE_ADMIN,
                            .scopes = role_scopes(ROLE_ADMIN)};
     int64_t newest = feed_newest(feed);
 
-    if (!f)
-        return NULL;
     f->loop = loop;
     f->feed = feed;
-    f->again.run = on_again;
-    f->reader.on_news = on_news;
+    f->again.run = on_figures_turn;
+    f->reader.on_news = on_figures_news;
     f->reader.is_inside = true;
     map_init(&f->held, FIGURES_HELD, seed);
     feed_join(feed, &f->reader, &admin,
@@ -286,7 +271,7 @@ void figures_free(struct figures *f)
     free(f);
 }
 
-static void add(struct gate_figures *sum, const struct gate_figures *n)
+static void figures_sum(struct gate_figures *sum, const struct gate_figures *n)
 {
     for (int i = 0; i < N_FIGURES; i++)
         sum->decisions[i] += n->decisions[i];
@@ -312,7 +297,7 @@ struct gate_figures figures_of(const struct figures *f, bool is_hour)
 
         if (f->boxes[i].number && age >= 0 &&
             age < (is_hour ? BOXES_OF_HOUR : BOXES))
-            add(&sum, &f->boxes[i].n);
+            figures_sum(&sum, &f->boxes[i].n);
     }
     return sum;
 }

@@ -1,5 +1,5 @@
-/* Figures of the gate from the feed: what counts as what, over which time, and
- * after a restart as before. */
+/* Figures of the gate from the feed: which entry counts as what, over which
+ * time, and the same after a restart. */
 #include "test/lib/feed_stage.h"
 
 static const uint64_t seed[2] = {1, 2};
@@ -140,27 +140,6 @@ TEST(an_hour_and_a_day_pass_and_a_restart_changes_nothing)
     tell(&s, "gate.routed", "task_9", "NORMAL");
     turns(&s, 5);
     check(f, false, 1, 0, 0, 0);
-    figures_free(f);
-    stage_close(&s);
-}
-
-TEST(without_memory_a_hold_is_not_timed_and_no_harm_is_done)
-{
-    struct figures *f;
-    struct stage s;
-
-    stage_open(&s);
-    fault_arm_at("watch.figures", 1);
-    CHECK(!figures_new(&s.loop, s.feed, seed));
-    f = figures_new(&s.loop, s.feed, seed);
-    fault_arm_at("watch.hold_seen", 1);
-    tell(&s, "gate.held", "task_1", "NORMAL");
-    turns(&s, 5);
-    CHECK(fault_fired());
-    fault_arm(0);
-    tell(&s, "gate.released", "task_1", "NORMAL");
-    turns(&s, 5);
-    check(f, true, 1, 0, 0, 0);
     figures_free(f);
     stage_close(&s);
 }

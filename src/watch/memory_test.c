@@ -107,3 +107,26 @@ TEST(what_cannot_be_read_is_no_limit)
     fault_arm(0);
     CHECK_INT(watch_memory_bytes(root), 5000);
 }
+
+TEST(what_is_left_shrinks_with_the_limit)
+{
+    struct watch_memory m;
+    int64_t left;
+
+    make_root();
+    watch_memory_init(&m, root);
+    CHECK(m.reserve_bytes >= 8 << 20 && m.reserve_bytes <= 64 << 20);
+    left = watch_memory_left(&m, 1000);
+    CHECK(left > 0 && left <= watch_memory_bytes(root));
+    m.machine_bytes = 4 << 20;
+    CHECK_INT(watch_memory_left(&m, 1009), left); /* it was plenty just now */
+    CHECK(watch_memory_left(&m, 1010) < m.reserve_bytes);
+    CHECK_INT(m.trimmed_at_ms, 1010);
+    CHECK(watch_memory_left(&m, 1510) < m.reserve_bytes);
+    CHECK_INT(m.trimmed_at_ms, 1010); /* at most once a second */
+    watch_memory_init(&m, root);
+    m.space_bytes = 4 << 20;
+    CHECK(watch_memory_left(&m, 2000) < m.reserve_bytes);
+    fault_arm_at("watch.statm", 1);
+    CHECK(watch_memory_left(&m, 2000) == INT64_MAX);
+}

@@ -1,7 +1,7 @@
-/* Nothing is registered and nothing is kept: a scrape asks each room for its
- * figures and writes them down. That keeps one truth, costs nothing between
- * scrapes, and leaves out the table of metrics that nobody updates. The number
- * of open files alone is remembered for a moment, by the caller. */
+/* Nothing is registered and nothing is kept: a scrape asks each module for its
+ * figures and writes them. So there is one truth, no cost between scrapes, and
+ * no table of metrics that goes stale. Only the number of open files is cached
+ * for a moment, by the caller. */
 #include "watch/watch.h"
 
 #include <dirent.h>
@@ -20,7 +20,8 @@ void metric_family(struct buf *out, const char *name, const char *type,
     buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void sample(struct buf *out, const char *name, const char *labels)
+static void metric_put_name(struct buf *out, const char *name,
+                            const char *labels)
 {
     buf_add_str(out, str_of(name));
     if (labels)
@@ -31,7 +32,7 @@ static void sample(struct buf *out, const char *name, const char *labels)
 void metric_int(struct buf *out, const char *name, const char *labels,
                 int64_t value)
 {
-    sample(out, name, labels);
+    metric_put_name(out, name, labels);
     buf_add_i64(out, value);
     buf_add_char(out, '\n');
 }
@@ -41,8 +42,8 @@ void metric_real(struct buf *out, const char *name, const char *labels,
 {
     struct json_out o = json_out(out);
 
-    sample(out, name, labels);
-    json_put_real(&o, value); /* the fewest digits that mean the same */
+    metric_put_name(out, name, labels);
+    json_put_real(&o, value); /* the fewest digits with the same value */
     buf_add_char(out, '\n');
 }
 
@@ -70,10 +71,10 @@ static int64_t count_open_files(void)
     while (readdir(d))
         n++;
     closedir(d);
-    return n - 3; /* ".", ".." and the one that looked */
+    return n - 3; /* ".", ".." and the folder itself */
 }
 
-/* Whether files->n may be told. */
+/* Whether files->n is valid. */
 static bool know_open_files(struct watch_files *files, int64_t now_ms)
 {
     int64_t n;
@@ -87,9 +88,9 @@ static bool know_open_files(struct watch_files *files, int64_t now_ms)
     return files->is_known;
 }
 
-/* Resident pages and the start in clock ticks since boot; fields 24 and 22 of
- * /proc/self/stat, counted from behind the command's closing bracket since
- * its name may hold spaces. */
+/* Resident pages and the start in clock ticks since boot: fields 24 and 22 of
+ * /proc/self/stat. They are counted from the command's closing bracket, since
+ * its name may contain spaces. */
 static bool read_stat(long *resident_pages, double *start_s)
 {
     FILE *f = FAULT("watch.stat") ? NULL : fopen("/proc/self/stat", "re");

@@ -1,13 +1,13 @@
-/* One allocation for each entry instead of one ring of bytes: entries then
- * never lie across an end, and an idle server holds only what it has. */
+/* One allocation for each entry instead of one ring of bytes: no entry lies
+ * across an end, and an idle server holds only its entries. */
 #include "watch/internal.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "base/mem.h"
 
-static void drop_first(struct ring *r)
+static void feed_ring_drop_first(struct ring *r)
 {
     struct held *h = r->slots[r->first];
 
@@ -22,18 +22,15 @@ static void drop_first(struct ring *r)
 void feed_ring_fini(struct ring *r)
 {
     while (r->n)
-        drop_first(r);
+        feed_ring_drop_first(r);
 }
 
 struct held *feed_hold(const struct feed_entry *e)
 {
     size_t bytes = sizeof(struct held) + feed_entry_bytes(e);
-    struct held *h = FAULT("watch.ring") ? NULL : malloc(bytes);
-    char *at;
+    struct held *h = mem_new(bytes);
+    char *at = h->text;
 
-    if (!h)
-        return NULL;
-    at = h->text;
     h->bytes = bytes;
     h->e = (struct feed_entry){
         .seq = e->seq,
@@ -54,20 +51,16 @@ void feed_ring_add(struct ring *r, const struct feed_entry *e)
 {
     struct held *h = feed_hold(e);
 
-    if (!h) {
-        feed_ring_fini(r);
-        r->from = e->seq + 1;
-        return;
-    }
     while (r->n == FEED_RING_ENTRIES ||
            (r->n && r->bytes + h->bytes > FEED_RING_BYTES))
-        drop_first(r);
+        feed_ring_drop_first(r);
     r->slots[(r->first + r->n) % FEED_RING_ENTRIES] = h;
     r->n++;
     r->bytes += h->bytes;
 }
 
-static bool holds(const struct condition *c, const struct feed_entry *e)
+static bool condition_holds(const struct condition *c,
+                            const struct feed_entry *e)
 {
     int64_t field;
 
@@ -84,18 +77,19 @@ static bool holds(const struct condition *c, const struct feed_entry *e)
                                       : false;
 }
 
-static bool all_hold(const struct condition *c, const struct feed_entry *e)
+static bool conditions_hold(const struct condition *c,
+                            const struct feed_entry *e)
 {
     for (; c; c = c->next)
-        if (!holds(c, e))
+        if (!condition_holds(c, e))
             return false;
     return true;
 }
 
 void feed_ring_trim(struct ring *r, const struct condition *conditions)
 {
-    while (r->n && all_hold(conditions, feed_ring_at(r, 0)))
-        drop_first(r);
+    while (r->n && conditions_hold(conditions, feed_ring_at(r, 0)))
+        feed_ring_drop_first(r);
 }
 
 size_t feed_ring_after(const struct ring *r, int64_t after)

@@ -1,14 +1,13 @@
-/* Spans are written when they come and wait as JSON: what they were made of may
- * be gone by the time they are posted. One post at a time, of at most a batch;
- * what it says of it:
+/* A span is written at once and waits as JSON, since its task may be gone when
+ * it is posted. One post at a time, of at most a batch. Its answer decides:
  *
- *   2xx                   taken, but for those it says it rejected
- *   429, 502, 503, 504    again: when it says, or after a second, two, four, up
- *                         to a minute (the protocol's list)
- *   nobody, no answer     likewise
- *   anything else         never: dropped, counted, logged
+ *   2xx                   accepted, except for those reported as rejected
+ *   429, 502, 503, 504    again: after Retry-After, or after a second, two,
+ *                         four, up to a minute (the protocol's list)
+ *   no answer             likewise
+ *   anything else         dropped, counted, logged
  *
- * Headers and endpoint are secrets: they are in no log line. */
+ * Headers and endpoint are secrets: no log line contains them. */
 #include "watch/trace.h"
 
 #include <stdio.h>
@@ -17,12 +16,13 @@
 #include "base/fault.h"
 #include "base/json.h"
 #include "base/list.h"
+#include "base/mem.h"
 
 enum {
     SOON_MS = 1000,
     SOON_MOST_MS = 60 * 1000,
     ANSWER_MAX = 64 * 1024,
-    ANSWER_BYTES = 256 * 1024, /* of memory to read one */
+    ANSWER_BYTES = 256 * 1024, /* of memory to parse one */
 };
 
 struct span {
@@ -32,14 +32,14 @@ struct span {
 };
 
 struct traces {
-    struct traces_opts opts; /* its strings lie in `strings` */
+    struct traces_opts opts; /* its strings are in `strings` */
     char *strings;
     struct fetch_header headers[1 + TRACE_HEADERS_MAX];
     size_t n_headers;
 
-    struct list waiting, out; /* struct span: the oldest first */
+    struct list waiting, out; /* struct span, oldest first; out: in flight */
     size_t n_waiting, n_out;
-    struct timer timer; /* the next post; or the end of patience */
+    struct timer timer; /* the next post; or the deadline of traces_stop */
     uint64_t request;   /* zero: none is under way */
     int n_failures;     /* in a row */
     struct buf one, body;
@@ -51,11 +51,11 @@ struct traces {
     void *stopped_ctx;
 };
 
-static void post(struct traces *tr);
+static void traces_post(struct traces *tr);
 
 /* Settings. */
 
-static int hex_of(char c)
+static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -63,14 +63,14 @@ static int hex_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* "%20" is a blank; in place. What is no such stands for itself. */
-static struct str unescape(char *p, size_t n)
+/* Replace "%20" by a space, in place. An invalid escape stays as it is. */
+static struct str header_unescape(char *p, size_t n)
 {
     size_t to = 0;
 
     for (size_t i = 0; i < n; i++) {
-        int high = p[i] == '%' && i + 2 < n ? hex_of(p[i + 1]) : -1;
-        int low = high >= 0 ? hex_of(p[i + 2]) : -1;
+        int high = p[i] == '%' && i + 2 < n ? hex_digit(p[i + 1]) : -1;
+        int low = high >= 0 ? hex_digit(p[i + 2]) : -1;
 
         if (low >= 0) {
             p[to++] = (char)(high << 4 | low);
@@ -82,7 +82,7 @@ static struct str unescape(char *p, size_t n)
     return (struct str){p, to};
 }
 
-static struct str trim(struct str s)
+static struct str header_trim(struct str s)
 {
     while (s.n && (s.p[0] == ' ' || s.p[0] == '\t'))
         s = str_sub(s, 1, s.n);
@@ -91,7 +91,7 @@ static struct str trim(struct str s)
     return s;
 }
 
-static void read_headers(struct traces *tr, char *text, size_t n)
+static void traces_read_headers(struct traces *tr, char *text, size_t n)
 {
     struct str rest = {text, n};
 
@@ -101,10 +101,10 @@ static void read_headers(struct traces *tr, char *text, size_t n)
     while (rest.n) {
         struct str value = str_cut(&rest, ','), name;
 
-        if (!trim(value).n)
+        if (!header_trim(value).n)
             continue;
-        name = trim(str_cut(&value, '='));
-        value = trim(value);
+        name = header_trim(str_cut(&value, '='));
+        value = header_trim(value);
         if (!name.n || !value.n || tr->n_headers > TRACE_HEADERS_MAX) {
             log_warn(tr->opts.log, "traces.header_left_out",
                      LOG_C("because",
@@ -113,11 +113,11 @@ static void read_headers(struct traces *tr, char *text, size_t n)
             continue;
         }
         tr->headers[tr->n_headers++] = (struct fetch_header){
-            name, unescape(text + (value.p - text), value.n)};
+            name, header_unescape(text + (value.p - text), value.n)};
     }
 }
 
-static void drop(struct list *from, size_t *n)
+static void span_drop_first(struct list *from, size_t *n)
 {
     struct list_node *node = list_pop(from);
 
@@ -125,24 +125,24 @@ static void drop(struct list *from, size_t *n)
     free(LIST_OF(node, struct span, node));
 }
 
-static void drop_all(struct traces *tr)
+static void spans_drop_all(struct traces *tr)
 {
     while (tr->n_out)
-        drop(&tr->out, &tr->n_out);
+        span_drop_first(&tr->out, &tr->n_out);
     while (tr->n_waiting)
-        drop(&tr->waiting, &tr->n_waiting);
+        span_drop_first(&tr->waiting, &tr->n_waiting);
 }
 
-/* The oldest go first. */
-static void keep_within(struct traces *tr)
+/* Drop the oldest spans beyond max_waiting. */
+static void spans_trim(struct traces *tr)
 {
     while (tr->n_waiting > (size_t)tr->opts.settings.max_waiting) {
-        drop(&tr->waiting, &tr->n_waiting);
+        span_drop_first(&tr->waiting, &tr->n_waiting);
         tr->stats.dropped_total++;
     }
 }
 
-static void take_back(struct traces *tr)
+static void spans_requeue(struct traces *tr)
 {
     while (tr->n_waiting) {
         list_append(&tr->out, list_pop(&tr->waiting));
@@ -152,65 +152,54 @@ static void take_back(struct traces *tr)
         list_append(&tr->waiting, list_pop(&tr->out));
         tr->n_waiting++, tr->n_out--;
     }
-    keep_within(tr);
+    spans_trim(tr);
 }
 
-static bool is_on(const struct traces *tr)
+static bool traces_is_on(const struct traces *tr)
 {
     return tr->opts.settings.endpoint.n > 0;
-}
-
-static void turn_off(struct traces *tr)
-{
-    loop_timer_cancel(tr->opts.loop, &tr->timer);
-    tr->opts.settings.endpoint.n = 0;
-    tr->stats.dropped_total += (int64_t)(tr->n_waiting + tr->n_out);
-    drop_all(tr);
 }
 
 void traces_set(struct traces *tr, const struct traces_settings *s)
 {
     size_t n = s->endpoint.n + s->headers.n + s->service.n + s->node.n + 1;
-    char *strings = FAULT("traces.set") ? NULL : malloc(n), *at = strings;
+    char *strings = mem_new(n), *at = strings;
+    struct traces_settings *mine = &tr->opts.settings;
 
     if (tr->request)
         fetch_cancel(tr->opts.fetch, tr->request);
     tr->request = 0;
-    take_back(tr);
-    tr->opts.settings = *s;
-    if (s->batch > s->max_waiting) /* it would never be full */
-        tr->opts.settings.batch = s->max_waiting;
-    if (strings) {
-        struct traces_settings *mine = &tr->opts.settings;
-
-        mine->endpoint = str_pack(&at, mine->endpoint);
-        mine->service = str_pack(&at, mine->service);
-        mine->node = str_pack(&at, mine->node);
-        mine->headers = str_pack(&at, mine->headers);
-        read_headers(tr, at - mine->headers.n, mine->headers.n);
-    } else {
-        log_error(tr->opts.log, "traces.off",
-                  LOG_C("because", "out of memory"));
-        tr->opts.settings.endpoint = (struct str){NULL, 0};
-    }
+    spans_requeue(tr);
+    *mine = *s;
+    if (s->batch > s->max_waiting) /* a batch would never be full */
+        mine->batch = s->max_waiting;
+    mine->endpoint = str_pack(&at, mine->endpoint);
+    mine->service = str_pack(&at, mine->service);
+    mine->node = str_pack(&at, mine->node);
+    mine->headers = str_pack(&at, mine->headers);
+    traces_read_headers(tr, at - mine->headers.n, mine->headers.n);
     free(tr->strings);
     tr->strings = strings;
     tr->n_failures = 0;
-    keep_within(tr);
-    if (!is_on(tr))
-        turn_off(tr);
-    else if (tr->n_waiting)
-        post(tr);
+    spans_trim(tr);
+    if (traces_is_on(tr)) {
+        if (tr->n_waiting)
+            traces_post(tr);
+        return;
+    }
+    loop_timer_cancel(tr->opts.loop, &tr->timer);
+    tr->stats.dropped_total += (int64_t)(tr->n_waiting + tr->n_out);
+    spans_drop_all(tr);
 }
 
 /* Life. */
 
-static void on_timer(struct timer *t)
+static void on_traces_timer(struct timer *t)
 {
     struct traces *tr = LIST_OF(t, struct traces, timer);
 
     if (!tr->is_stopping) {
-        post(tr);
+        traces_post(tr);
         return;
     }
     if (tr->request)
@@ -219,7 +208,7 @@ static void on_timer(struct timer *t)
     loop_at_end(tr->opts.loop, &tr->stop_job);
 }
 
-static void on_stop_job(struct loop_job *job)
+static void on_traces_stopped(struct loop_job *job)
 {
     struct traces *tr = LIST_OF(job, struct traces, stop_job);
 
@@ -230,19 +219,17 @@ static void on_stop_job(struct loop_job *job)
     if (tr->n_waiting + tr->n_out)
         log_warn(tr->opts.log, "traces.lost",
                  LOG_I("spans", (int64_t)(tr->n_waiting + tr->n_out)));
-    drop_all(tr);
+    spans_drop_all(tr);
     tr->stopped(tr->stopped_ctx);
 }
 
 struct traces *traces_new(const struct traces_opts *opts)
 {
-    struct traces *tr = FAULT("traces.new") ? NULL : calloc(1, sizeof(*tr));
+    struct traces *tr = mem_new(sizeof(*tr));
 
-    if (!tr)
-        return NULL;
     tr->opts = *opts;
-    tr->timer.fire = on_timer;
-    tr->stop_job.run = on_stop_job;
+    tr->timer.fire = on_traces_timer;
+    tr->stop_job.run = on_traces_stopped;
     list_init(&tr->waiting);
     list_init(&tr->out);
     buf_init(&tr->one, TRACE_SPAN_MAX);
@@ -259,7 +246,7 @@ void traces_free(struct traces *tr)
         fetch_cancel(tr->opts.fetch, tr->request);
     loop_timer_cancel(tr->opts.loop, &tr->timer);
     loop_not_at_end(&tr->stop_job);
-    drop_all(tr);
+    spans_drop_all(tr);
     buf_fini(&tr->one);
     buf_fini(&tr->body);
     free(tr->strings);
@@ -272,78 +259,75 @@ void traces_stop(struct traces *tr, void (*done)(void *ctx), void *ctx)
     tr->stopped_ctx = ctx;
     tr->is_stopping = true;
     loop_timer_cancel(tr->opts.loop, &tr->timer);
-    if (!is_on(tr) || tr->n_failures || !(tr->n_waiting + tr->n_out) ||
-        loop_timer_set(tr->opts.loop, &tr->timer, TRACE_LAST_MS) != OK) {
+    if (!traces_is_on(tr) || tr->n_failures || !(tr->n_waiting + tr->n_out)) {
         if (tr->request)
             fetch_cancel(tr->opts.fetch, tr->request);
         tr->request = 0;
         loop_at_end(tr->opts.loop, &tr->stop_job);
         return;
     }
+    loop_timer_set(tr->opts.loop, &tr->timer, TRACE_LAST_MS);
     if (!tr->request)
-        post(tr);
+        traces_post(tr);
 }
 
 struct traces_stats traces_stats(const struct traces *tr)
 {
     struct traces_stats s = tr->stats;
 
-    s.is_on = is_on(tr);
+    s.is_on = traces_is_on(tr);
     s.waiting = (int64_t)(tr->n_waiting + tr->n_out);
     return s;
 }
 
 /* Posting. */
 
-static void later(struct traces *tr, int64_t ms)
+static void traces_post_later(struct traces *tr, int64_t ms)
 {
     if (tr->is_stopping)
         loop_at_end(tr->opts.loop, &tr->stop_job);
-    else if (loop_timer_set(tr->opts.loop, &tr->timer, ms) != OK)
-        log_warn(tr->opts.log, "traces.not_posted",
-                 LOG_C("because", "out of memory; the next span asks again"));
+    else
+        loop_timer_set(tr->opts.loop, &tr->timer, ms);
 }
 
-static void go_on(struct traces *tr)
+static void traces_post_next(struct traces *tr)
 {
     if (tr->n_waiting >= (size_t)tr->opts.settings.batch ||
         (tr->is_stopping && tr->n_waiting))
-        post(tr);
+        traces_post(tr);
     else if (tr->n_waiting || tr->is_stopping)
-        later(tr, tr->opts.settings.delay_ms);
+        traces_post_later(tr, tr->opts.settings.delay_ms);
 }
 
-static void failed(struct traces *tr, const char *because, int64_t least_ms)
+static void traces_retry_later(struct traces *tr, const char *because,
+                               int64_t least_ms)
 {
-    int64_t ms = SOON_MS, spread;
+    int64_t ms;
 
-    take_back(tr);
+    spans_requeue(tr);
     tr->n_failures++;
     tr->stats.failures_total++;
-    for (int i = 1; i < tr->n_failures && ms < SOON_MOST_MS; i++)
-        ms *= 2;
-    ms = ms < SOON_MOST_MS ? ms : SOON_MOST_MS;
-    spread = ms / 5;
-    ms += (int64_t)(rand_u64(tr->opts.rand) % (uint64_t)spread);
+    ms = rand_backoff_ms(tr->opts.rand, tr->n_failures, SOON_MS, SOON_MOST_MS);
     if (ms < least_ms)
         ms = least_ms;
     log_warn(tr->opts.log, "traces.failed", LOG_C("because", because),
              LOG_I("times", tr->n_failures),
              LOG_I("waiting", (int64_t)tr->n_waiting),
              LOG_I("again_in_ms", ms));
-    later(tr, ms);
+    traces_post_later(tr, ms);
 }
 
-static void refused(struct traces *tr, int64_t n, const char *because)
+static void traces_count_rejected(struct traces *tr, int64_t n,
+                                  const char *because)
 {
     tr->stats.refused_total += n;
     log_error(tr->opts.log, "traces.refused", LOG_I("spans", n),
               LOG_C("because", because));
 }
 
-/* What a collector says of those that it did not take: {"partialSuccess":
+/* The number of spans that a collector rejected: {"partialSuccess":
  * {"rejectedSpans":"1","errorMessage":"…"}}. */
-static int64_t rejected_in(struct str body, size_t most)
+static int64_t answer_rejected_spans(struct str body, size_t most)
 {
     struct arena scratch;
     const struct json *n;
@@ -363,9 +347,9 @@ static int64_t rejected_in(struct str body, size_t most)
     return v < 0 ? 0 : v > (int64_t)most ? (int64_t)most : v;
 }
 
-static void taken(struct traces *tr, struct str body)
+static void traces_batch_accepted(struct traces *tr, struct str body)
 {
-    int64_t rejected = rejected_in(body, tr->n_out);
+    int64_t rejected = answer_rejected_spans(body, tr->n_out);
 
     if (tr->n_failures)
         log_info(tr->opts.log, "traces.recovered",
@@ -373,13 +357,15 @@ static void taken(struct traces *tr, struct str body)
     tr->n_failures = 0;
     tr->stats.sent_total += (int64_t)tr->n_out - rejected;
     if (rejected)
-        refused(tr, rejected, "the collector rejects a part");
+        traces_count_rejected(tr, rejected,
+                              "the collector rejected some of them");
     while (tr->n_out)
-        drop(&tr->out, &tr->n_out);
+        span_drop_first(&tr->out, &tr->n_out);
 }
 
-static void word_answer(const struct traces *tr, const struct fetch_answer *a,
-                        char *out, size_t size)
+static void collector_answer_problem(const struct traces *tr,
+                                     const struct fetch_answer *a, char *out,
+                                     size_t size)
 {
     struct str secrets[1 + TRACE_HEADERS_MAX];
     char says[120];
@@ -392,41 +378,42 @@ static void word_answer(const struct traces *tr, const struct fetch_answer *a,
              says[0] ? ": " : "", says);
 }
 
-static void judge(struct traces *tr, const struct fetch_answer *a)
+static void traces_judge_answer(struct traces *tr, const struct fetch_answer *a)
 {
     char because[200];
 
     if (a->status >= 200 && a->status < 300) {
-        taken(tr, a->body);
-        go_on(tr);
+        traces_batch_accepted(tr, a->body);
+        traces_post_next(tr);
         return;
     }
-    word_answer(tr, a, because, sizeof(because));
+    collector_answer_problem(tr, a, because, sizeof(because));
     if (a->status == 429 || (a->status >= 502 && a->status <= 504)) {
-        failed(tr, because,
-               fetch_retry_after_ms(a, loop_wall_ms(tr->opts.loop)));
+        traces_retry_later(
+            tr, because, fetch_retry_after_ms(a, loop_wall_ms(tr->opts.loop)));
         return;
     }
-    refused(tr, (int64_t)tr->n_out, because);
+    traces_count_rejected(tr, (int64_t)tr->n_out, because);
     while (tr->n_out)
-        drop(&tr->out, &tr->n_out);
-    go_on(tr);
+        span_drop_first(&tr->out, &tr->n_out);
+    traces_post_next(tr);
 }
 
-static void on_answer(void *ctx, uint64_t id, enum err e,
-                      const struct fetch_answer *a, const struct why *why)
+static void on_collector_answer(void *ctx, uint64_t id, enum err e,
+                                const struct fetch_answer *a,
+                                const struct why *why)
 {
     struct traces *tr = ctx;
 
     (void)id;
     tr->request = 0;
     if (e)
-        failed(tr, why->text, 0);
+        traces_retry_later(tr, why->text, 0);
     else
-        judge(tr, a);
+        traces_judge_answer(tr, a);
 }
 
-static void write_body(struct traces *tr)
+static void traces_write_body(struct traces *tr)
 {
     buf_clear(&tr->body);
     trace_head(&tr->body, tr->opts.settings.service, tr->opts.settings.node);
@@ -444,9 +431,10 @@ static void write_body(struct traces *tr)
     trace_tail(&tr->body);
 }
 
-static void post(struct traces *tr)
+static void traces_post(struct traces *tr)
 {
-    static const struct fetch_handler handler = {.on_done = on_answer};
+    static const struct fetch_handler handler = {.on_done =
+                                                     on_collector_answer};
     const struct traces_settings *s = &tr->opts.settings;
     struct fetch_request rq = {.method = STR("POST"),
                                .url = s->endpoint,
@@ -458,11 +446,11 @@ static void post(struct traces *tr)
     struct why why = {""};
     enum err e = ERR_NOMEM;
 
-    if (tr->request || !tr->n_waiting || !is_on(tr))
+    if (tr->request || !tr->n_waiting || !traces_is_on(tr))
         return;
     if (!tr->is_stopping)
         loop_timer_cancel(tr->opts.loop, &tr->timer);
-    write_body(tr);
+    traces_write_body(tr);
     rq.body = buf_str(&tr->body);
     if (tr->body.over || FAULT("traces.post"))
         why_err(&why, e, "out of memory");
@@ -470,27 +458,26 @@ static void post(struct traces *tr)
         e = fetch_start(tr->opts.fetch, &rq, &handler, tr, &tr->request, &why);
     if (e == ERR_SYNTAX)
         why_err(&why, e,
-                "traces.endpoint, or a header in traces.headersVariable, is "
-                "nothing that can be sent");
+                "traces.endpoint or a header in traces.headersVariable "
+                "cannot be sent");
     if (e)
-        failed(tr, why.text, 0);
+        traces_retry_later(tr, why.text, 0);
 }
 
 /* Spans. */
 
-static struct span *make(struct traces *tr, const struct task *t,
-                         const struct task_result *r, int64_t at_ms,
-                         const struct task *parent)
+static struct span *span_new(struct traces *tr, const struct task *t,
+                             const struct task_result *r, int64_t at_ms,
+                             const struct task *parent)
 {
     struct span *s;
 
     buf_clear(&tr->one);
     trace_span(&tr->one, t, r, at_ms, parent);
-    s = tr->one.over || FAULT("traces.span") ? NULL
-                                             : malloc(sizeof(*s) + tr->one.n);
-    if (!s)
+    if (tr->one.over || FAULT("traces.span"))
         return NULL;
-    *s = (struct span){.n = tr->one.n};
+    s = mem_new(sizeof(*s) + tr->one.n);
+    s->n = tr->one.n;
     memcpy(s->json, tr->one.p, tr->one.n);
     return s;
 }
@@ -501,20 +488,20 @@ void traces_task(struct traces *tr, const struct task *t,
 {
     struct span *s;
 
-    if (!is_on(tr) || tr->is_stopping)
+    if (!traces_is_on(tr) || tr->is_stopping)
         return;
-    s = make(tr, t, r, at_ms, parent);
+    s = span_new(tr, t, r, at_ms, parent);
     if (!s) {
         tr->stats.dropped_total++;
         return;
     }
     list_append(&tr->waiting, &s->node);
     tr->n_waiting++;
-    keep_within(tr);
+    spans_trim(tr);
     if (tr->request || (tr->n_failures && timer_is_set(&tr->timer)))
         return;
     if (tr->n_waiting >= (size_t)tr->opts.settings.batch)
-        post(tr);
+        traces_post(tr);
     else if (!timer_is_set(&tr->timer))
-        later(tr, tr->opts.settings.delay_ms);
+        traces_post_later(tr, tr->opts.settings.delay_ms);
 }

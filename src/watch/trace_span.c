@@ -1,11 +1,11 @@
-/* A span in OTLP's JSON: protobuf's mapping with one exception of its own, ids
+/* A span in OTLP's JSON. That is protobuf's mapping with one exception: ids
  * are in hex and not in base64. 64-bit numbers are strings, enums are numbers,
  * names are in camelCase.
  *
- * A child knows its parent's id and not which of its turns it was: of one that
- * is in memory that is the last that began before the child did, of one that is
- * not, the first, which there always is. A person's further turns hang on their
- * first, so that a trace has one root. */
+ * A child knows its parent's id, but not the parent's turn. If the parent is
+ * in memory, it is the last turn that began before the child; if not, the
+ * first, which always exists. Further turns of a person's task are children of
+ * its first turn, so that a trace has one root. */
 #include "watch/trace.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 enum { KIND_INTERNAL = 1, KIND_SERVER = 2 };
 enum { CODE_OK = 1, CODE_ERROR = 2 };
 
-/* The beginning of a hash is as good an id as any. All zeroes mean "none". */
+/* The beginning of a hash is a good id. All zeroes would mean "none". */
 static void hash_hex(struct str text, char *out, size_t n_hex)
 {
     unsigned char digest[SHA256_DIGEST_LENGTH];
@@ -47,23 +47,23 @@ void span_id_of(struct str task_id, int64_t turn, char out[SPAN_ID_HEX + 1])
     hash_hex(str_of(text), out, SPAN_ID_HEX);
 }
 
-/* When the turn was accepted, or came to be its lane's first. */
-static int64_t began_ms(const struct task *t)
+/* The time at which the turn was accepted, or became the first of its lane. */
+static int64_t span_began_ms(const struct task *t)
 {
     return t->turn > 1 ? t->deadline_ms - t->budget_ms : t->created_ms;
 }
 
-static int64_t turn_then(const struct task *parent, int64_t at_ms)
+static int64_t parent_turn(const struct task *parent, int64_t at_ms)
 {
     int64_t turn;
 
     if (!parent)
         return 1;
     turn = parent->turn > 0 ? parent->turn : 1;
-    return turn > 1 && began_ms(parent) > at_ms ? turn - 1 : turn;
+    return turn > 1 && span_began_ms(parent) > at_ms ? turn - 1 : turn;
 }
 
-static void put_nanos(struct json_out *o, const char *key, int64_t ms)
+static void span_put_nanos(struct json_out *o, const char *key, int64_t ms)
 {
     char text[32];
 
@@ -71,7 +71,7 @@ static void put_nanos(struct json_out *o, const char *key, int64_t ms)
     json_member_text(o, key, str_of(ms > 0 ? text : "0"));
 }
 
-static void put_attribute(struct json_out *o, struct str key, struct str s)
+static void span_put_attribute(struct json_out *o, struct str key, struct str s)
 {
     if (!s.n)
         return;
@@ -84,7 +84,7 @@ static void put_attribute(struct json_out *o, struct str key, struct str s)
     json_close(o, '}');
 }
 
-static void put_count(struct json_out *o, struct str key, int64_t v)
+static void span_put_count(struct json_out *o, struct str key, int64_t v)
 {
     char text[24];
 
@@ -98,37 +98,37 @@ static void put_count(struct json_out *o, struct str key, int64_t v)
     json_close(o, '}');
 }
 
-static void put_attributes(struct json_out *o, const struct task *t,
-                           const struct task_result *r)
+static void span_put_attributes(struct json_out *o, const struct task *t,
+                                const struct task_result *r)
 {
     json_key(o, STR("attributes"));
     json_open(o, '[');
-    put_attribute(o, STR("signalbox.task_id"), str_of(t->id.text));
-    put_attribute(o, STR("signalbox.root_task_id"), task_root(t));
-    put_attribute(o, STR("signalbox.agent"), t->agent);
-    put_attribute(o, STR("signalbox.by_agent"), t->by_agent);
-    put_attribute(o, STR("signalbox.skill"), t->skill);
-    put_attribute(o, STR("signalbox.status"), task_status_name(r->status));
-    put_attribute(o, STR("error.type"), r->error_code);
-    put_count(o, STR("signalbox.turn"), t->turn);
-    put_count(o, STR("signalbox.depth"), t->depth);
-    put_count(o, STR("signalbox.attempts"), t->attempt);
-    put_count(o, STR("signalbox.price_micros"), t->price_micros);
+    span_put_attribute(o, STR("signalbox.task_id"), str_of(t->id.text));
+    span_put_attribute(o, STR("signalbox.root_task_id"), task_root(t));
+    span_put_attribute(o, STR("signalbox.agent"), t->agent);
+    span_put_attribute(o, STR("signalbox.by_agent"), t->by_agent);
+    span_put_attribute(o, STR("signalbox.skill"), t->skill);
+    span_put_attribute(o, STR("signalbox.status"), task_status_name(r->status));
+    span_put_attribute(o, STR("error.type"), r->error_code);
+    span_put_count(o, STR("signalbox.turn"), t->turn);
+    span_put_count(o, STR("signalbox.depth"), t->depth);
+    span_put_count(o, STR("signalbox.attempts"), t->attempt);
+    span_put_count(o, STR("signalbox.price_micros"), t->price_micros);
     json_close(o, ']');
 }
 
-static bool has_trace(const struct task *t)
+static bool task_has_trace(const struct task *t)
 {
     return t->trace.n == TRACE_ID_HEX + 1 + SPAN_ID_HEX;
 }
 
-static void put_ids(struct json_out *o, const struct task *t,
-                    const struct task *parent)
+static void span_put_ids(struct json_out *o, const struct task *t,
+                         const struct task *parent)
 {
     char trace[TRACE_ID_HEX + 1], span[SPAN_ID_HEX + 1];
     struct str id = str_of(t->id.text);
 
-    if (has_trace(t))
+    if (task_has_trace(t))
         json_member_text(o, "traceId", str_sub(t->trace, 0, TRACE_ID_HEX));
     else {
         trace_id_of(task_root(t), trace);
@@ -137,10 +137,10 @@ static void put_ids(struct json_out *o, const struct task *t,
     span_id_of(id, t->turn, span);
     json_member_text(o, "spanId", str_of(span));
     if (t->parent_id.n)
-        span_id_of(t->parent_id, turn_then(parent, began_ms(t)), span);
+        span_id_of(t->parent_id, parent_turn(parent, span_began_ms(t)), span);
     else if (t->turn > 1)
         span_id_of(id, 1, span);
-    else if (has_trace(t))
+    else if (task_has_trace(t))
         snprintf(span, sizeof(span), "%.*s", SPAN_ID_HEX,
                  t->trace.p + TRACE_ID_HEX + 1);
     else
@@ -148,7 +148,7 @@ static void put_ids(struct json_out *o, const struct task *t,
     json_member_text(o, "parentSpanId", str_of(span));
 }
 
-static void put_name(struct json_out *o, const struct task *t)
+static void span_put_name(struct json_out *o, const struct task *t)
 {
     char name[256];
 
@@ -157,8 +157,8 @@ static void put_name(struct json_out *o, const struct task *t)
     json_member_text(o, "name", str_of(name));
 }
 
-/* Somebody's wish to end it is no error. */
-static void put_status(struct json_out *o, const struct task_result *r)
+/* Cancellation is not an error. */
+static void span_put_status(struct json_out *o, const struct task_result *r)
 {
     json_key(o, STR("status"));
     json_open(o, '{');
@@ -171,14 +171,14 @@ static void put_status(struct json_out *o, const struct task_result *r)
     json_close(o, '}');
 }
 
-/* Before that it waited, and then it was worked on. */
-static void put_events(struct json_out *o, const struct task *t)
+/* The task waited before this event, and an agent worked on it afterwards. */
+static void span_put_events(struct json_out *o, const struct task *t)
 {
     json_key(o, STR("events"));
     json_open(o, '[');
     if (t->started_ms) {
         json_open(o, '{');
-        put_nanos(o, "timeUnixNano", t->started_ms);
+        span_put_nanos(o, "timeUnixNano", t->started_ms);
         json_member_text(o, "name", STR("dispatched"));
         json_close(o, '}');
     }
@@ -190,17 +190,17 @@ void trace_span(struct buf *out, const struct task *t,
                 const struct task *parent)
 {
     struct json_out o = json_out(out);
-    int64_t from = began_ms(t);
+    int64_t from = span_began_ms(t);
 
     json_open(&o, '{');
-    put_ids(&o, t, parent);
-    put_name(&o, t);
+    span_put_ids(&o, t, parent);
+    span_put_name(&o, t);
     json_member_int(&o, "kind", t->by_agent.n ? KIND_INTERNAL : KIND_SERVER);
-    put_nanos(&o, "startTimeUnixNano", from);
-    put_nanos(&o, "endTimeUnixNano", at_ms > from ? at_ms : from);
-    put_attributes(&o, t, r);
-    put_events(&o, t);
-    put_status(&o, r);
+    span_put_nanos(&o, "startTimeUnixNano", from);
+    span_put_nanos(&o, "endTimeUnixNano", at_ms > from ? at_ms : from);
+    span_put_attributes(&o, t, r);
+    span_put_events(&o, t);
+    span_put_status(&o, r);
     json_close(&o, '}');
 }
 
@@ -210,9 +210,9 @@ void trace_head(struct buf *out, struct str service, struct str node)
 
     buf_add_str(out, STR("{\"resourceSpans\":[{\"resource\":{\"attributes\":"));
     json_open(&o, '[');
-    put_attribute(&o, STR("service.name"), service);
-    put_attribute(&o, STR("service.version"), STR(SIGNALBOX_VERSION));
-    put_attribute(&o, STR("service.instance.id"), node);
+    span_put_attribute(&o, STR("service.name"), service);
+    span_put_attribute(&o, STR("service.version"), STR(SIGNALBOX_VERSION));
+    span_put_attribute(&o, STR("service.instance.id"), node);
     json_close(&o, ']');
     buf_add_str(out, STR("},\"scopeSpans\":[{\"scope\":{\"name\":\"signalbox\"}"
                          ",\"spans\":["));

@@ -1,21 +1,20 @@
-/* JSON-RPC 2.0 in, from one tree.
+/* Parse JSON-RPC 2.0 messages.
  *
- * The members of a message are walked once and put where they belong; what is
- * a request and what an answer is told from which of them are there. A scanner
- * without a tree was considered: params would have to be read a second time by
- * whoever is asked, which for the short messages that most are is dearer than
- * the tree. */
+ * The members of a message are collected in one pass; which of them are present
+ * decides whether it is a request or an answer. Rejected: a scanner that builds
+ * no tree, because the receiver would have to parse params a second time, and
+ * for the usual short message that costs more than the tree. */
 #include "wire/wire.h"
 
 #include <stdio.h>
 
-struct said {
+struct rpc_members {
     const struct json *version, *id, *method, *params, *result, *error;
 };
 
-static struct said members(const struct json *v)
+static struct rpc_members rpc_collect(const struct json *v)
 {
-    struct said s = {NULL, NULL, NULL, NULL, NULL, NULL};
+    struct rpc_members s = {NULL, NULL, NULL, NULL, NULL, NULL};
 
     JSON_EACH(kid, v)
     {
@@ -35,14 +34,14 @@ static struct said members(const struct json *v)
     return s;
 }
 
-static enum err bad(struct wire_message *m, const char *what)
+static enum err rpc_bad(struct wire_message *m, const char *what)
 {
     m->kind = WIRE_BAD;
     return why_err(&m->why, ERR_BAD_REQUEST, "%s", what);
 }
 
-/* A value as it stands, of a document that was checked. */
-static struct str raw_number(struct str text, size_t at)
+/* The value as it was sent. The document was checked before. */
+static struct str rpc_raw_number(struct str text, size_t at)
 {
     size_t to = at;
 
@@ -52,7 +51,7 @@ static struct str raw_number(struct str text, size_t at)
     return str_sub(text, at, to);
 }
 
-static struct str raw_string(struct str text, size_t at)
+static struct str rpc_raw_string(struct str text, size_t at)
 {
     size_t to = at + 1;
 
@@ -61,49 +60,52 @@ static struct str raw_string(struct str text, size_t at)
     return str_sub(text, at, to + 1);
 }
 
-static enum err read_id(struct wire_message *m, struct str text,
-                        const struct json *id)
+static enum err rpc_read_id(struct wire_message *m, struct str text,
+                            const struct json *id)
 {
     struct wire_id out;
 
     if (id->type == JSON_STR)
-        out = (struct wire_id){raw_string(text, id->at), id->s};
+        out = (struct wire_id){rpc_raw_string(text, id->at), id->s};
     else if (id->type == JSON_INT)
-        out.raw = out.text = raw_number(text, id->at);
+        out.raw = out.text = rpc_raw_number(text, id->at);
     else
-        return bad(m, "id must be a string or a whole number; leave it out "
-                      "for a notification");
+        return rpc_bad(m, "id must be a string or a whole number; leave it out "
+                          "for a notification");
     if (out.text.n > WIRE_ID_MAX)
-        return bad(m, "id is longer than 128 bytes");
+        return rpc_bad(m, "id is longer than 128 bytes");
     m->id = out;
     return OK;
 }
 
-static enum err read_call(struct wire_message *m, const struct said *s)
+static enum err rpc_read_call(struct wire_message *m,
+                              const struct rpc_members *s)
 {
     if (s->result || s->error)
-        return bad(m, "a message has method, or result, or error: one of them");
+        return rpc_bad(
+            m, "a message has method, or result, or error: one of them");
     if (s->method->type != JSON_STR || !s->method->s.n)
-        return bad(m, "method must be the name of one");
+        return rpc_bad(m, "method must be a string that is not empty");
     if (s->method->s.n > WIRE_METHOD_MAX)
-        return bad(m, "method is longer than 64 bytes");
+        return rpc_bad(m, "method is longer than 64 bytes");
     if (s->params && s->params->type != JSON_OBJ && s->params->type != JSON_ARR)
-        return bad(m, "params must be an object; leave them out where there "
-                      "are none");
+        return rpc_bad(m,
+                       "params must be an object; leave them out if there are "
+                       "none");
     m->kind = s->id ? WIRE_REQUEST : WIRE_NOTIFICATION;
     m->method = s->method->s;
     m->params = s->params;
     return OK;
 }
 
-static enum err read_error(struct wire_message *m, const struct json *error)
+static enum err rpc_read_error(struct wire_message *m, const struct json *error)
 {
     const struct json *code = json_get(error, STR("code"));
     const struct json *words = json_get(error, STR("message"));
 
     if (!code || code->type != JSON_INT || !words || words->type != JSON_STR)
-        return bad(m, "error must be an object with a whole number as code "
-                      "and a string as message");
+        return rpc_bad(m, "error must be an object with a whole number as code "
+                          "and a string as message");
     m->kind = WIRE_ERROR;
     m->code = code->i;
     m->error = words->s;
@@ -111,53 +113,55 @@ static enum err read_error(struct wire_message *m, const struct json *error)
     return OK;
 }
 
-static enum err read_answer(struct wire_message *m, const struct said *s)
+static enum err rpc_read_answer(struct wire_message *m,
+                                const struct rpc_members *s)
 {
     if (s->result && s->error)
-        return bad(m, "an answer has result or error, not both");
+        return rpc_bad(m, "an answer has result or error, not both");
     if (!s->id)
-        return bad(m, "an answer needs the id of what it answers");
+        return rpc_bad(m, "an answer needs the id of its request");
     if (s->error)
-        return read_error(m, s->error);
+        return rpc_read_error(m, s->error);
     m->kind = WIRE_RESULT;
     m->result = s->result;
     return OK;
 }
 
-static enum err read_members(struct wire_message *m, struct str text,
-                             const struct said *s)
+static enum err rpc_read_members(struct wire_message *m, struct str text,
+                                 const struct rpc_members *s)
 {
-    bool is_nobody = s->id && s->id->type == JSON_NULL && s->error;
+    bool is_unnamed = s->id && s->id->type == JSON_NULL && s->error;
 
-    if (s->id && !is_nobody && read_id(m, text, s->id) != OK)
+    if (s->id && !is_unnamed && rpc_read_id(m, text, s->id) != OK)
         return ERR_BAD_REQUEST;
     if (!s->version || s->version->type != JSON_STR ||
         !str_eq(s->version->s, STR("2.0")))
-        return bad(m, "jsonrpc must be \"2.0\"");
+        return rpc_bad(m, "jsonrpc must be \"2.0\"");
     if (s->method)
-        return read_call(m, s);
+        return rpc_read_call(m, s);
     if (s->result || s->error)
-        return read_answer(m, s);
-    return bad(m, "a message needs a method, or, as an answer, result or "
-                  "error");
+        return rpc_read_answer(m, s);
+    return rpc_bad(m, "a message needs a method, or, as an answer, result or "
+                      "error");
 }
 
-/* What is wrong with it is in it. */
-static void read_one(struct wire_message *m, struct str text,
-                     const struct json *v)
+/* An invalid message says itself what is wrong. */
+static void rpc_read_message(struct wire_message *m, struct str text,
+                             const struct json *v)
 {
-    struct said s;
+    struct rpc_members s;
 
     if (v->type != JSON_OBJ) {
-        (void)bad(m, "a message must be an object: {\"jsonrpc\":\"2.0\",…}");
+        (void)rpc_bad(m,
+                      "a message must be an object: {\"jsonrpc\":\"2.0\",…}");
         return;
     }
-    s = members(v);
-    (void)read_members(m, text, &s);
+    s = rpc_collect(v);
+    (void)rpc_read_members(m, text, &s);
 }
 
-/* The reader has a limit of its own, which is deeper. */
-static bool is_too_deep(const struct json *v, unsigned left)
+/* json_parse has a limit of its own, which is deeper. */
+static bool rpc_is_too_deep(const struct json *v, unsigned left)
 {
     if (v->type != JSON_OBJ && v->type != JSON_ARR)
         return false;
@@ -165,30 +169,30 @@ static bool is_too_deep(const struct json *v, unsigned left)
         return true;
     JSON_EACH(kid, v)
     {
-        if (is_too_deep(kid, left - 1))
+        if (rpc_is_too_deep(kid, left - 1))
             return true;
     }
     return false;
 }
 
-static enum err not_read(const struct json_error *je, struct why *why)
+static enum err rpc_parse_error(const struct json_error *je, struct why *why)
 {
     if (strcmp(je->what, "too large") == 0)
         return why_err(why, ERR_LIMIT, "the message has too many values");
     if (strcmp(je->what, "out of memory") == 0)
         return why_err(why, ERR_NOMEM, "out of memory");
-    if (strcmp(je->what, "this number does not fit") == 0) /* yet it is JSON */
+    if (strcmp(je->what, "this number does not fit") == 0) /* but it is JSON */
         return why_err(why, ERR_BAD_REQUEST,
-                       "a number, at line %u, column %u, does not fit: whole "
-                       "ones have 64 bits with their sign, as an id too; make "
-                       "it a string",
+                       "the number at line %u, column %u does not fit: whole "
+                       "numbers, ids too, have 64 bits with their sign; send "
+                       "a string",
                        je->line, je->col);
     return why_err(why, ERR_SYNTAX,
                    "this is not valid JSON: %s, at line %u, column %u",
                    je->what, je->line, je->col);
 }
 
-static enum err check_size(const struct json *root, struct why *why)
+static enum err rpc_check_size(const struct json *root, struct why *why)
 {
     bool is_array = root->type == JSON_ARR;
 
@@ -198,7 +202,7 @@ static enum err check_size(const struct json *root, struct why *why)
     if (is_array && root->kids.n > WIRE_BATCH_MAX)
         return why_err(why, ERR_LIMIT, "a batch has at most %d messages",
                        WIRE_BATCH_MAX);
-    if (is_too_deep(root, WIRE_DEPTH_MAX))
+    if (rpc_is_too_deep(root, WIRE_DEPTH_MAX))
         return why_err(why, ERR_LIMIT,
                        "the message is nested deeper than %d levels",
                        WIRE_DEPTH_MAX);
@@ -215,8 +219,8 @@ enum err wire_read(struct arena *a, struct str text, struct wire_batch *out,
 
     *out = (struct wire_batch){NULL, 0, false};
     if (!root)
-        return not_read(&je, why);
-    e = check_size(root, why);
+        return rpc_parse_error(&je, why);
+    e = rpc_check_size(root, why);
     if (e)
         return e;
     out->is_array = root->type == JSON_ARR;
@@ -227,10 +231,10 @@ enum err wire_read(struct arena *a, struct str text, struct wire_batch *out,
         return why_err(why, ERR_NOMEM, "out of memory");
     }
     if (!out->is_array) {
-        read_one(&out->list[0], text, root);
+        rpc_read_message(&out->list[0], text, root);
         return OK;
     }
     JSON_EACH(kid, root)
-    read_one(&out->list[i++], text, kid);
+    rpc_read_message(&out->list[i++], text, kid);
     return OK;
 }

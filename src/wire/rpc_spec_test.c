@@ -1,6 +1,6 @@
-/* Every example of section 7 of the JSON-RPC 2.0 specification, asked of a
- * server of a few methods that stands on wire. Our words for errors are other
- * ones; codes, ids and shapes are the specification's. */
+/* Every example of section 7 of the JSON-RPC 2.0 specification, sent to a small
+ * server that uses wire. Our error texts differ; codes, ids and shapes are the
+ * specification's. */
 #include "test/t.h"
 #include "wire/wire.h"
 

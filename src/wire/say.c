@@ -1,24 +1,16 @@
-/* JSON-RPC 2.0 out. Each message is one line: whatever stands in it as it came
- * (an id, metadata) has no line end in it, or none that matters. */
+/* Write JSON-RPC 2.0 messages. Each one is a single line: the parts that are
+ * copied as they came (ids, metadata) contain no line ends that matter. */
 #include "wire/wire.h"
 
-static void put_id(struct buf *out, const struct wire_id *id)
-{
-    if (id && id->raw.n)
-        buf_add_str(out, id->raw);
-    else
-        buf_add_str(out, STR("null"));
-}
-
-static void open_answer(struct buf *out, const struct wire_id *id)
+static void rpc_open_answer(struct buf *out, const struct wire_id *id)
 {
     buf_add_str(out, STR("{\"jsonrpc\":\"2.0\",\"id\":"));
-    put_id(out, id);
+    buf_add_str(out, id && id->raw.n ? id->raw : STR("null"));
 }
 
 struct json_out wire_result_open(struct buf *out, const struct wire_id *id)
 {
-    open_answer(out, id);
+    rpc_open_answer(out, id);
     buf_add_str(out, STR(",\"result\":"));
     return json_out(out);
 }
@@ -46,20 +38,20 @@ struct json_out wire_call_open(struct buf *out, struct str id,
     return json_out(out);
 }
 
-static void open_error(struct buf *out, const struct wire_id *id, int code,
-                       struct str words)
+static void rpc_open_error(struct buf *out, const struct wire_id *id, int code,
+                           struct str words)
 {
     struct json_out o = json_out(out);
 
-    open_answer(out, id);
+    rpc_open_answer(out, id);
     buf_add_str(out, STR(",\"error\":{\"code\":"));
     buf_add_i64(out, code);
     buf_add_str(out, STR(",\"message\":"));
     json_put_str(&o, words);
 }
 
-/* What stands between the brackets of an object. */
-static struct str inside(struct str object)
+/* The members of an object, without its braces. */
+static struct str rpc_inside_braces(struct str object)
 {
     struct str s = object;
 
@@ -70,13 +62,13 @@ static struct str inside(struct str object)
     return s.n > 2 ? str_sub(s, 1, s.n - 1) : STR("");
 }
 
-static void put_row(struct buf *out, const struct wire_id *id, int code,
-                    enum err e, struct str words, struct str details)
+static void rpc_put_error(struct buf *out, const struct wire_id *id, int code,
+                          enum err e, struct str words, struct str details)
 {
     const struct err_row *row = err_row(e);
-    struct str more = inside(details);
+    struct str more = rpc_inside_braces(details);
 
-    open_error(out, id, code, words.n ? words : str_of(row->wording));
+    rpc_open_error(out, id, code, words.n ? words : str_of(row->wording));
     buf_add_str(out, STR(",\"data\":{\"code\":\""));
     buf_add_str(out, str_of(row->code));
     buf_add_char(out, '"');
@@ -90,19 +82,20 @@ static void put_row(struct buf *out, const struct wire_id *id, int code,
 void wire_error(struct buf *out, const struct wire_id *id, enum err e,
                 struct str words, struct str details)
 {
-    put_row(out, id, err_row(e)->rpc_code, e, words, details);
+    rpc_put_error(out, id, err_row(e)->rpc_code, e, words, details);
 }
 
 void wire_invalid_params(struct buf *out, const struct wire_id *id,
                          struct str words, struct str details)
 {
-    put_row(out, id, WIRE_INVALID_PARAMS, ERR_BAD_REQUEST, words, details);
+    rpc_put_error(out, id, WIRE_INVALID_PARAMS, ERR_BAD_REQUEST, words,
+                  details);
 }
 
 void wire_error_of(struct buf *out, const struct wire_id *id,
                    enum wire_code code, struct str words, struct str data)
 {
-    open_error(out, id, code, words);
+    rpc_open_error(out, id, code, words);
     if (data.n) {
         buf_add_str(out, STR(",\"data\":"));
         buf_add_str(out, data);

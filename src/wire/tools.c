@@ -1,9 +1,10 @@
-/* The tools that a model is offered, and what it may say when it uses them.
+/* The tools that are offered to a model, and parsing the arguments of
+ * search_agents.
  *
- * The schemas are texts, not built: so they can be read here as they are sent.
- * They keep to what every provider takes: an object on top, without anyOf or
- * oneOf, which is why nothing says there that it is either one task or a list;
- * the description does, and reading does (speak_delegate). */
+ * The schemas are literal texts, so that they can be read here as they are
+ * sent. They use only what every provider accepts: an object on top, without
+ * anyOf or oneOf. A schema therefore cannot say "one task or a list"; the
+ * description says it, and speak_delegate checks it. */
 #include "wire/wire.h"
 
 #include "model/msg.h"
@@ -11,7 +12,7 @@
 #define TEXT(x)  #x
 #define VALUE(x) TEXT(x)
 
-/* As the enums have them: the test compares. */
+/* The values of the enums, as literals; asserted below. */
 #define AT_ONCE     16
 #define HITS_MAX    20
 #define WAIT_MAX_MS 86400000
@@ -58,7 +59,7 @@ _Static_assert(AT_ONCE == DELEGATION_AT_ONCE_MAX && HITS_MAX == WIRE_HITS_MAX &&
                    AGENT_NAME_MAX == 128 && MSG_SKILL_MAX == 128 &&
                    WIRE_QUERY_MAX == 1000 && WIRE_HITS == 5 &&
                    DELEGATION_SYNC_MS == 60000,
-               "what the schemas say is what is read");
+               "the schemas state the limits that are checked");
 
 static const struct {
     enum wire_tool tool;
@@ -88,7 +89,7 @@ enum wire_tool wire_tool_of(struct str name)
     return WIRE_NO_TOOL;
 }
 
-static void put_tool(struct json_out *o, size_t i, struct str name,
+static void tool_put(struct json_out *o, size_t i, struct str name,
                      struct str schema_key)
 {
     json_open(o, '{');
@@ -104,14 +105,14 @@ void wire_tools(struct json_out *o, enum wire_form form)
     json_open(o, '[');
     for (size_t i = 0; i < N_TOOLS; i++) {
         if (form != WIRE_OPENAI) {
-            put_tool(o, i, form == WIRE_PI ? tools[i].pi_name : tools[i].name,
+            tool_put(o, i, form == WIRE_PI ? tools[i].pi_name : tools[i].name,
                      STR("input_schema"));
             continue;
         }
         json_open(o, '{');
         json_member_text(o, "type", STR("function"));
         json_key(o, STR("function"));
-        put_tool(o, i, tools[i].name, STR("parameters"));
+        tool_put(o, i, tools[i].name, STR("parameters"));
         json_close(o, '}');
     }
     json_close(o, ']');
@@ -119,40 +120,33 @@ void wire_tools(struct json_out *o, enum wire_form form)
 
 /* Reading. */
 
-static const struct json *member(const struct json *v, const char *key)
+static const struct json *tool_member(const struct json *v, const char *key)
 {
     const struct json *m = json_get(v, str_of(key));
 
     return m && m->type != JSON_NULL ? m : NULL;
 }
 
-static enum err take_text(const struct json *v, const char *key, size_t max,
-                          struct str *out, struct why *why)
+/* The text of v[key], which must not be blank. */
+static enum err tool_read_text(const struct json *v, const char *key,
+                               size_t max, struct str *out, struct why *why)
 {
-    const struct json *m = member(v, key);
+    const struct json *m = tool_member(v, key);
 
     *out = json_str_or(m, STR(""));
     if (m && m->type != JSON_STR)
         return why_err(why, ERR_BAD_REQUEST, "%s must be text", key);
     if (out->n > max)
         return why_err(why, ERR_LIMIT, "%s is longer than %zu bytes", key, max);
+    if (!str_trim(*out).n)
+        return why_err(why, ERR_BAD_REQUEST, "%s is needed", key);
     return OK;
 }
 
-static enum err need_text(const struct json *v, const char *key, size_t max,
-                          struct str *out, struct why *why)
+static enum err tool_read_number(const struct json *v, const char *key,
+                                 int64_t max, int64_t *out, struct why *why)
 {
-    enum err e = take_text(v, key, max, out, why);
-
-    if (!e && !str_trim(*out).n)
-        e = why_err(why, ERR_BAD_REQUEST, "%s is needed", key);
-    return e;
-}
-
-static enum err take_number(const struct json *v, const char *key, int64_t max,
-                            int64_t *out, struct why *why)
-{
-    const struct json *m = member(v, key);
+    const struct json *m = tool_member(v, key);
     double d = json_real_or(m, 0);
 
     if (!m)
@@ -174,9 +168,10 @@ enum err wire_search_read(const struct json *arguments, struct wire_search *out,
     *out = (struct wire_search){.limit = WIRE_HITS};
     if (arguments->type != JSON_OBJ)
         return why_err(why, ERR_BAD_REQUEST, "the arguments must be an object");
-    e = need_text(arguments, "query", WIRE_QUERY_MAX, &out->query, why);
+    e = tool_read_text(arguments, "query", WIRE_QUERY_MAX, &out->query, why);
     return e ? e
-             : take_number(arguments, "limit", WIRE_HITS_MAX, &out->limit, why);
+             : tool_read_number(arguments, "limit", WIRE_HITS_MAX, &out->limit,
+                                why);
 }
 
 void wire_tool_error(struct buf *out, struct str words)

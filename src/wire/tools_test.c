@@ -1,4 +1,4 @@
-/* The tools that models are offered, and what is read of what they say. */
+/* The tools that models are offered, and parsing their arguments. */
 #include "test/t.h"
 #include "wire/wire.h"
 

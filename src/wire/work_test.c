@@ -1,9 +1,8 @@
-#include "base/fault.h"
 #include "model/msg.h"
 #include "test/t.h"
 #include "wire/wire.h"
 
-/* The order. */
+/* task.execute. */
 
 static struct task some_task(void)
 {
@@ -78,7 +77,7 @@ TEST(the_id_of_an_order_tells_the_attempt_and_the_turn)
     CHECK_STR(wire_execute_id(&t, id), "task_01j00000000000000000000000:3.2");
 }
 
-/* What the agent says. */
+/* Chunks and results. */
 
 struct heard {
     struct arena arena;
@@ -243,7 +242,7 @@ TEST(what_is_said_has_limits)
     CHECK_INT(read_long(false, text, MSG_TEXT_MAX, end, &h), OK);
     CHECK_INT(read_long(false, text, MSG_TEXT_MAX + 1, end, &h), ERR_LIMIT);
     CHECK_INT(read_long(false, code, WIRE_ERROR_CODE_MAX, end, &h), OK);
-    /* A failure whose name is too long is still that failure. */
+    /* A failure with an unusable code is still a failure. */
     CHECK_INT(read_long(false, code, WIRE_ERROR_CODE_MAX + 1, end, &h), OK);
     CHECK_STR(h.word.result.error_code, "agent_failed");
     CHECK(h.word.result.status == TASK_FAILED);
@@ -260,27 +259,4 @@ TEST(a_code_is_a_word_or_it_is_ours)
     CHECK_STR(wire_error_code(STR("out_of_ink")), "out_of_ink");
     CHECK_STR(wire_error_code(STR("a\nb")), "agent_failed");
     CHECK_STR(wire_error_code(STR("")), "agent_failed");
-}
-
-TEST(reading_a_result_survives_every_fault)
-{
-    const struct str text = STR("{\"text\":\"a\",\"metadata\":{\"b\":1}}");
-    long nth = 0;
-
-    do {
-        struct arena tree, a;
-        struct wire_word w;
-        struct json *v;
-        enum err e;
-
-        arena_init(&tree, 65536);
-        arena_init(&a, 65536);
-        v = json_parse(&tree, text, 0, NULL);
-        fault_arm(++nth);
-        e = wire_result_read(&a, v, &w, NULL);
-        CHECK(fault_fired() ? e != OK : e == OK);
-        arena_fini(&a);
-        arena_fini(&tree);
-    } while (fault_fired());
-    CHECK(nth > 1);
 }

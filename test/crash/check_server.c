@@ -17,7 +17,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "server.h"
+#include "server/server.h"
 #include "store/store.h"
 #include "task/task.h"
 #include "watch/watch.h"

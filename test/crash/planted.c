@@ -1,5 +1,5 @@
 /* signalbox_planted: the server with the mistake that PLANTED names, if any, so
- * that whoever promises to notice it can be asked to. */
+ * that anyone who promises to notice it can be asked to. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,7 +12,7 @@
  * said is recorded before it is sent: once it may have been heard, it binds.
  *
  * The memory-mapped -shm file is not recorded: nothing in it outlives the
- * process, and SQLite makes it anew. Whatever else could change a file
+ * process, and SQLite makes it again. Whatever else could change a file
  * unnoticed (a writable mapping, writev) ends the process instead: a recorder
  * with holes would prove nothing. */
 
@@ -210,8 +210,8 @@ int close(int fd)
     return real(fd);
 }
 
-/* What a program tells others: clients, or whoever reads its marks. Only what
- * could be an acknowledgement is kept. */
+/* What a program tells others: clients, or anyone who reads its marks. Only
+ * what could be an acknowledgement is kept. */
 static void said(const void *bytes, size_t n)
 {
     if (log_fd < 0 || n > SAID_BYTES_MAX ||

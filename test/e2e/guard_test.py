@@ -1,4 +1,4 @@
-"""Nobody is led into this machine, however the address is written: no form of
+"""No one is led into this machine, however the address is written: no form of
 FORMS makes a connection to a listener on loopback. The controls do: the same
 list with a check of the URL's text, and with none."""
 import collections
@@ -17,8 +17,8 @@ TIMES = 3  # each URL, for the sake of names that change
 
 
 class Target:
-    """The listener that nobody may reach, on every address of this machine,
-    all of 127/8 included; on one of those, OPEN, somebody else who may be, and
+    """The listener that no one may reach, on every address of this machine,
+    all of 127/8 included; on one of those, OPEN, someone else who may be, and
     a redirector."""
 
     def __enter__(self):
@@ -109,7 +109,7 @@ class Guard(unittest.TestCase):
         text = reached(try_all(here, "--string-check",
                                "--allow", OPEN))
         print(f"\n{len(nothing)} of {len(here)} forms reach the listener when "
-              f"nobody checks, {len(text)} when the text is checked")
+              f"no one checks, {len(text)} when the text is checked")
         self.assertGreater(len(nothing), len(text))
         self.assertGreaterEqual(len(text), 12)
         for name in ("2130706433", "1 x 302 -> http://127.0.0.1:{p}/",

@@ -1,5 +1,5 @@
 """The server is killed at the system calls that it makes while it judges
-decisions, takes corrections, makes what it learnt anew and writes it down.
+decisions, takes corrections, makes what it learnt again and writes it down.
 After each kill it is started again on the same data and asked for the same
 once more. Then every decision was judged once and every word counts once; what
 was acknowledged is so; and what is learnt is, to the byte, what the outcomes
@@ -32,14 +32,14 @@ TEXTS = ["find the bug in this program, it crashes with a segmentation fault",
          "repair the software, please",
          "fix bug",
          "write a letter to the marketing people about the new articles"]
-# Windows are over at once, and nobody but us asks for a run.
+# Windows are over at once, and no one but us asks for a run.
 SETTINGS = ("--set", "log.level=error", "--set", "learning.followUpMs=0",
             "--set", "learning.everyMs=0")
 VERDICT, CORRECTION, FEEDBACK = 1, 2, 3
 
 
 class Template:
-    """A data folder with decisions that nobody has judged."""
+    """A data folder with decisions that no one has judged."""
 
     def __init__(self, test):
         self.root = tempfile.mkdtemp(prefix="signalbox-test-")
@@ -123,7 +123,7 @@ def unlike_outcomes(server):
     """Whether what is kept is not what its records come to."""
     kept = export(server)
     if server.call("POST", "/api/learning/rebuild").status != 200:
-        raise AssertionError("it cannot be made anew")
+        raise AssertionError("it cannot be rebuilt")
     return [] if kept == export(server) else [
         "what was kept is not what the outcomes come to"]
 
@@ -253,7 +253,7 @@ class KillWhileItLearns(unittest.TestCase):
 
     def said_or_unlike(self, phoenix):
         """Rows that are ahead of the number are seen for what they are, and
-        made anew; or else the state is another."""
+        rebuilt; or else the state is another."""
         phoenix.args = tuple(a.replace("log.level=error", "log.level=warn")
                              for a in phoenix.args)
         server = phoenix.start()

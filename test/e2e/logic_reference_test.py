@@ -57,7 +57,7 @@ def same(a, b):
 
 def listed_cases():
     """Rule and data of each case in the C file."""
-    with open(os.path.join(SOURCE, "src/gate/logic_cases_test.c"),
+    with open(os.path.join(SOURCE, "src/gate/rules/logic_cases_test.c"),
               encoding="utf-8") as f:
         text = f.read()
     string = r'"(?:[^"\\]|\\.)*"'

@@ -22,7 +22,7 @@ KILL_EVERY = 5000 if IS_FULL else 300
 
 @contextlib.contextmanager
 def closed_port():
-    """A port that is somebody's, who does not listen."""
+    """A port that is someone's, who does not listen."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         yield s.getsockname()[1]
@@ -60,7 +60,7 @@ class MoneyStormTest(unittest.TestCase):
               f"{len(books.entries)} entries")
         self.assertEqual(book_faults(books, storm), [])
         self.assertEqual((said.returncode, said.stdout.split("\n")[0]),
-                         (0, "The books are right."))
+                         (0, "The ledger is consistent."))
         # It was a storm, and every way to end was in it.
         self.assertGreater(storm.phoenix.n_kills, 3)
         self.assertGreater(storm.n_retries, storm.phoenix.n_kills)

@@ -185,7 +185,7 @@ class Delegation(Case):
                                  if agent == "docs"), "Read the manual.")
 
     def test_a_pi_that_dies_leaves_nothing_behind(self):
-        """It is killed while it waits; the next attempt delegates anew."""
+        """It is killed while it waits; the next attempt delegates again."""
         stage = self.stage(first(delegate("slow", "x"), ("bash", {
             "command": "while ! test -e flag; do sleep 0.01; done; "
                        "kill -9 $PPID"})))
@@ -234,13 +234,13 @@ class Limits(Case):
     def test_whom_it_may_not_ask_and_what_makes_no_sense(self):
         wishes = {
             "allowAgents": delegate("secret", "x"),
-            "nobody": delegate("nobody", "x"),
+            "missing": delegate("missing", "x"),
             "itself": delegate("boss", "x"),
             "task": ("delegate_to_agent", {"agentId": "docs"}),
         }
         stage = self.stage(first(*wishes.values()))
         server = self.enterContext(stage.server(
-            {"boss": {"delegation": {"allowAgents": ["docs", "nobody",
+            {"boss": {"delegation": {"allowAgents": ["docs", "missing",
                                                      "boss"]}}}))
         self.hub(server, "secret")
         self.hub(server, "docs")
@@ -288,7 +288,7 @@ class Limits(Case):
         server = self.enterContext(stage.server({"boss": {}, "docs": {}}))
         done = server.send("go", to="boss", wait_ms=60000).json()
         inner = json.loads(json.loads(done["text"])["response"])
-        self.assertIn("nobody works twice in one chain", inner["error"])
+        self.assertIn("works only once in a chain", inner["error"])
         self.assertEqual(len(stage.model.calls), 4)
         self.assertEqual(len(server.call("GET", "/api/tasks").json()
                              ["items"]), 2)

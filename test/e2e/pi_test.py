@@ -20,7 +20,7 @@ ASKS = """
 import { writeFileSync } from "node:fs";
 export default function (pi) {
   pi.on("before_agent_start", async (_event, ctx) => {
-    ctx.ui.notify("nobody waits for this", "info");
+    ctx.ui.notify("no one waits for this", "info");
     const heard = [
       await ctx.ui.select("Allow it?", ["Allow", "Block"]),
       await ctx.ui.confirm("Sure?", "There is no way back."),

@@ -57,10 +57,10 @@ class Promtool(unittest.TestCase):
     def test_public_agents_have_figures_by_name(self):
         """And the others have none by which they could be told apart."""
         agents = [{"id": "open", "url": "echo:", "visibility": "public"},
-                  {"id": "hidden", "url": "echo:", "visibility": "private"}]
+                  {"id": "concealed", "url": "echo:", "visibility": "private"}]
         with Server(agents=agents) as server:
-            # From its first task on, though nobody has asked by then.
-            for to in ("open", "hidden", "open"):
+            # From its first task on, though no one has asked by then.
+            for to in ("open", "concealed", "open"):
                 self.assertEqual(server.send("hi", to=to).status, 200)
             text = server.get("/metrics").body
         self.assertEqual(judge(text), (0, ""))
@@ -72,7 +72,7 @@ class Promtool(unittest.TestCase):
                      b'signalbox_agent_in_flight{agent="other"} 0'):
             self.assertIn(line + b"\n", text)
         self.assertIn(b'signalbox_agent_completed_total{agent="other"} 1\n', text)
-        self.assertNotIn(b"hidden", text)
+        self.assertNotIn(b"concealed", text)
 
     def test_promtool_is_awake(self):
         status, said = judge(b"x 1\nx 2\ny{ 3\n")

@@ -9,6 +9,7 @@ SANDBOX_TABLE=FILE writes what closed which attack."""
 import ctypes
 import json
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -18,6 +19,7 @@ import unittest
 from unittest import mock
 
 import signalbox
+from cards import register
 from outside import outside
 from planted import planted
 from signalbox import Server, eventually, metric
@@ -241,6 +243,33 @@ class SandboxTest(unittest.TestCase):
                 if has_namespaces(uid):
                     self.holds("in /opt", uid, None, lies_open, folder="/opt")
 
+    def test_under_a_user_of_its_own(self):
+        """process.user: what belongs to the server's user is closed by the
+        owner of the files too."""
+        self.needs(SERVES_FROM)
+        if not IS_ROOT:
+            self.skipTest("needs root")
+        nobody = pwd.getpwnam("nobody")
+        stage = Stage(self, 0, user="nobody")
+        for name in ("mine", "other"):
+            os.chown(stage.path(name), nobody.pw_uid, nobody.pw_gid)
+        found = stage.attack()
+        table["process.user"] = found
+        self.assertEqual({k for k in found if not k.startswith("may-")
+                          and found[k] == "open"}, set(), found)
+        with open(f"/proc/{stage.pid}/status",
+                  encoding="utf-8") as f:
+            ids = re.findall(r"^[UG]id:\s+(\d+)\s+(\d+)", f.read(), re.M)
+        self.assertEqual(ids, [(str(nobody.pw_uid),) * 2,
+                               (str(nobody.pw_gid),) * 2])
+
+    def test_a_user_that_does_not_exist_is_told(self):
+        if not IS_ROOT:
+            self.skipTest("needs root")
+        stage = Stage(self, 0, user="no-such-user")
+        answer = stage.server.send("x", to="attacker").json()
+        self.assertIn("no-such-user", json.dumps(answer), answer)
+
     def test_a_script_that_the_agent_may_write_opens_nothing(self):
         self.needs(SERVES_FROM)
         still = NEEDS_NAMESPACE_OR_6 if landlock() < SIGNALS_FROM else ()
@@ -314,6 +343,23 @@ class SandboxTest(unittest.TestCase):
         stage.server.process.terminate()
         stage.server.process.wait(60)
         eventually(lambda: not stage.running(), "all are gone")
+
+
+class HangTest(unittest.TestCase):
+    def test_a_launcher_that_hangs_holds_up_nobody(self):
+        """What becomes of it at its limit is in the unit test child_box."""
+        stage = Stage(self, os.geteuid(), "child.launcher_hangs")
+        server = stage.server
+        # Both agents have a launcher that waits for ever.
+        tasks = [server.send("x", to=name, wait_ms=0).json()["task_id"]
+                 for name in ("attacker", "sibling")]
+        register(server, "free")
+        self.assertEqual(server.send("hi", to="free").json()["text"], "hi")
+        for task in tasks:
+            r = server.call("GET", f"/api/tasks/{task}").json()
+            self.assertIn(r["status"], ("queued", "dispatched"))
+            r = server.call("POST", f"/api/tasks/{task}/cancel")
+            self.assertEqual(r.status, 200, r)
 
 
 class CgroupTest(unittest.TestCase):

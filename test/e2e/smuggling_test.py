@@ -1,4 +1,4 @@
-"""Nobody in front of the server can be talked into seeing other requests than
+"""No one in front of the server can be talked into seeing other requests than
 it sees itself, and the probes that say so can tell a bad server."""
 import queue
 import threading

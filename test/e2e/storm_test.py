@@ -1,5 +1,5 @@
 """Under a storm of kill -9 no task is lost, none is doubled, and those of a
-conversation keep their order; whoever does not know what became of a message
+conversation keep their order; anyone who does not know what became of a message
 sends it again and starts nothing twice.
 
 STRESS=full sends 100 000 tasks.

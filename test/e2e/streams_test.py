@@ -3,7 +3,7 @@ for them is bounded, and everybody else hears everything, in order. Half of them
 listen by server-sent events and half on the hub. Bytes are counted, never time.
 
 A round is: every task says one more chunk, and everybody who reads has heard it.
-So nobody who reads is ever behind, and who is is so by the server's doing.
+So no one who reads is ever behind, and who is is so by the server's doing.
 
 STRESS=full has 1 000 tasks and 100 who never read.
 """
@@ -52,7 +52,7 @@ class Wire:
             load.selector.register(self.socket, selectors.EVENT_READ, self)
 
     def send(self, data):
-        """All of it; what comes meanwhile is read, so that nobody waits for
+        """All of it; what comes meanwhile is read, so that no one waits for
         one another."""
         self.socket.setblocking(False)
         view = memoryview(data)

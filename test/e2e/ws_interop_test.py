@@ -1,6 +1,6 @@
 """Our WebSockets and those that others wrote understand each other: the npm
 package `ws` and Python's `websockets`, as client and as server, plain and with
-TLS. They offer permessage-deflate, which nobody has to accept."""
+TLS. They offer permessage-deflate, which no one has to accept."""
 import asyncio
 import json
 import os

@@ -1,5 +1,5 @@
 """Many WebSockets cost little while they are silent, and those who never read
-cost what the limits say and disturb nobody. Bytes are counted, never time.
+cost what the limits say and disturb no one. Bytes are counted, never time.
 
 STRESS=full opens 10 000 of the silent and 1 000 of the slow.
 """
@@ -38,7 +38,7 @@ CONTROL_BYTES = 1 << 30
 SLACK = 4 << 20  # of the whole process
 N_ECHOES, N_ECHO_MESSAGES = 20, 200 if IS_FULL else 80
 
-# Nobody is to be thrown out for being silent or slow.
+# No one is to be thrown out for being silent or slow.
 PATIENT = ("--timeout-ms", "3600000", "--write-timeout-ms", "3600000")
 
 

@@ -61,7 +61,7 @@ class Probe(unittest.TestCase):
                 lambda url: [*DIAL_ECHO, url], c, seen=seen)))
         wrong = {c.name: wrong_end(c, *seen.ends[c.name]) for c in cases}
         self.assertEqual({n: w for n, w in wrong.items() if w}, {})
-        # Nobody can guess a key or a mask.
+        # No one can guess a key or a mask.
         self.assertEqual(len(set(seen.keys)), len(seen.keys))
         self.assertGreater(len(set(seen.masks)), len(seen.masks) * 0.999)
 

@@ -162,7 +162,7 @@ class Tokens(unittest.TestCase):
             self.assertEqual(r.json()["expires_ms"], small["expires_ms"])
             for fields in ({"scopes": ["read"]}, {"scopes": ["admin"]},
                            {"user": "bob"}, {"user": "admin"},
-                           {"user": "nobody"}):
+                           {"user": "missing"}):
                 r = server.call("POST", "/api/tokens", fields, token=own)
                 self.assertEqual(error_code(r), (403, "not_allowed"), fields)
             # An admin's small token is no admin's token.
@@ -170,7 +170,7 @@ class Tokens(unittest.TestCase):
             for fields in ({"user": "anna"}, {"scopes": ["admin"]}):
                 r = server.call("POST", "/api/tokens", fields, token=small)
                 self.assertEqual(error_code(r), (403, "not_allowed"), fields)
-            # And nothing beyond a role, whoever asks.
+            # And nothing beyond a role, for every caller.
             r = server.call("POST", "/api/tokens",
                             {"user": "anna", "scopes": ["admin"]})
             self.assertEqual(error_code(r), (403, "not_allowed"))
@@ -178,7 +178,7 @@ class Tokens(unittest.TestCase):
 
 class Table(unittest.TestCase):
     """Every call that docs/protocol.md names, with every kind of token. That
-    the document names every call there is, src/calls/calls_table_test.c
+    the document names every call there is, src/api/api_table_test.c
     shows."""
 
     def tokens(self, server):
@@ -198,7 +198,7 @@ class Table(unittest.TestCase):
         with Server(agents=ECHO) as server:
             tokens = self.tokens(server)
             for method, path, scope in calls:
-                path = path.replace("NAME", "nobody")
+                path = path.replace("NAME", "missing")
                 path = path.replace("ID", NO_TASK)
                 for name, (token, scopes) in tokens.items():
                     body = {} if method in ("POST", "PATCH") else None
@@ -237,7 +237,7 @@ class Table(unittest.TestCase):
 
 class Isolation(unittest.TestCase):
     def same(self, server, token, method, theirs, none, *bodies):
-        """What is somebody else's is answered like what is not there: every
+        """What is another user's is answered like what is not there: every
         byte, once the name that was asked for is the same."""
         answers = []
         for path, body in zip((theirs, none), bodies or (None, None)):
@@ -527,7 +527,7 @@ class Revocation(unittest.TestCase):
                              (200, "cancelled"))
 
     def busy(self, server, token):
-        """Somebody who keeps the server at work until told to stop."""
+        """Someone who keeps the server at work until told to stop."""
         over = threading.Event()
         bad = []
 

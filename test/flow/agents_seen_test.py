@@ -62,7 +62,7 @@ class Lists(unittest.TestCase):
                              [])
 
     def test_a_page_ends_when_enough_was_looked_at_in_vain(self):
-        """50 000 agents and tags in a turn; whoever goes on finds the rest."""
+        """50 000 agents and tags in a turn; anyone who goes on finds the rest."""
         many = [skill(f"s{i}", tags=[f"t{k}" for k in range(32)])
                 for i in range(256)]
         with Server() as server:
@@ -107,7 +107,7 @@ class Lists(unittest.TestCase):
                     ("limit=0", "limit must be"),
                     ("limit=501", "limit must be"),
                     ("cursor=%20", "cursor must be"),
-                    ("colour=red", 'no argument "colour"'),
+                    ("colour=red", 'unknown argument "colour"'),
                     ("tag=a&tag=b", "given twice")):
                 r = server.call("GET", "/api/agents?" + query)
                 self.assertEqual(error_code(r), (400, "bad_request"), query)
@@ -151,7 +151,7 @@ class Visibility(unittest.TestCase):
                                     + kind + "fish", token=token),
                         server.send("hello", to=name, token=token))
                     with self.subTest(kind=kind, who=who):
-                        if who == "nobody":
+                        if who == "missing":
                             self.assertEqual([r.status for r in answers],
                                              [401] * 4)
                             continue
@@ -231,7 +231,7 @@ class Visibility(unittest.TestCase):
             server.call("POST", "/api/agents", FULL, token=cast["creator"])
             secret = ("You are an engineer", "wake.example.com")
             for who, token in cast.items():
-                if who == "nobody":
+                if who == "missing":
                     continue
                 for path in ("/api/agents/engineer", "/api/agents",
                              "/api/agents/search?q=bugs&explain=true"):

@@ -109,7 +109,7 @@ class Registering(unittest.TestCase):
             r = server.call("PATCH", "/api/agents/engineer", {"nmae": "x"})
             self.assertEqual(error_code(r), (400, "bad_request"))
             self.assertIn("/nmae", problems(r))
-            r = server.call("PATCH", "/api/agents/nobody", {"nmae": "x"})
+            r = server.call("PATCH", "/api/agents/missing", {"nmae": "x"})
             self.assertEqual(error_code(r), NOT_FOUND)
 
     def test_delete_takes_it_away_and_the_name_is_free(self):
@@ -275,7 +275,7 @@ class Conditions(unittest.TestCase):
             r = server.call("PUT", "/api/agents/a", card("a", title="y"),
                             'If-Match: W/"2"')
             self.assertEqual(error_code(r), (412, "precondition_failed"))
-            self.assertIn(b"no weak ETags", r.body)
+            self.assertIn(b"needs a strong ETag", r.body)
             # Not theirs to see, so not there to be matched or not.
             otto = server.user("otto")
             register(server, "hidden", visibility="private")

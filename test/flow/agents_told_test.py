@@ -1,4 +1,4 @@
-"""What the feed tells of agents, money and the configuration, and whom."""
+"""What the feed tells of agents, money and the configuration, and to which users."""
 import os
 import signal
 import time
@@ -73,7 +73,7 @@ class States(unittest.TestCase):
     def check_who(self, server, cast):
         """By pages, and by a stream: the same."""
         for who, token in cast.items():
-            if who == "nobody":
+            if who == "missing":
                 continue
             want = {"of-" + kind for kind in SEES if who in SEES[kind]}
             for type in "agent.registered", "agent.state":

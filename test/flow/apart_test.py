@@ -23,8 +23,8 @@ from signalbox import Server
 IS_FULL = os.environ.get("STRESS") == "full"
 N_ROUNDS = 6 if IS_FULL else 1
 SOURCE = os.environ["SIGNALBOX_SOURCE"]
-CALLS_C = os.path.join(SOURCE, "src", "calls", "calls.c")
-HUB_C = os.path.join(SOURCE, "src", "hub", "hub.c")
+CALLS_C = os.path.join(SOURCE, "src", "api", "api.c")
+HUB_C = os.path.join(SOURCE, "src", "api", "hub", "hub.c")
 
 AGENTS = [
     {"id": "engineer", "url": "echo:", "visibility": "public",
@@ -43,6 +43,7 @@ AGENTS = [
 # millisecond: its weight is zero.
 CONFIG = {"learning": {"followUpMs": 0, "everyMs": 0, "shortChars": 0,
                        "substantialChars": 1000000},
+          "registry": {"review": True},
           "rate": {"perUser": 100000, "perAddress": 100000},
           "routing": {"threshold": 0, "weights": {
               "semantic": 0.65, "performance": 0.2, "keyword": 0.15,
@@ -132,7 +133,8 @@ class World:
         name = f"{who}-{self.own.randrange(10 ** 9)}"
         self.good(who, "POST", "/api/agents", card(
             name, description=f"Knows all about {secret}",
-            visibility=self.own.choice(["private", "shared"]),
+            # A public one waits for an admin: registry.review.
+            visibility=self.own.choice(["private", "shared", "public"]),
             skills=[skill("s", description=secret,
                           examples=[f"tell me about {secret}"])],
             routing={"keywords": secret.split()[-1:]}))
@@ -153,12 +155,16 @@ class World:
         for _ in range(self.own.randrange(n)):
             who = self.own.choice(["anna", "ben", "nora"])
             secret = self.own.choice(SECRETS[self.side])
-            what = self.own.randrange(3)
+            what = self.own.randrange(4)
             if what == 0:
                 self.registers(who, secret)
             elif what == 1:
                 self.good(who, "GET", "/api/agents/search?q="
                           + secret.replace(" ", "+"))
+            elif what == 2:
+                agent = self.own.choice(sorted(AREAS))
+                self.good(who, "POST", f"/api/agents/{agent}/report",
+                          {"reason": f"says nothing of {secret}"})
             else:
                 self.good(who, "POST", "/api/route", {"text": secret})
         # One agent, task and conversation are there on one server alone.
@@ -462,14 +468,14 @@ def rows():
     """The calls that there are, by the tables of the server."""
     with open(CALLS_C, encoding="utf-8") as f:
         text = f.read()
-    for m in re.finditer(r'\{STR\("(\w+)"\),\s*STR\("([^"]+)"\),[^{}]*?'
+    for m in re.finditer(r'ROW\("(\w+)",\s*"([^"]+)",[^()]*?'
                          r'(PUBLIC|ANY_TOKEN|SCOPE_\w+)', text):
         yield f"{m.group(1)} {m.group(2)}", m.group(3)
 
 
 def methods():
     with open(HUB_C, encoding="utf-8") as f:
-        return re.findall(r'^    \{STR\("([a-z_.]+)"\), take_', f.read(), re.M)
+        return re.findall(r'^    \{STR\("([a-z_.]+)"\), method_', f.read(), re.M)
 
 
 class Apart(unittest.TestCase):

@@ -8,7 +8,8 @@ import tempfile
 import threading
 import unittest
 
-from signalbox import BINARY, DEADLINE_S, ECHO, Server, clean_environment
+from signalbox import (BINARY, DEADLINE_S, ECHO, Server, clean_environment,
+                       eventually)
 
 
 class Backup(unittest.TestCase):
@@ -120,8 +121,12 @@ class Backup(unittest.TestCase):
             self.assertEqual(self.n_tasks(server), 1)
 
     def look(self, server, task_id):
-        """The attempt of a task that is never over, and an event's id."""
-        task = server.call("GET", "/api/tasks/" + task_id).json()
+        """The attempt of a task that never ends, once it was delivered, and
+        an event's id."""
+        def task():
+            return server.call("GET", "/api/tasks/" + task_id).json()
+        eventually(lambda: task()["status"] != "queued", "it is delivered")
+        task = task()
         with server.events(f"/api/tasks/{task_id}/events") as events:
             return task["attempt"], next(events).id
 
@@ -190,8 +195,8 @@ class Backup(unittest.TestCase):
             self.good("backup", "copy.db")
             self.bad(3, "is there already", "backup", "copy.db")
             self.bad(3, "cannot make no/copy.db: ", "backup", "no/copy.db")
-        self.bad(2, "say where", "backup")
-        self.bad(2, "say from what", "restore")
+        self.bad(2, "name the new file", "backup")
+        self.bad(2, "name the backup", "restore")
         self.assertEqual([n for n in os.listdir(self.home) if ".tmp" in n], [])
 
     def test_the_folder_comes_from_the_configuration_too(self):
@@ -205,7 +210,7 @@ class Backup(unittest.TestCase):
             f.write('{ "dat": 1 }')
         self.bad(2, "or name the folder with --data", "backup", "two.db",
                  data=False)
-        self.good("backup", "two.db")  # then nobody asks the configuration
+        self.good("backup", "two.db")  # then the configuration is not asked
 
     def test_doctor_looks_at_the_database(self):
         def look():
@@ -213,7 +218,7 @@ class Backup(unittest.TestCase):
             return next(c for c in json.loads(run.stdout)["checks"]
                         if c["name"] == "database")
 
-        self.assertIn("not there yet", look()["message"])
+        self.assertIn("does not exist yet", look()["message"])
         with Server(data=self.data):
             self.assertEqual(look()["status"], "ok")
         self.assertIn("started 1 time", look()["message"])

@@ -51,7 +51,7 @@ def warnings(server, token=None):
 
 
 def stage(server):
-    """Two users of acme, one of nobody's, and an agent with a price."""
+    """Two users of acme, one of no one's, and an agent with a price."""
     tokens = {}
     for name, org in (("anna", "acme"), ("amir", "acme"), ("bob", "")):
         tokens[name] = server.user(name, **({"org": org} if org else {}))
@@ -138,11 +138,110 @@ class Budgets(unittest.TestCase):
                     ({"limt": 1}, "limt")):
                 self.refused(put(server, **{**good, **more}), 400,
                              "bad_request", text)
-            self.refused(put(server, user="nobody", period="day",
-                             limit_micros=1), 404, "not_found", "no user")
             for query in ("", "period=x", "org=a&agent=b&period=day",
-                          "period=day&org=" + "x" * 200):
+                          "period=day&org=" + "x" * 200,
+                          "period=day&kind=x", "period=day&kind=self&org=a",
+                          "period=day&kind=user&agent=a"):
                 self.refused(remove(server, query), 400, "bad_request")
+
+    def test_whose_it_is_must_be_there(self):
+        with Server() as server:
+            stage(server)
+            server.user("annabel", org="acne")
+            register(server, "price-list", visibility="private")
+            for body, code, text, nearest in (
+                    ({"user": "annna"}, "not_found",
+                     'no user "annna"; did you mean "anna"?', ["anna"]),
+                    ({"user": "q" * 60}, "not_found", "nor one with a name",
+                     []),
+                    ({"org": "acmee"}, "not_found",
+                     'no org "acmee"; did you mean "acme" or "acne"?',
+                     ["acme", "acne"]),
+                    ({"org": "ACME"}, "not_found", 'did you mean "acme"',
+                     ["acme", "acne"]),
+                    ({"org": "globex"}, "not_found", 'no org "globex"', []),
+                    ({"agent": "pricd"}, "agent_not_found",
+                     'no agent "pricd"; did you mean "priced"?', ["priced"])):
+                r = put(server, period="day", limit_micros=1, **body)
+                self.refused(r, 404, code, text)
+                self.assertEqual(r.json()["error"]["details"]["nearest"],
+                                 nearest)
+            self.assertEqual(budgets(server)["items"], [])
+            # An org that agents alone have; names as they are written.
+            zoe = server.user("zoe", org="globex")
+            register(server, "zoes", token=zoe, visibility="shared")
+            self.assertEqual(server.call("DELETE", "/api/users/zoe").status,
+                             204)
+            for body, name in (({"org": "globex"}, "globex"),
+                               ({"agent": "PRICED"}, "priced"),
+                               ({"user": "Anna"}, "anna")):
+                r = put(server, period="day", limit_micros=1, **body)
+                self.assertEqual((r.status, r.json()["name"]), (200, name))
+            # What goes away later leaves its budget, to be removed.
+            self.assertEqual(server.call("DELETE", "/api/agents/priced")
+                             .status, 204)
+            self.assertEqual(len(budgets(server)["items"]), 3)
+            self.assertEqual(remove(server, "agent=priced&period=day").status,
+                             204)
+
+    def test_an_admin_removes_what_a_user_set_for_themselves(self):
+        with Server() as server:
+            anna, amir, _ = stage(server)
+            self.assertEqual(put(server, anna, period="day",
+                                 limit_micros=0).status, 200)
+            self.refused(server.send("x", to="priced", token=anna), 402,
+                         "budget_exceeded", "anna set for themselves")
+            query = "user=anna&period=day"
+            self.refused(remove(server, query), 404, "not_found",
+                         "kind=self")
+            for whose in ("&kind=self", "&kind=user"):
+                self.refused(remove(server, query + whose, amir), 403,
+                             "not_allowed", "scope ledger")
+            self.assertEqual(remove(server, query + "&kind=self").status, 204)
+            self.assertEqual(budgets(server)["items"], [])
+            for token in (server.token, anna):
+                told = [e for e in server.call(
+                    "GET", "/api/feed?last=500", token=token).json()["items"]
+                    if e["type"] == "budget.removed"]
+                self.assertEqual([(e["data"]["kind"], e["data"]["name"],
+                                   e["data"]["by"]) for e in told],
+                                 [("self", "anna", "admin")])
+            self.assertEqual(server.send("x", to="priced",
+                                         token=anna).status, 200)
+            # One's own needs no kind, and may have it.
+            put(server, anna, period="day", limit_micros=PRICE)
+            self.assertEqual(remove(server, "period=day&kind=self",
+                                    anna).status, 204)
+
+    def test_the_balance_has_those_that_apply(self):
+        with Server() as server:
+            anna, amir, bob = stage(server)
+            put(server, user="anna", period="month", limit_micros=9 * PRICE)
+            put(server, org="acme", period="day", limit_micros=4 * PRICE)
+            put(server, agent="priced", period="day", limit_micros=99 * PRICE)
+            put(server, anna, period="day", limit_micros=PRICE // 2)
+            put(server, amir, period="day", limit_micros=5 * PRICE)
+            server.send("x", to="priced", token=amir)
+
+            def applies(token, query=""):
+                r = server.call("GET", "/api/ledger/balance" + query,
+                                token=token)
+                return r.json()["budgets"]["items"]
+
+            annas = [("org", "acme", "day", 4 * PRICE, PRICE, 3 * PRICE),
+                     ("self", "anna", "day", PRICE // 2, 0, PRICE // 2),
+                     ("user", "anna", "month", 9 * PRICE, 0, 9 * PRICE)]
+            for items in (applies(anna),
+                          applies(server.token, "?user=anna")):
+                self.assertEqual([
+                    (b["kind"], b["name"], b["period"], b["limit_micros"],
+                     b["used_micros"], b["left_micros"]) for b in items],
+                    annas)
+            self.assertEqual(applies(anna), budgets(server, anna)["items"])
+            self.assertEqual(brief({"items": applies(amir)}), [
+                ("org", "acme", "day", 4 * PRICE, PRICE),
+                ("self", "amir", "day", 5 * PRICE, PRICE)])
+            self.assertEqual((applies(bob), applies(server.token)), ([], []))
 
     def test_users_orgs_and_agents_are_refused_beyond_it(self):
         with Server() as server:
@@ -159,7 +258,7 @@ class Budgets(unittest.TestCase):
             put(server, agent="Priced", period="day", limit_micros=4 * PRICE)
             r = send(bob)
             self.refused(r, 402, "budget_exceeded",
-                         "day's budget of the agent Priced too little is left")
+                         "day's budget of the agent priced too little is left")
             self.assertNotIn("is used", words(r))
             self.assertEqual(remove(server, "agent=priced&period=day").status,
                              204)
@@ -266,13 +365,16 @@ class Commands(Client):
         self.use(box)
         self.assertIn("No budgets", self.good("budgets"))
         out = self.good("budgets", "set", "day", "25", "--user", "anna")
-        self.assertIn("user anna: 25.00 a day; 0.00 is used, until ", out)
-        self.good("budgets", "set", "month", "0", "--agent", "echo")
+        self.assertIn("user anna: 25.00 a day; 0.00 used; resets ", out)
+        self.good("budgets", "set", "month", "0", "--agent", "Echo")
+        err = self.bad(REFUSED, "budgets", "set", "day", "1", "--agent",
+                       "ecko")
+        self.assertIn('did you mean "echo"', err)
         out = self.good("budgets")
         self.assertRegex(out, r"user anna +day +25\.00 +0\.00 +0% +25\.00 ")
         self.assertRegex(out, r"agent echo +month +0\.00 +0\.00 +100% ")
         self.use(box, anna)
-        self.assertIn("user anna, by themselves: 3.50 a month",
+        self.assertIn("user anna, own: 3.50 a month",
                       self.good("budgets", "set", "month", "3.5"))
         self.assertEqual(len(json.loads("[" + ",".join(self.good(
             "budgets", "--json").splitlines()) + "]")), 2)
@@ -280,8 +382,20 @@ class Commands(Client):
         self.bad(NOT_ALLOWED, "budgets", "set", "day", "1", "--org", "acme")
         self.assertIn("removed", self.good("budgets", "remove", "month"))
         self.bad(REFUSED, "budgets", "remove", "month")
+        self.good("budgets", "set", "day", "0.5")
+        out = self.good("ledger", "balance")
+        self.assertRegex(out, r"left +0\.50 +of 0\.50 a day, own\n")
+        self.assertRegex(out, r"left +25\.00 +of 25\.00 a day\n")
+        self.assertNotIn("month", out)
+        self.bad(NOT_ALLOWED, "budgets", "remove", "day", "--user", "bob",
+                 "--own")
+        self.use(box)
+        self.assertIn("removed", self.good("budgets", "remove", "day",
+                                           "--user", "anna", "--own"))
+        self.assertNotIn("themselves", self.good("budgets"))
         for args in (["set", "week", "1"], ["set", "day"], ["set", "day", "x"],
                      ["set", "day", "1", "--user", "a", "--org", "b"],
+                     ["remove", "day", "--org", "b", "--own"],
                      ["remove"]):
             self.bad(USAGE, "budgets", *args)
 

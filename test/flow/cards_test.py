@@ -201,7 +201,7 @@ class CommandLine(Client):
         _, out, _ = self.run_it("lint")
         words = " ".join(out.split())
         self.assertIn("one: the card has no skills", words)
-        self.assertIn("two and three say nearly the same", words)
+        self.assertIn("two and three have similar descriptions", words)
 
     def test_check_warns_about_an_unsure_policy_without_its_agent(self):
         agents = {"list": [{"id": "writer", "url": "echo:",

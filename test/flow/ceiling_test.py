@@ -1,7 +1,9 @@
-"""Nobody pays more than they were shown: what a message and all that comes of it
+"""No one pays more than they were shown: what a message and all that comes of it
 may cost, prices that change after they were shown, and agents of strangers that
 cost something."""
 import contextlib
+import json
+import os
 import tempfile
 import unittest
 
@@ -153,7 +155,7 @@ class Trees(Case):
         self.assertEqual((town.paid(), town.n_tasks()), (0, 0))
         shown = town.route(executor={"name": "dear"}, max_cost_micros=5).json()
         self.assertEqual(shown["ceiling_micros"], 5)
-        self.assertIn("would be refused: dear costs 1.00", shown["note"])
+        self.assertIn("would be rejected: dear costs 1.00", shown["note"])
         r = town.send(executor={"name": "dear"}, max_cost_micros=UNIT)
         self.assertEqual((r.status, town.paid()), (200, UNIT))
 
@@ -311,11 +313,13 @@ class Consent(Case):
                       description="Cooks soup, bakes bread and sets the table")
         for ask in (town.route, town.send):
             words = self.refused(ask(), agent="polyglot",
-                                 price_micros=20 * UNIT,
+                                 price_micros=20 * UNIT, ceiling_micros=0,
                                  needed_micros=20 * UNIT)
             self.assertIn('"polyglot", is another user\'s and costs 20.00: '
                           "name it as executor.name, or give max_cost_micros "
                           "of 20000000 or more", words)
+            self.refused(ask(max_cost_micros=5), agent="polyglot",
+                         ceiling_micros=5, needed_micros=20 * UNIT)
         self.assertEqual((town.paid(), town.n_tasks()), (0, 0))
         r = town.send(max_cost_micros=20 * UNIT)
         self.assertEqual((r.status, r.json()["agent"], town.paid()),
@@ -333,7 +337,7 @@ class Consent(Case):
         town = self.enterContext(Town(agents={
             "default": "main", "list": [{
                 "id": "main", "url": "echo:",
-                "description": "Everything else that nobody does"}]}))
+                "description": "Everything else that no one does"}]}))
         town.register("mallory", "polyglot", visibility="public", **self.CARD,
                       **priced(20 * UNIT))
         made = town.send().json()["decision"]
@@ -351,7 +355,8 @@ class Consent(Case):
         self.assertEqual(town.paid(), 14)
         town.change("mallory", "dear", **priced(20 * UNIT))
         for body in (talk, {"task_id": first["task_id"]}):
-            words = self.refused(town.send("more", **body),
+            words = self.refused(town.send("more", **body), agent="dear",
+                                 price_micros=20 * UNIT, ceiling_micros=7,
                                  needed_micros=20 * UNIT)
             self.assertIn("dear costs 20.00 now, and 0.000007 before", words)
         self.assertEqual(town.paid(), 14)
@@ -366,7 +371,92 @@ class Consent(Case):
         self.assertEqual(town.paid(), UNIT)
 
 
+class Envelopes(Case):
+    """max_cost_micros of an envelope is what it is of a message."""
+    def letter(self, **more):
+        return {"to": "dear", "type": "REQUEST", **more}
+
+    def test_an_envelope_says_what_it_may_cost(self):
+        town = self.town()
+        town.register("mallory", "dear", visibility="public", **priced(UNIT))
+        post = lambda **more: town.call("POST", "/api/envelopes", "anna",
+                                        self.letter(**more))
+        words = self.refused(post(max_cost_micros=UNIT - 1), agent="dear",
+                             price_micros=UNIT, ceiling_micros=UNIT - 1,
+                             needed_micros=UNIT)
+        self.assertIn("dear costs 1.00", words)
+        self.assertEqual((town.paid(), town.n_tasks()), (0, 0))
+        for bad in (-1, 10 ** 18 + 1, 1.5, "5", True):
+            r = post(max_cost_micros=bad)
+            self.assertEqual(error_code(r), (400, "bad_request"), r)
+            self.assertIn("max_cost_micros", r.json()["error"]["message"])
+        more = {"message_id": "m-1", "max_cost_micros": UNIT}
+        self.assertEqual(post(**more).json()["routing_decision"],
+                         "ROUTE_IMMEDIATELY")
+        self.assertEqual(post(**more).json()["routing_decision"],
+                         "DROP_SILENTLY")
+        # The same id with more to spend is another envelope.
+        self.assertEqual(error_code(post(**{**more, "max_cost_micros": 2 * UNIT}
+                                         )), (422, "idempotency_mismatch"))
+        made = town.call("GET", "/api/decisions", "anna").json()["items"]
+        self.assertIn((UNIT, UNIT), [(d["price_micros"], d["ceiling_micros"])
+                                     for d in made])
+        self.assertEqual(town.paid(), UNIT)
+        with Hub(town.server, town.tokens["anna"]) as hub:
+            with self.assertRaises(Refused) as e:
+                hub.call("message.send",
+                         envelope=self.letter(max_cost_micros=5))
+            self.assertEqual(e.exception.name, "cost_ceiling")
+            self.assertEqual(e.exception.error["data"]["needed_micros"], UNIT)
+            hub.call("message.send", listen=False,
+                     envelope=self.letter(max_cost_micros=UNIT))
+
+    def test_it_bounds_what_is_delegated(self):
+        town = self.town()
+        helper = town.hub("mallory", "helper", visibility="public")
+        town.register("mallory", "vault", visibility="private",
+                      **priced(40_000))
+        town.call("POST", "/api/envelopes", "anna",
+                  self.letter(to="helper", max_cost_micros=50_000))
+        task = given(helper)
+        take = lambda: helper.call(
+            "agent.delegate", agentId="vault", task="take", mode="async",
+            parent_task_id=task["task_id"])
+        self.assertEqual(take()["status"], "accepted")
+        self.assertEqual(take()["details"]["needed_micros"], 80_000)
+
+    def test_the_gate_takes_it_and_decides_without(self):
+        town = self.town()
+        town.register("mallory", "dear", visibility="public", **priced(UNIT))
+        r = town.call("POST", "/api/gate", None, {
+            "envelope": {"from": "admin", **self.letter(max_cost_micros=0)}})
+        self.assertEqual(r.json()["routing_decision"], "ROUTE_IMMEDIATELY", r)
+
+
 class Commands(Client):
+    def test_what_an_envelope_may_cost(self):
+        town = self.enterContext(Town())
+        town.register("mallory", "dear", visibility="public", **priced(UNIT))
+        self.use(town.server, town.tokens["anna"])
+        path = os.path.join(self.home, "envelope.json")
+
+        def write(**more):
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({"to": "dear", "type": "X", **more}, file)
+
+        write()
+        err = self.bad(REFUSED, "send", "--envelope", path, "--max-cost",
+                       "0.5")
+        self.assertIn("dear costs 1.00", err)
+        self.assertIn("ROUTE_IMMEDIATELY", self.good(
+            "send", "--envelope", path, "--max-cost", "1"))
+        write(max_cost_micros=UNIT)
+        self.assertIn("ROUTE_IMMEDIATELY", self.good(
+            "send", "--envelope", path))
+        err = self.bad(USAGE, "send", "--envelope", path, "--max-cost", "1")
+        self.assertIn("max_cost_micros", err)
+        self.assertEqual(town.paid(), 2 * UNIT)
+
     def test_what_it_may_cost_and_the_quote(self):
         town = self.enterContext(Town())
         town.register("mallory", "dear", visibility="public", **priced(UNIT))

@@ -62,7 +62,7 @@ class Channels(Client):
                              (5, None, 0.2))
             self.assertEqual(said["rules"]["state"], "none")
             self.assertEqual(said["channels"], [])
-            # Nobody knows before an audit has ended, which it does soon.
+            # No one knows before an audit has ended, which it does soon.
             lost = figures["lost"]
             self.assertEqual(
                 (lost["value"], lost["is_met"]),
@@ -77,7 +77,7 @@ class Channels(Client):
                               audit["strays"]), (0, 0, []))
             self.assertEqual(metric(server, "signalbox_gate_lost"), 0)
             self.use(server)
-            self.assertIn("should be at most 30m", self.good("gate", "stats"))
+            self.assertIn("target: at most 30m", self.good("gate", "stats"))
             audit = json.loads(self.good("gate", "audit", "--json"))
             self.assertEqual(audit["lost"], 0)
 

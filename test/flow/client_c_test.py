@@ -1,5 +1,6 @@
 """The C client, against the real server: what all clients promise, but for what
 is its caller's own affair; and all that is written down about it."""
+import glob
 import os
 import re
 import subprocess
@@ -106,6 +107,25 @@ class Library(unittest.TestCase):
                 self.assertEqual(status, 1, said)
                 self.assertIn("not connected", said)
 
+    def test_pkg_config_finds_an_installed_library(self):
+        build = os.path.join(os.path.dirname(LIBRARY), "..", "..")
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run(["meson", "install", "-C", build, "--no-rebuild",
+                            "--quiet", "--tags", "devel"], check=True,
+                           env={**os.environ, "DESTDIR": folder})
+            pc, = glob.glob(folder + "/**/signalbox_client.pc", recursive=True)
+            flags = subprocess.run(
+                ["pkg-config", "--cflags", "--libs", "signalbox_client"],
+                check=True, capture_output=True, text=True,
+                env={**os.environ, "PKG_CONFIG_PATH": os.path.dirname(pc),
+                     "PKG_CONFIG_SYSROOT_DIR": folder}).stdout.split()
+            program = os.path.join(folder, "program")
+            subprocess.run(["gcc", ECHO, *flags, "-o", program], check=True)
+            with Program([program], {"SIGNALBOX_URL": "nonsense"}) as it:
+                status, said = it.rest()
+            self.assertEqual(status, 1)
+            self.assertIn("SIGNALBOX_URL", said)
+
     def test_only_its_own_names_can_be_seen(self):
         names = subprocess.run(["nm", "-g", "--defined-only", LIBRARY],
                                check=True, capture_output=True,
@@ -141,9 +161,9 @@ class Library(unittest.TestCase):
             port = free_port()
             with Program([echo], {
                     "SIGNALBOX_URL": f"http://127.0.0.1:{port}"}) as it:
-                # It goes on trying until there is somebody.
+                # It goes on trying until there is someone.
                 self.assertRegex(it.line(), "cannot reach .*; trying again")
                 with Server(listen=f"127.0.0.1:{port}"):
                     self.assertIn("SIGNALBOX_TOKEN", it.rest()[1])
-            with Program([echo], {}) as it:  # whoever is there, or nobody
+            with Program([echo], {}) as it:  # whether a hub is there or not
                 self.assertRegex(it.line(), "127.0.0.1:8787|SIGNALBOX_TOKEN")

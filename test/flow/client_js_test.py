@@ -62,7 +62,7 @@ class Written(unittest.TestCase):
             cwd=self.folder)
 
     def write(self, text):
-        """A program of somebody who has installed the package."""
+        """A program of someone who has installed the package."""
         modules = os.path.join(self.folder, "node_modules")
         if not os.path.exists(modules):
             os.mkdir(modules)

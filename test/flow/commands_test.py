@@ -43,7 +43,7 @@ class Api(unittest.TestCase):
                           "menu": "data_mover"})
         self.assertEqual(items["data.mover"]["menu"], None)
         self.assertEqual(items["data.mover"]["left_out"],
-                         'in a menu its command is that of "data-mover"')
+                         'in a menu its command belongs to "data-mover"')
         self.assertEqual(items["silent"]["description"], "Ask silent")
         self.assertLessEqual(len(items["Scribe"]["description"]), 256)
 
@@ -80,12 +80,12 @@ class Api(unittest.TestCase):
         self.assertEqual([i["menu"] for i in mine], ["hidden"])
         theirs = self.get(token=self.cast["other org"]).json()["items"]
         self.assertNotIn("hidden", [i["agent"] for i in theirs])
-        self.assertEqual(self.get("?org=nobody").json()["items"], [])
+        self.assertEqual(self.get("?org=missing").json()["items"], [])
 
     def test_what_cannot_be_is_refused(self):
         for query, words in (
                 ("?format=irc", "format must be"),
-                ("?format=telegram&limit=3", "limit and cursor are for"),
+                ("?format=telegram&limit=3", "limit and cursor are only for"),
                 ("?cursor=no%20name", "cursor must be"),
                 ("?limit=0", "limit")):
             r = self.server.call("GET", "/api/commands" + query)
@@ -109,7 +109,7 @@ class Many(unittest.TestCase):
             self.assertEqual(len(discord.overwrite(None, r.json())), 100)
             r = server.call("GET", "/api/commands?limit=500").json()["items"]
             self.assertEqual([i["left_out"] for i in r if not i["menu"]],
-                             ["menus have room for 100 commands"] * 3)
+                             ["a menu has at most 100 commands"] * 3)
 
 
 class Push(Client):
@@ -135,8 +135,8 @@ class Push(Client):
         with Telegram() as bot:
             out = self.pushed(self.telegram(bot=bot))
             self.assertEqual(out, (
-                "Telegram has 4 commands now\nWithout a place in the menu:\n"
-                "  data.mover: in a menu its command is that of "
+                "Telegram has 4 commands now\nNot in the menu:\n"
+                "  data.mover: in a menu its command belongs to "
                 '"data-mover"\n'))
             menu = bot.menus[("default", None), ""]
             self.assertEqual([c["command"] for c in menu], MENU)
@@ -203,7 +203,7 @@ class Push(Client):
                 "ok": False, "parameters": {"retry_after": 3600},
                 "description": "Too Many Requests"}).encode())
             said = self.refused(REFUSED, self.telegram(bot=telegram))
-            self.assertIn("wants to be left alone for a while", said)
+            self.assertIn("limits the rate of requests", said)
 
     def test_who_is_not_known_there_is_told_so(self):
         self.server(agents=AGENTS[:1])
@@ -241,12 +241,12 @@ class Push(Client):
         self.server(agents=[])
         with Telegram() as bot:
             for args, words in (
-                    (("icq",), "there is no menu of"),
+                    (("icq",), "unknown platform"),
                     (("telegram", "--guild", "1"), "Telegram knows no --guild"),
                     (("discord", "--chat", "1"), "Discord knows no --chat"),
                     (("telegram", "--scope", "all"), "--scope is"),
                     (("telegram", "--chat", "x y"), "--chat must be"),
-                    (("telegram", "--api", "ftp://x"), "no server's address"),
+                    (("telegram", "--api", "ftp://x"), "not a server's address"),
                     (("discord", "--app", "../x"), "--app must be")):
                 said = self.bad(USAGE, "commands", "push", *args)
                 self.assertIn(words, said)
@@ -254,9 +254,9 @@ class Push(Client):
             self.assertIn("export TELEGRAM_BOT_TOKEN", said)
             said = self.refused(NOT_ALLOWED, self.telegram(
                 bot=bot, token="bot/../x"))
-            self.assertIn("is none", said)
+            self.assertIn("not a bot's token", said)
             said = self.refused(REFUSED, self.telegram(bot=bot))
-            self.assertIn("there is no agent to make a command of", said)
+            self.assertIn("there is no agent for the menu", said)
             self.assertEqual(bot.calls, [])
 
     def test_the_list_is_a_table(self):

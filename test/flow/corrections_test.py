@@ -169,7 +169,7 @@ class Verdicts(unittest.TestCase):
             said = self.ask(CODE, executor={"name": "writer"})
             answer = self.override(said, "engineer")
             self.assertTrue(answer["recorded"])
-            self.assertIn("this very text", answer["note"])
+            self.assertIn("this exact text", answer["note"])
             self.assertEqual(self.route(CODE)["agent"], "engineer")
 
     def test_a_refused_text_without_a_vector_is_recorded_with_a_note(self):
@@ -185,7 +185,7 @@ class Verdicts(unittest.TestCase):
                                     "recorded")},
             {"agent": None, "conversation_id": None, "switched": False,
              "recorded": True})
-        self.assertIn("nothing in this text that the model knows",
+        self.assertIn("the model knows nothing in this text",
                       answer["note"])
         self.assertEqual(self.route(text)["agent"], "writer")
 
@@ -346,7 +346,7 @@ class Verdicts(unittest.TestCase):
 
 
     def put_strangers(self):
-        """Two agents of somebody from outside, one of them with keywords."""
+        """Two agents of someone from outside, one of them with keywords."""
         eve = self.server.user("eve", org="evil")
         for name, description, keywords in (
                 ("cobbler", "Mends shoes and leather", ["the", "leather"]),
@@ -416,18 +416,19 @@ class Commands(Client):
         self.good("decisions", "override", answer["decision"]["id"], "writer")
         self.assertEqual(
             self.good("learning", "void", "--user", "zoe"),
-            "zoe gave no verdicts. Nothing has changed.\n")
+            "zoe gave no verdicts. Nothing changed.\n")
         self.assertEqual(json.loads(self.good(
             "learning", "void", "--owner", "zoe", "--json")),
             {"voided": 0, "outcomes": 1})
         self.assertIn("is not the name of a user",
                       self.bad(USAGE, "learning", "void", "--user", "no!"))
-        self.assertIn("say whose", self.bad(USAGE, "learning", "void"))
+        self.assertIn("give either --user or --owner",
+                      self.bad(USAGE, "learning", "void"))
         self.assertIn("a correction says", self.good("route", CODE))
         self.assertEqual(
             self.good("learning", "void", "--user", "admin"),
-            "1 verdict of admin is voided, and learning is built without "
-            "it.\n")
+            "1 verdict of admin was voided, and learned data was rebuilt "
+            "without it.\n")
         self.assertNotIn("a correction says", self.good("route", CODE))
 
 

@@ -1,5 +1,6 @@
 """What an answer says about money: the price of the turn, what its tree has
 cost, and what its conversation has cost; to the payer and admins alone."""
+import tempfile
 import unittest
 
 from cards import register
@@ -117,10 +118,61 @@ class Cost(unittest.TestCase):
                 r = server.send("x", to="boss", token=anna, **more).json()
                 self.assertEqual(r["status"], "completed")
                 # The message itself cost nothing.
-                self.assertEqual(cost(r), (0, 2 * PRICE + 5, 0))
+                self.assertEqual(cost(r), (0, 2 * PRICE + 5, 2 * PRICE + 5))
                 with server.events(f"/api/tasks/{root['task_id']}/events",
                                    token=anna) as events:
                     self.assertIn("cost", [event for _, event, _ in events])
+
+
+    def test_a_conversation_has_the_trees_of_all_its_messages(self):
+        data = self.enterContext(tempfile.TemporaryDirectory())
+        ask = {"to": "boss", "conversation_id": "c", "wait_ms": 0}
+        with Server(data=data) as server:
+            anna, zoe = stage(server)
+            register(server, "endless", visibility="public", url="echo:3600000",
+                     pricing={"amount_micros": 7})
+            # It waits its turn behind the others of its conversation.
+            says = lambda: cost(server.send(
+                "x", to="free", token=anna, conversation_id="c",
+                wait_ms=0).json())[2]
+            with Hub(server, zoe) as boss:
+                boss.register("boss", visibility="public")
+                first = server.send("x", token=anna, **ask).json()
+                root = take(boss)
+                # In the same conversation by name, which is not anna's.
+                boss.call("message.send", text="y", conversation_id="c",
+                          executor={"name": "priced"},
+                          parent_task_id=root["task_id"])
+                self.assertEqual(says(), PRICE)
+                boss.call("task.result", task_id=root["task_id"],
+                          turn=root["turn"], status="completed", text="t")
+                # A further turn, and a second message.
+                for task in (first["task_id"], None):
+                    server.send("x", token=anna, **ask,
+                                **({"task_id": task} if task else {}))
+                    root = take(boss)
+                    boss.call("message.send", text="y",
+                              executor={"name": "priced"},
+                              parent_task_id=root["task_id"])
+                    below = boss.call("agent.delegate", agentId="endless",
+                                      task="z", mode="async",
+                                      parent_task_id=root["task_id"])
+                    if task:
+                        boss.call("task.result", task_id=root["task_id"],
+                                  turn=root["turn"], status="completed",
+                                  text="t")
+                self.assertEqual(says(), 3 * PRICE + 14)
+                self.assertNotIn("cost", server.send(
+                    "x", to="free", token=anna, conversation_id="d").json())
+                self.assertNotIn("cost", server.send(
+                    "x", to="free", token=zoe, conversation_id="c").json())
+            admin = server.token
+            server.kill9()
+        with Server(data=data, token=admin) as server:
+            self.assertEqual(says(), 3 * PRICE + 14)
+            r = server.call("POST", f"/api/tasks/{below['task_id']}/cancel")
+            self.assertEqual(r.status, 200, r)
+            self.assertEqual(says(), 3 * PRICE + 7)
 
 
 class Control(unittest.TestCase):

@@ -38,7 +38,7 @@ SIGNALS = ("semantic", "performance", "keyword", "recency")
 CLOSE, THRESHOLD = 0.05, 0.3
 CONFIG = {"agents": {"list": AGENTS, "default": "helper"},
           "routing": {"closeMargin": CLOSE, "threshold": THRESHOLD}}
-# Windows are over at once, and nobody but us asks for a run.
+# Windows are over at once, and no one but us asks for a run.
 QUICK = ("--set", "learning.followUpMs=0", "--set", "learning.everyMs=0")
 
 
@@ -364,10 +364,10 @@ class Analytics(unittest.TestCase):
         self.refused("/api/analytics/days?since=0&until=864000000000", 400,
                      "bad_request", "rows: ask for a shorter time")
         self.refused("/api/analytics/days?since=100&until=99", 400,
-                     "bad_request", "behind until")
+                     "bad_request", "after until")
         self.good("/api/analytics/days?since=100&until=100")
         self.refused("/api/analytics/all?format=csv", 400, "bad_request",
-                     "one file of CSV")
+                     "a CSV file")
 
     def test_what_other_thresholds_would_change(self):
         for token in (self.server.token, self.anna, self.bob):
@@ -387,7 +387,7 @@ class Analytics(unittest.TestCase):
                                   "was_bad", "unknown")},
             {"changed": 5, "to_default": 5, "worse": 1, "as_bad": 1,
              "was_bad": 0, "unknown": 3})
-        # And by none at all, what nobody was good enough for goes to somebody.
+        # And by none at all, what no one was good enough for goes to someone.
         [one] = self.good("/api/analytics/changes?at=0")["items"]
         self.assertEqual((one["text"], one["from"], one["from_layer"]),
                          (NOTHING, "helper", "default"))
@@ -403,8 +403,8 @@ class Analytics(unittest.TestCase):
         self.refused("/api/analytics/changes", 400, "bad_request", "0 to 1")
         self.refused("/api/analytics/agents?at=0.3", 400, "bad_request",
                      "for changes")
-        nobody = self.good("/api/analytics/thresholds?until=1")
-        self.assertEqual((nobody["items"], nobody["decisions_read"]), ([], 0))
+        missing = self.good("/api/analytics/thresholds?until=1")
+        self.assertEqual((missing["items"], missing["decisions_read"]), ([], 0))
 
     def test_those_of_a_type_are_listed(self):
         for kind in {d["type"] for d in self.records()}:
@@ -437,7 +437,7 @@ class Analytics(unittest.TestCase):
         self.good("/api/decisions?q=" + "x" * 256)
         for bad in ("", "%20", "x" * 257):
             self.refused("/api/decisions?q=" + bad, 400, "bad_request",
-                         "words to look for")
+                         "words to search for")
 
     def test_what_pulls_and_what_hurts_is_found(self):
         keywords = {k["keyword"]: k for k in
@@ -522,7 +522,7 @@ class Analytics(unittest.TestCase):
 
     def test_bad_wishes_are_refused(self):
         at = "/api/analytics/"
-        self.refused(at + "weather", 404, "not_found", "there is summary")
+        self.refused(at + "weather", 404, "not_found", "there are summary")
         for window in ("7", "d", "0d", "-1d", "7y", "1.5d", "3661d", "",
                        "99999999999999999999d"):
             self.refused(at + "agents?window=" + window, 400, "bad_request",
@@ -588,7 +588,7 @@ class AtOnce(unittest.TestCase):
 
 
 class Many(unittest.TestCase):
-    """More records than one call looks at, put there while nobody runs. What
+    """More records than one call looks at, put there while no one runs. What
     is looked at is counted in their numbers, which here lie far apart."""
     N = 26000
     APART = 10
@@ -658,8 +658,8 @@ class Many(unittest.TestCase):
             found, n = self.pages(query)
             self.assertEqual(found, rare, query)
             self.assertTrue(3 <= n <= most, (query, n))
-        self.assertEqual(self.pages("agent=nobody")[0], [])
-        self.assertEqual(self.pages("agent=writer&requester=nobody")[0], [])
+        self.assertEqual(self.pages("agent=missing")[0], [])
+        self.assertEqual(self.pages("agent=writer&requester=missing")[0], [])
 
     def test_what_is_common_fills_its_page_at_once(self):
         for query in ("agent=engineer", "q=hay", "layer=semantic"):
@@ -709,7 +709,7 @@ class Changes(unittest.TestCase):
 
 
 class Signals(unittest.TestCase):
-    """Without meaning nobody is sure: the table says what replay says."""
+    """Without meaning no one is sure: the table says what replay says."""
 
     def changed(self, routing):
         config = {"agents": CONFIG["agents"], "routing": routing}
@@ -834,14 +834,14 @@ class Commands(Client):
         decision = self.made["pulled"]["id"]
         out = self.good("decisions", decision)
         self.assertEqual(out, self.good("decisions", "show", decision))
-        for line in (rf"^{decision}  writer\n  layer +semantic: it has",
+        for line in (rf"^{decision}  writer\n  layer +semantic: the agent has",
                      r"\n  from +anna\n  org +acme\n  made +2\d{3}-",
                      r"\n  verdict +negative\n",
-                     r"\n  overridden +engineer should have got it, says anna",
+                     r"\n  overridden +to engineer by anna",
                      r"\n> 1  writer +0\.\d{3}  [#.]{5}",
                      rf"\n\nMessage\n  {PULLED}\n$"):
             self.assertRegex(out, line)
-        self.assertIn("semantic of cosine",
+        self.assertIn("semantic: cosine",
                       self.good("decisions", decision, "--explain"))
         [whole] = self.lines("decisions", decision)
         self.assertEqual((whole["id"], len(whole["candidates"])),
@@ -853,7 +853,7 @@ class Commands(Client):
             self.good("decisions", "feedback", letter, "wrong", "--agent",
                       "engineer", "--comment", "no"),
             "It went to writer and should have gone to engineer.\n")
-        self.assertIn("is with it from now on", self.good(
+        self.assertIn("now has the conversation", self.good(
             "decisions", "override", self.made["code"]["id"], "writer"))
         self.assertIn("signalbox decisions override ID AGENT", self.bad(
             USAGE, "decisions", "override", letter, ""))
@@ -911,7 +911,7 @@ class Commands(Client):
                                          "changes", "--at", "7"))
         self.assertIn("--at 0.35", self.bad(USAGE, "decisions", "stats",
                                             "changes"))
-        self.assertIn("--at is for stats changes alone", self.bad(
+        self.assertIn("--at is only for stats changes", self.bad(
             USAGE, "decisions", "stats", "gaps", "--at", "0.3"))
         # The same as replaying them with that setting.
         for at in ("0", "0.37", "0.5", "1"):
@@ -958,9 +958,9 @@ class Commands(Client):
                 ("--since is \"soon\"", "--since", "soon"),
                 ("--window is for", "--window", "7d"),
                 ("--layer is for", "stats", "--layer", "semantic"),
-                ("no stats of \"agent\"", "stats", "agent"),
+                ("unknown table \"agent\"", "stats", "agent"),
                 ("not both", "stats", "--csv", "--json"),
-                ("say which", "show"),
+                ("an operand is missing", "show"),
                 ("did you mean stats", "stat")):
             self.assertIn(words.replace('"', '\\"') if "--json" in args
                           else words, self.bad(USAGE, "decisions", *args))

@@ -430,7 +430,7 @@ class Killed(unittest.TestCase):
             self.may_end.set()
         with Stage(self.data, token) as s:
             eventually(lambda: s.server.call("GET", "/api/tasks/" + task)
-                       .json()["status"] == "completed", "it was asked anew")
+                       .json()["status"] == "completed", "it was asked again")
             self.assertEqual(len(s.told()[0]), 1)
             s.ask("again?")
             self.assertEqual(s.told(), ([], "again?"))

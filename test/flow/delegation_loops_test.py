@@ -1,6 +1,6 @@
 """Agents that would hire each other for ever, with money: every loop and every
-fork is stopped by the limit that is there for it, whoever pays is charged for
-what was completed and nothing else, and nobody beside them notices.
+fork is stopped by the limit that is there for it, the payer is charged for
+what was completed and nothing else, and no one beside them notices.
 
 The control is a server that lets a loop go round, on which the same must fail.
 """
@@ -97,11 +97,11 @@ class Case(unittest.TestCase):
         h.server.kill9()
         said = check_offline(h.server.data)
         self.assertEqual((said.returncode, said.stdout.split("\n")[0]),
-                         (0, "The books are right."))
+                         (0, "The ledger is consistent."))
 
     def refused(self, agents, code, words, n):
         self.assertEqual(len(agents.refusals), n, agents.refusals[:3])
-        for who, whom, got, said in agents.refusals:
+        for who, hired, got, said in agents.refusals:
             self.assertEqual(got, code, said)
             self.assertIn(words, said)
 
@@ -112,11 +112,11 @@ def ring(n):
 
 
 class Loops(Case):
-    WORDS = {1: "a cannot give work to itself",
-             2: 'a is above this already (["a","b"]): nobody works twice in '
-                'one chain',
-             3: 'a is above this already (["a","b","c"]): nobody works twice '
-                'in one chain'}
+    WORDS = {1: "a cannot delegate to itself",
+             2: 'a is already above this task (["a","b"]); an agent works '
+                'only once in a chain',
+             3: 'a is already above this task (["a","b","c"]); an agent '
+                'works only once in a chain'}
     TEXTS = {1: "a(!delegation_not_allowed)",
              2: "a(b(!delegation_not_allowed))",
              3: "a(b(c(!delegation_not_allowed)))"}
@@ -198,7 +198,7 @@ class Loops(Case):
                     (done["status"], done["text"]),
                     ("completed", "boss(helper(!delegation_not_allowed))"))
                 self.refused(agents, "delegation_not_allowed",
-                             'boss is above this already '
+                             'boss is already above this task '
                              '(["boss","helper"])', 1)
                 self.assertEqual(h.ask("bert", "plain")["text"], "plain()")
                 self.charged(h, "anna", 2)
@@ -219,7 +219,7 @@ def fork(depth):
     top it is 2^n tasks at depth n."""
     levels = [["top"]] + [[f"left-{i}", f"right-{i}"]
                           for i in range(1, depth + 1)]
-    return {name: whom for names, whom in zip(levels, levels[1:] + [[]])
+    return {name: hired for names, hired in zip(levels, levels[1:] + [[]])
             for name in names}
 
 
@@ -252,13 +252,13 @@ class Forks(Case):
 
     def test_depth(self):
         n = self.forks(63, "delegation_not_allowed",
-                       "top allows 5 below it (delegation.maxDepth), and this "
-                       "would be 6", delegation={"maxDepth": 5})
+                       "top allows a depth of 5 below it (delegation.maxDepth), "
+                       "this would be 6", delegation={"maxDepth": 5})
         self.assertEqual(n, 2 * 64)
 
     def test_tasks_under_a_root(self):
         self.forks(1 + 256, "too_many_delegations",
-                   "256 tasks hang on the same root, as many as may "
+                   "256 tasks are under the same root, the limit "
                    "(delegation.maxPerRoot)")
 
     def test_spend_under_a_root(self):

@@ -14,7 +14,7 @@ PRICE = 700
 
 
 class Several(House):
-    """boss works for whoever asks, and web-search-agent costs something."""
+    """boss works for anyone who asks, and web-search-agent costs something."""
 
     def __init__(self, **config):
         super().__init__(config=config)
@@ -187,7 +187,7 @@ class OneUser(unittest.TestCase):
                                   mode="async")
             self.assertEqual(refused.get("code"), "delegation_not_allowed",
                              refused)
-            self.assertIn('top is above this already (["top"])',
+            self.assertIn('top is already above this task (["top"])',
                           refused["error"])
             # For the one that is not below top it may, if it says so.
             h.boss.start("agent.delegate", agentId="top", task="x",

@@ -50,12 +50,12 @@ class House(contextlib.ExitStack):
             body={"text": "is it safe?", "executor": {"name": "front"}}))
         return events, given(self.front)
 
-    def hires(self, who, whom, parent, **wish):
-        """The key of the delegation, and the task that whom has."""
+    def hires(self, who, agent, parent, **wish):
+        """The key of the delegation, and the task that agent has."""
         answer = getattr(self, who).call(
-            "agent.delegate", agentId=whom, task="look", mode="async",
+            "agent.delegate", agentId=agent, task="look", mode="async",
             parent_task_id=parent, **{"stream": True, **wish})
-        return answer["sessionKey"], given(getattr(self, whom))
+        return answer["sessionKey"], given(getattr(self, agent))
 
 
 def next_words(events):
@@ -127,7 +127,7 @@ class Streams(unittest.TestCase):
             _, below = h.hires("desk", "docs", child)
             says(h.docs, below, "to desk alone")
             h.desk.heard("delegation.chunk")
-            says(h.desk, child, "to nobody")
+            says(h.desk, child, "to no one")
             done(h.desk, child)
             h.front.heard("delegation.result")
             says(h.front, task, "so.")

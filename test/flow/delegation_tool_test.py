@@ -90,7 +90,7 @@ class Tool(unittest.TestCase):
             h.begin()
             tasks = [{"agentId": "web-search-agent", "task": str(i),
                       "mode": "sync"} for i in range(14)]
-            tasks[3]["agentId"] = "nobody-there"
+            tasks[3]["agentId"] = "missing-there"
             tasks.append({"agentId": "research-agent", "task": "me"})
             tasks.append({"agentId": "web-search-agent", "task": "later",
                           "mode": "async"})
@@ -426,7 +426,7 @@ class Http(unittest.TestCase):
             h.begin()
             for body, status, code in (
                     ({"task": "x"}, 400, "bad_request"),
-                    ({"agentId": "nobody", "task": "x"}, 404,
+                    ({"agentId": "missing", "task": "x"}, 404,
                      "agent_not_found"),
                     ({"agentId": "web-search-agent", "task": "x",
                       "sessionKey": "del_01jabcdefghjkmnpqrstvwxyz0"}, 400,

@@ -87,8 +87,8 @@ class Crowd(unittest.TestCase):
             tasks = accepted(answers[:5])
             error = answers[5]["error"]
             self.assertEqual(error["data"]["code"], "too_many_delegations")
-            self.assertIn("research-agent has 5 delegations open, as many as "
-                          "it may: 2 go at once (delegation.maxConcurrent) "
+            self.assertIn("research-agent has 5 open delegations, the limit: "
+                          "2 run at once (delegation.maxConcurrent) "
                           "and 3 wait (delegation.maxWaiting)",
                           error["message"])
             done(h.worker, given(h.worker), text="x")

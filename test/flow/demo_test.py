@@ -1,4 +1,4 @@
-"""signalbox demo as somebody meets it who has just built it: four agents that
+"""signalbox demo as someone meets it who has just built it: four agents that
 answer, a token that goes on working, and nothing left behind."""
 import json
 import os
@@ -49,7 +49,7 @@ class Demo(Client):
         return p, said
 
     def stop(self, p):
-        """Ctrl-C; it must end well. What it had said and nobody had read."""
+        """Ctrl-C; it must end well. What it had said and no one had read."""
         if p.stdout.closed:
             return ""
         p.send_signal(signal.SIGINT)
@@ -205,7 +205,7 @@ class Demo(Client):
                                "demo-token"))
         said = self.said_by("--listen", "127.0.0.1:0")
         self.assertNotIn("#token=", said)
-        self.assertRegex(said, r"Open it in a browser, and give it a token:"
+        self.assertRegex(said, r"Open it in a browser, and enter a token:"
                                r"\n\n    http://127.0.0.1:\d+/\n")
 
     def test_over_ssh_it_says_how_a_browser_gets_here(self):
@@ -232,7 +232,7 @@ class Demo(Client):
             while "feed --follow" not in said:
                 said += line_of(p)
             self.stop(p)
-        self.assertIn(", since 8787 is taken\n", said)
+        self.assertIn(", since 8787 is in use\n", said)
         self.assertRegex(said, r"export SIGNALBOX_URL=http://127.0.0.1:\d+\n")
         self.assertIn(f'{BIN} send "why is my query slow?"\n', said)
         self.assertRegex(said, r"export SIGNALBOX_TOKEN=sbx_\S{43}\n")
@@ -244,7 +244,7 @@ class Demo(Client):
                    "all are there")
         children = children_of(p.pid)
         p.send_signal(signal.SIGINT)
-        p.send_signal(signal.SIGINT)  # nobody is waited for
+        p.send_signal(signal.SIGINT)  # no one is waited for
         p.communicate(timeout=DEADLINE_S)
         eventually(lambda: not any(is_alive(c) for c in children),
                    "none is left")
@@ -372,7 +372,7 @@ class Agent(Client):
     def test_it_is_not_in_the_help_and_says_who_starts_it(self):
         self.assertNotIn("demo-agent", self.good("help"))
         self.assertIn("signalbox demo starts",
-                      self.bad(USAGE, "demo-agent", "nobody"))
+                      self.bad(USAGE, "demo-agent", "missing"))
 
 
 if __name__ == "__main__":

@@ -165,7 +165,7 @@ class Story(Agents):
                          ["urgent-is-not-for-submissions"])
         for p in paused:
             self.is_over(p)
-        self.assertIn("Nothing is held", self.good("holds"))
+        self.assertIn("No held messages", self.good("holds"))
 
     def test_a_lead_is_urgent(self):
         self.em()
@@ -257,7 +257,7 @@ class People(Agents):
         self.assertIn("DEAD", got["reason"])
         self.join("Leroy")
         self.assertEqual(self.works("Leroy")["reference"], "R-1")
-        eventually(lambda: "Nobody is asked" in self.good("escalations"),
+        eventually(lambda: "No open escalations" in self.good("escalations"),
                    "it is settled by itself")
 
 
@@ -277,7 +277,7 @@ class Late(Agents):
             "escalations"), "it is late")
         self.works("Z", metadata={"approved": True})
         task = self.is_over(got)
-        eventually(lambda: "Nobody is asked" in self.good("escalations"),
+        eventually(lambda: "No open escalations" in self.good("escalations"),
                    "the answer settles it")
         self.assertGreater(task["result"]["metadata"]["late_ms"], 0)
 

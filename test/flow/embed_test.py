@@ -77,7 +77,7 @@ class Models(unittest.TestCase):
                 "serve", "--data", os.path.join(folder, "data"),
                 "--listen", "127.0.0.1:0", "--set", "embed.second=minilm")
             self.assertEqual(status, USAGE)
-            self.assertIn("is no setting any more", said)
+            self.assertIn("was removed", said)
             self.assertIn("embed.secondMargin", said)
 
     def test_a_model_that_is_not_there_keeps_it_from_starting(self):
@@ -201,8 +201,8 @@ class Providers(unittest.TestCase):
     def test_whatever_it_answers_the_server_runs_and_says_why(self):
         words = {"broken": "out of order", "locked": "keyVariable",
                  "html": "web page", "short": "0 vectors came where 1",
-                 "twice": "more vectors", "nan": "no JSON",
-                 "zero": "all zero", "truncated": "no JSON",
+                 "twice": "more vectors", "nan": "not a JSON",
+                 "zero": "all zero", "truncated": "not a JSON",
                  "other": "9 numbers where 8"}
         for mode, word in words.items():
             with Provider() as provider:
@@ -226,7 +226,7 @@ class Providers(unittest.TestCase):
                             "http": {"url": url, "model": "tiny"}}}
         with Server(config=config) as server:
             eventually(lambda: lines(server, "embed.provider_not_ready"),
-                       "a word about nobody")
+                       "a word about no one")
             self.assertEqual(server.get("/readyz").status, 200)
 
     def test_one_that_asks_for_a_pause_has_it(self):

@@ -1,5 +1,5 @@
 """POST /api/envelopes, message.send with an envelope and send --envelope, as
-docs/protocol.md promises them: who may say what as whom, what is refused, and
+docs/protocol.md promises them: who may send what under which name, what is refused, and
 what a repeat comes to."""
 import json
 import os
@@ -36,7 +36,7 @@ def payload_of(n):
 BAD = [
     ({"to": None}, "bad_request", "to is missing"),
     ({"type": None}, "bad_request", "type is missing"),
-    ({"to": "nobody"}, "agent_not_found", "nobody"),
+    ({"to": "missing"}, "agent_not_found", "missing"),
     ({"to": ""}, "bad_request", "to must be"),
     ({"to": 7}, "bad_request", "to must be"),
     ({"type": "A\nB"}, "bad_request", "type must be"),
@@ -153,7 +153,7 @@ class BadInput(Stage):
 
 
 class From(Stage):
-    """Who may say what as whom."""
+    """Who may send what under which name."""
 
     def test_a_user_is_itself_and_nobody_else(self):
         server = self.em()
@@ -214,7 +214,7 @@ class From(Stage):
                 "original_from"], "Jay")
             self.error(server, 403, token=jay, to="Z", type="X",
                        **{"from": "Rick"})
-            # So may whoever the agent belongs to, and an admin.
+            # So may the agent's owner, and an admin.
             for token in owner, server.token:
                 self.assertEqual(self.post(
                     server, token=token, to="Z", type="X",

@@ -43,7 +43,7 @@ class Stage(Client):
         return got.json()
 
     def asked(self, server, text, to="Rick", **more):
-        """A message that somebody must see: its escalation and its task."""
+        """A message that someone must see: its escalation and its task."""
         sent = server.send(text, to=to, wait_ms=0, **more)
         self.assertEqual(sent.status, 202, sent)
         task = sent.json()["task_id"]
@@ -51,7 +51,7 @@ class Stage(Client):
                 "items"]:
             if e["task_id"] == task:
                 return e, task
-        raise AssertionError(f"nobody is asked about {task}")
+        raise AssertionError(f"no one is asked about {task}")
 
     def task(self, server, task):
         return self.api(server, "GET", "/api/tasks/" + task)
@@ -80,7 +80,7 @@ class Escalations(Stage):
             t.join()
         self.assertEqual(sorted(r.status for r in got), [200, 409])
         lost = max(got, key=lambda r: r.status).json()["error"]["message"]
-        self.assertRegex(lost, "has decided it already: approved")
+        self.assertRegex(lost, "has already decided it: approved")
         again = server.call("POST", f"/api/escalations/{e['id']}/reject")
         self.assertEqual(again.status, 409)
         self.assertIn("approved", again.json()["error"]["message"])
@@ -101,7 +101,7 @@ class Escalations(Stage):
         self.assertIn("not today", error["message"])
         e, task = self.asked(server, "elsewhere")
         path = f"/api/escalations/{e['id']}/redirect"
-        for body, status in (({}, 400), ({"agent": "nobody"}, 404),
+        for body, status in (({}, 400), ({"agent": "missing"}, 404),
                              ({"agent": "Rick"}, 400),
                              ({"agent": "Leroy", "x": 1}, 400)):
             self.api(server, "POST", path, body, status)
@@ -156,13 +156,13 @@ class Escalations(Stage):
         status, _, err = self.run_it("escalations", "reject", e["id"])
         self.assertEqual(status, REFUSED, err)
         self.assertIn("admin", err)
-        self.assertIn("Nobody is asked", self.good("escalations"))
+        self.assertIn("No open escalations", self.good("escalations"))
         self.assertEqual([x["comment"] for x in self.lines(
             "escalations", "--status", "all")], ["fine"])
 
     def test_a_pause_outlives_the_server(self):
         server = self.em()
-        self.assertIn("nothing new", self.good("agents", "pause", "Jay"))
+        self.assertIn("no new work", self.good("agents", "pause", "Jay"))
         sent = server.send("wait", to="Jay", wait_ms=0).json()["task_id"]
         other = server.send("go", to="Leroy").json()
         self.assertEqual(other["text"], "go")
@@ -224,7 +224,7 @@ class Killed(Stage):
     def test_by_hand(self):
         server = self.begin()
         self.kill_worker(server)
-        self.assertIn("was started again", self.good("agents", "restart",
+        self.assertIn("was restarted", self.good("agents", "restart",
                                                      "worker"))
         eventually(lambda: self.state(server) in ("IDLE", "ACTIVE"),
                    "it is back")

@@ -121,7 +121,7 @@ class TheScores(Routing):
             "a", {"name": "p", "description": "x" * 20000}), self.lines(
                 "t", {"text": "x", "agents": ["p"]}))
         self.assertEqual(r.returncode, 2)
-        self.assertIn('agent "p" is no card: /description', r.stderr)
+        self.assertIn('agent "p" has an invalid card: /description', r.stderr)
         self.assertGreater(os.stat(self.env["TMPDIR"]).st_mtime_ns, before)
         self.assertEqual(os.listdir(self.env["TMPDIR"]), [])
 
@@ -355,7 +355,7 @@ class Calibrate(Routing):
                 ((*OWN, "--folds", "1"), "from 2 to 100"),
                 ((*OWN, "--learn", "5"), "--learn needs --train"),
                 ((*OWN, "--limit", "1", "--folds", "5"), "--folds is 5"),
-                ((*OWN, "--embedder", "cascade"), "cascade is gone")):
+                ((*OWN, "--embedder", "cascade"), "cascade was removed")):
             with self.subTest(args=args):
                 r = self.run_it(*args, command="calibrate")
                 self.assertEqual((r.returncode, r.stdout), (2, ""))

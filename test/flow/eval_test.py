@@ -294,7 +294,7 @@ class WithProvider(Eval):
         # The mean of y and (x + z) / sqrt 2, made one long.
         self.assertAlmostEqual(rows[0]["ranked"][0]["score"], 0.5 ** 0.5, 5)
         self.assertEqual(result["warnings"],
-                         ["1 agent has no example and is found by the "
+                         ["1 agent has no example and is ranked by the "
                           "description"])
         result, _ = self.ask(agents, query, "--examples", train, "--shots",
                              "9", "--with-own")
@@ -492,7 +492,7 @@ class Search(WithProvider):
         self.assertEqual([len(r["ranked"]) for r in rows], [0, 0, 1])
         self.assertEqual([r["right"] for r in rows], [False, True, True])
         self.assertEqual(result["warnings"],
-                         ["for 2 queries nothing was found: nobody was "
+                         ["for 2 queries nothing was found: no agent was "
                           "chosen"])
 
     def test_the_builtin_model_and_words_together(self):
@@ -520,7 +520,7 @@ class Mistakes(Eval):
                 ((t,), "signalbox eval --agents"),
                 ((*good, "--embedder", "bm25"),
                  "builtin, table, transformer, minilm or http"),
-                ((*mean, "--embedder", "cascade"), "cascade is gone: builtin"),
+                ((*mean, "--embedder", "cascade"), "cascade was removed: builtin"),
                 ((*good, "--embedder", "http"), "embed.http.url is not set"),
                 ((*good, "--margin", "0.1"), "--margin"),
                 ((*mean, "--learn", "5", "--folds", "2"),
@@ -532,7 +532,7 @@ class Mistakes(Eval):
                  "--folds is 2, and there are 1 queries"),
                 ((*good, "--folds", "2"), "need --learn"),
                 ((*good, "--learn", "5", "--train", t, "--examples", t),
-                 "do not go together"),
+                 "exclude each other"),
                 ((*good, "--capture", "flags"), "stuffed crowd"),
                 ((*good, "--shots", "3"), "--examples"),
                 ((*good, "--seed", "3"), "--examples"),
@@ -599,7 +599,7 @@ class Mistakes(Eval):
             before = {n: self.read(n) for n in "atx"}
             said = self.bad(USAGE, "--agents", a, t, "--examples", x,
                             "--out", out)
-            self.assertIn("one of the files that are read", said)
+            self.assertIn("one of the input files", said)
             self.assertEqual({n: self.read(n) for n in "atx"}, before)
 
     def test_a_line_over_the_limit(self):

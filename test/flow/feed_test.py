@@ -41,7 +41,7 @@ def seqs(entries):
 
 
 def send_many(server, n, **fields):
-    """n messages, pipelined on one connection; nobody waits for results."""
+    """n messages, pipelined on one connection; no one waits for results."""
     body = {"text": "x", "executor": {"name": "echo"}, "wait_ms": 0, **fields}
     with server.connect() as peer:
         for i in range(0, n, 100):
@@ -181,7 +181,7 @@ class Pages(unittest.TestCase):
             self.assertEqual(r.status, 400)
 
     def test_a_cursor_behind_the_newest_is_led_back(self):
-        """It is from before a restore: whoever kept it would miss what comes
+        """It is from before a restore: a client that kept it would miss what comes
         until the feed is as long again."""
         with Server(agents=ECHO) as server:
             anna = server.user("anna")

@@ -43,7 +43,7 @@ class OfOne(unittest.TestCase):
                 "totals": {"completed": 0, "failed": 0, "cancelled": 0,
                            "retries": 0},
                 "paused_by": None, "last_error": None, "hour": None})
-            self.assertEqual(error_code(figures(server, "nobody")), NOT_FOUND)
+            self.assertEqual(error_code(figures(server, "missing")), NOT_FOUND)
 
     def test_what_it_did_is_counted_and_how_long_it_took(self):
         with Server(agents=[{"id": "echo", "url": "echo:20"}]) as server:
@@ -203,7 +203,7 @@ class OfMany(unittest.TestCase):
         with Server() as server:
             for i in range(5):
                 register(server, f"a{i}")
-            register(server, "gone", url=None)  # nobody has connected
+            register(server, "gone", url=None)  # no one has connected
             server.call("POST", "/api/agents/a1/pause")
             server.send("hello", to="a0")
             fleet = server.call("GET", "/api/fleet").json()
@@ -212,7 +212,7 @@ class OfMany(unittest.TestCase):
                 "states": {"ACTIVE": 1, "IDLE": 4, "BUSY": 0, "SLOW": 0,
                            "ERROR": 0, "DEAD": 1}})
             seen = server.call(
-                "GET", "/api/fleet?names=A0,nobody,,gone,a0").json()["items"]
+                "GET", "/api/fleet?names=A0,missing,,gone,a0").json()["items"]
             self.assertEqual([f["agent"] for f in seen], ["a0", "gone", "a0"])
             self.assertEqual(seen[0]["totals"]["completed"], 1)
             few = server.call("GET", "/api/fleet?names=gone&counts=false")

@@ -211,7 +211,7 @@ class Modules(unittest.TestCase):
             self.assertIn(assets + "/vendor/preact.js", seen)
             self.assertIn(assets + "/pages/playground.js", seen)
             self.assertIn(assets + "/vendor/uplot.css", seen)
-            # And nothing is left that would ask somebody else.
+            # And nothing is left that would ask someone else.
             for path, body in seen.items():
                 self.assertNotIn(b"sourceMappingURL", body, path)
 
@@ -293,7 +293,7 @@ class Folder(unittest.TestCase):
             with Server(agents=[{"id": "echo", "url": "echo:300"}],
                         config={"web": {"folder": folder}}) as server:
                 with server.connect() as peer:
-                    # Nobody is answered between the two.
+                    # No one is answered between the two.
                     peer.send(server.request("POST", "/api/messages", {
                         "text": "hello", "executor": {"name": "echo"}}))
                     got = server.call("GET", "/assets/live/a.js")

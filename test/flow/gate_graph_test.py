@@ -1,5 +1,5 @@
 """The rules as a graph, as docs/protocol.md promises it: what of it is so for a
-task, for a reference, and for whom it is told."""
+task, for a reference, and for which caller."""
 import json
 import os
 import unittest
@@ -142,7 +142,7 @@ class Graph(Client):
 
     def test_what_holds_ones_own_is_told_whoever_it_names(self):
         """In the hold, the graph and what was answered alike: the rules are
-        the server's, and say of whom a message waits."""
+        the server's, and name the agent that a message waits for."""
         rules = os.path.join(self.home, "rules.json")
         with open(rules, "w", encoding="utf-8") as f:
             json.dump(SECRET, f)
@@ -165,7 +165,7 @@ class Graph(Client):
             self.assertEqual(
                 [n for n in graph["nodes"] if n["agent"] == "secret"],
                 [{"agent": "secret", "is_known": True, "state": "IDLE"}])
-            # What does not hold it, and whom else its rule is for, is not told.
+            # Conditions that do not hold it, and the other agents of its rule, are not told.
             self.assertFalse(graph["is_whole"])
             self.assertEqual(len(graph["edges"]), 1)
             self.assertNotIn("other", json.dumps(graph))

@@ -133,7 +133,7 @@ class Grants(unittest.TestCase):
             self.refused(self.server.call(
                 "GET", "/api/grants?agent=" + name, token=otto), NOT_FOUND)
             self.refused(self.server.call(
-                "POST", "/api/grants", {"agent": name, "user": "nobody"},
+                "POST", "/api/grants", {"agent": name, "user": "missing"},
                 token=otto), NOT_FOUND)
         self.assertIn(made, grants(self.server, self.server.token))
         self.assertEqual(self.server.call(
@@ -172,22 +172,22 @@ class Grants(unittest.TestCase):
         register(self.server, "five", token=anna, visibility="shared")
         for body, words in (
                 ({}, "agent is missing"),
-                ({"agent": "five"}, "one of user and org"),
+                ({"agent": "five"}, "either user or org"),
                 ({"agent": "five", "user": "ben", "org": "x"},
-                 "one of user and org"),
-                ({"agent": "five", "user": "nobody-of-that-name"},
-                 'no user "nobody-of-that-name"'),
+                 "either user or org"),
+                ({"agent": "five", "user": "missing-of-that-name"},
+                 'no user "missing-of-that-name"'),
                 ({"agent": "five", "user": "x\u202ey"}, "no user"),
                 ({"agent": "five", "user": "ben", "expires_in_s": -1},
                  "expires_in_s must be"),
                 ({"agent": "five", "user": 7}, "user must be a string"),
-                ({"agent": "five", "for": "ben"}, 'no field "for"')):
+                ({"agent": "five", "for": "ben"}, 'unknown field "for"')):
             r = self.server.call("POST", "/api/grants", body, token=anna)
             self.assertIn(words, self.refused(r, (400, "bad_request")))
         for query, words in (("cursor=x", "cursor must be"),
                              ("cursor=:x", "cursor must be"),
                              ("cursor=five:", "cursor must be"),
-                             ("user=ben", 'no argument "user"'),
+                             ("user=ben", 'unknown argument "user"'),
                              ("limit=x", "limit must be")):
             r = self.server.call("GET", "/api/grants?" + query, token=anna)
             self.assertIn(words, self.refused(r, (400, "bad_request")))

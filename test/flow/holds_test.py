@@ -65,7 +65,7 @@ class Holds(Client):
         eventually(lambda: self.status(server, held["task_id"]) == "completed",
                    "it is let go and done")
         self.assertEqual(self.holds(server)["items"], [])
-        self.assertIn("Nothing is held", self.good("holds"))
+        self.assertIn("No held messages", self.good("holds"))
 
     def test_lists_by_page_and_by_what_they_are_about(self):
         server = self.em()
@@ -266,7 +266,7 @@ class Batches(Client):
             self.check_with_agent(server, batch, waiting)
         server.kill()
         server = self.em(data=data, token=server.token)
-        # Nobody has them: they wait with their batch, and are held no more.
+        # No one has them: they wait with their batch, and are held no more.
         members = waiting[:3]
         self.assertEqual([self.status(server, t) for t in members],
                          3 * ["queued"])

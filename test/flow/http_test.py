@@ -60,7 +60,7 @@ class Answers(unittest.TestCase):
         answer = self.ask("DELETE", "/healthz")
         self.assertEqual(answer.status, 405)
         self.assertIn("GET", answer.headers["allow"])
-        self.assertIn("it takes GET, HEAD", answer.json()["error"]["message"])
+        self.assertIn("it has GET, HEAD", answer.json()["error"]["message"])
 
     def test_head_is_get_without_a_body(self):
         with self.server.connect() as peer:

@@ -1,5 +1,5 @@
 """What an agent's program asks of people while it works: a child that speaks
-pi's dialect shows dialogs, whoever listens to the root of its task is told, and
+pi's dialect shows dialogs, listeners to the root of its task are told, and
 one of them answers."""
 import json
 import os
@@ -125,7 +125,7 @@ class Inputs(unittest.TestCase):
                     "d-0": [{"confirmed": True}],
                     "d-1": [{"cancelled": True}], "d-2": [{"value": "Ada"}]})
             self.refused(server.say(task, input_id=first, confirmed=True),
-                         409, "task_is_over", "over")
+                         409, "task_is_over", "already ended")
 
     def test_what_is_no_answer_leaves_it_open(self):
         with House() as server:
@@ -136,7 +136,7 @@ class Inputs(unittest.TestCase):
                 confirm = until(events, "input")["input"]["input_id"]
                 long = "x" * (VALUE_MAX + 1)
                 for number, said, status, words in (
-                        (select, {"value": "block"}, 400, "none of the"),
+                        (select, {"value": "block"}, 400, "one of the options"),
                         (select, {"confirmed": True}, 400, '"value"'),
                         (select, {}, 400, "say one of"),
                         (select, {"value": 5}, 400, "value"),
@@ -154,7 +154,7 @@ class Inputs(unittest.TestCase):
                              "bad_request", "input_id")
                 none = "input_" + "0" * 26
                 self.refused(server.say(task, input_id=none, value="x"), 404,
-                             "not_found", "by that id")
+                             "not_found", "with that id")
                 self.refused(server.say("task_" + "0" * 26, input_id=select,
                                         value="Allow"), 404, "not_found", "")
                 self.assertEqual(len(server.task(task)["inputs"]), 3)
@@ -206,7 +206,7 @@ class Inputs(unittest.TestCase):
                                    value="Allow").status, 200)
                     over = hub.heard("task.input_over", task)["input"]
                     self.assertEqual(over["outcome"], "answered")
-                # Not twice, and once it is over nobody is asked any more.
+                # Not twice, and once it is over no one is asked any more.
                 self.assertEqual([kind for _, kind, _ in events],
                                  ["input_over", "chunk", "result"])
                 with server.events(f"/api/tasks/{task}/events") as after:
@@ -243,7 +243,7 @@ class Inputs(unittest.TestCase):
                 until(events, "input")
                 self.assertEqual(until(events, "input_over")["input"]
                                  ["outcome"], "unheard")
-            # The control: somebody listens, and answers.
+            # The control: someone listens, and answers.
             with server.begin(CONFIRM) as events:
                 data = until(events, "input")
                 self.assertEqual(
@@ -263,7 +263,7 @@ class Inputs(unittest.TestCase):
             self.assertEqual(over["outcome"], "expired")
             self.refused(server.say(data["task_id"], confirmed=True,
                                     input_id=over["input_id"]), 409,
-                         "input_is_over", "it is expired")
+                         "input_is_over", "is expired")
 
     def test_it_ends_with_its_task(self):
         with House() as server:
@@ -441,14 +441,14 @@ class CommandLine(Client):
             self.assertEqual(
                 [i["input_id"] for i in json.loads(
                     self.good("tasks", "input", task, "--json"))], ids)
-            self.assertIn("say which with --input",
+            self.assertIn("select one with --input",
                           self.bad(USAGE, "tasks", "input", task, "Allow"))
-            self.assertIn("none of the options", self.bad(
+            self.assertIn("exactly one of the options", self.bad(
                 USAGE, "tasks", "input", task, "allow", "--input", ids[0]))
             self.assertEqual(
                 self.good("tasks", "input", task, "Allow", "--input", ids[0]),
                 f"{ids[0]} is answered\n")
-            self.assertIn("a yes or a no",
+            self.assertIn("yes or no",
                           self.bad(USAGE, "tasks", "input", task, "maybe"))
             self.assertEqual(
                 json.loads(self.good("tasks", "input", task, "no", "--json"))
@@ -456,15 +456,15 @@ class CommandLine(Client):
             self.assertEqual(json.loads(until(events, "result")["text"]), {
                 "d-0": [{"value": "Allow"}], "d-1": [{"confirmed": False}]})
             self.assertEqual(self.good("tasks", "input", task),
-                             "Nothing is asked.\n")
-            self.assertIn("nothing is asked",
+                             "No open questions.\n")
+            self.assertIn("no open question",
                           self.bad(REFUSED, "tasks", "input", task, "no"))
 
     def test_without_an_answer_it_is_closed(self):
         with House() as server:
             task, ids, events = self.asked(server, EDITOR)
             self.assertIn("Line 2", self.good("tasks", "input", task))
-            self.assertIn("unanswered", self.bad(
+            self.assertIn("either an answer or", self.bad(
                 USAGE, "tasks", "input", task, "x", "--cancel"))
             self.assertEqual(self.good("tasks", "input", task, "--cancel"),
                              f"{ids[0]} is cancelled\n")
@@ -478,13 +478,13 @@ class CommandLine(Client):
                                  "--stream")
             line = sending.stdout.readline().decode().rstrip("\n")
             self.assertRegex(line, r"^pi: Allow rm -rf\? \(signalbox tasks "
-                             r"input task_\w{26} shows it, and answers\)$")
+                             r"input task_\w{26} shows and answers it\)$")
             task = line.split()[-5]
             self.good("tasks", "input", task, "Block")
             status, rest, _ = self.end(sending)
             self.assertEqual(status, OK)
             self.assertTrue(rest.startswith(
-                "pi: what it asked is answered\n"), rest)
+                "pi: the question is answered\n"), rest)
             self.assertIn('{"value": "Block"}', rest)
 
 

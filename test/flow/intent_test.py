@@ -129,12 +129,12 @@ class Intent(unittest.TestCase):
         self.begin()
         for answer, why in (
                 ("cook", "the classifier did not answer with one JSON object"),
-                ({}, "the classifier named nobody"),
-                (sure("judge"), 'the classifier named "judge", who was not '
-                 "among those that it was asked about"),
-                (sure("cook", 7), "the classifier's confidence is no number "
+                ({}, "the classifier named no agent"),
+                (sure("judge"), 'the classifier named "judge", which was not '
+                 "among the agents that it was asked about"),
+                (sure("cook", 7), "the classifier's confidence is not a number "
                  "from 0 to 1"),
-                ((200, b"<html>"), "the classifier's answer is no JSON object"),
+                ((200, b"<html>"), "the classifier's answer is not a JSON object"),
                 ((200, b"{}" + b" " * 70000), "the classifier's answer has "
                  "more than 65536 bytes"),
                 ((400, b'{"error":{"message":"not that text"}}'),
@@ -196,7 +196,7 @@ class Intent(unittest.TestCase):
                          token=cast["other org"])
         self.assertNotEqual(said["agent"], "hidden")
         self.assertNotEqual(said["decision"]["layer"], "intent")
-        # They did not even hear of it; and whom they may see they could name.
+        # They did not even hear of it; and an agent that they may see they could name.
         data = json.loads(
             self.classifier.questions[-1][1]["messages"][-1]["content"])
         self.assertNotIn("hidden", {a["agentId"] for a in data["agents"]})

@@ -65,7 +65,7 @@ class Layers(unittest.TestCase):
                              ("data-mover", "prefix"))
 
     def test_what_is_nobodys_command_is_a_text(self):
-        for text in ("/etc/hosts is broken", "/nobody x", "//docs x"):
+        for text in ("/etc/hosts is broken", "/missing x", "//docs x"):
             said = self.send(text)
             self.assertEqual((said["text"], said["decision"]["layer"]),
                              (text, "default"))
@@ -147,7 +147,7 @@ class Layers(unittest.TestCase):
         self.assertEqual(self.chosen("z", **talk), ("code", "sticky"))
 
 
-class Nobody(unittest.TestCase):
+class NoAgent(unittest.TestCase):
     def test_what_no_layer_answers_is_refused_with_words(self):
         with Server(agents=AGENTS, config=None) as server:
             r = send(server, "/docs")

@@ -16,7 +16,7 @@ AGENTS = [
 CODE = "find the bug in this program, it crashes with a segmentation fault"
 LETTER = "write a letter to the marketing people about our articles"
 NO_SUCH = "dec_01jabcdefghjkmnpqrstvwxyz0"
-# Windows are over at once, nobody but us asks for a run, and whoever is nearest
+# Windows are over at once, no one but us asks for a run, and the nearest agent
 # gets it.
 QUICK = {"learning": {"followUpMs": 0, "everyMs": 0},
          "routing": {"threshold": 0}}
@@ -238,7 +238,7 @@ class Learning(Shared):
             self.refused(self.server.call("POST", "/api/learning/reset", body),
                          400, "bad_request")
         self.refused(self.server.call("POST", "/api/learning/reset",
-                                      {"agent": "nobody"}),
+                                      {"agent": "missing"}),
                      404, "agent_not_found")
         self.assertEqual(self.export(), kept)
 
@@ -327,20 +327,20 @@ class Commands(Client):
         decision = answer["decision"]["id"]
         self.assertEqual(self.good("learning", "run"),
                          "1 decision was judged.\n")
-        self.assertIn("1  outcomes it was learnt from", self.good("learning"))
+        self.assertIn("1  outcomes learned from", self.good("learning"))
         self.assertEqual(json.loads(self.good("learning", "--json"))["judged"],
                          1)
         kept = self.good("learning", "export")
         self.assertEqual(self.good("learning", "rebuild"),
-                         "What was learnt is made anew, from 1 outcome.\n")
+                         "Learned data was rebuilt from 1 outcome.\n")
         self.assertEqual(self.good("learning", "export"), kept)
         self.assertEqual(self.run_it("learning", "reset")[0], USAGE)
         self.assertEqual(self.run_it("learning", "reset", "x", "--all")[0],
                          USAGE)
-        self.assertIn("forgotten", self.good("learning", "reset", "--all"))
+        self.assertIn("was removed", self.good("learning", "reset", "--all"))
         self.assertIn("should have gone to writer", self.good(
             "decisions", "override", decision, "writer"))
-        self.assertIn("That is known", self.good(
+        self.assertIn("Already recorded", self.good(
             "decisions", "override", decision, "writer"))
         self.assertEqual(self.run_it("decisions", "feedback", decision,
                                      "maybe")[0], USAGE)

@@ -184,7 +184,7 @@ class Ledger(unittest.TestCase):
                            token=una).json()
         self.assertEqual((task["root_user"], task["requester"]),
                          ("una", "admin"))
-        for name in ("nobody", "", 7):
+        for name in ("missing", "", 7):
             self.refused(server.send("hi", to="priced",
                                      metadata={"user_id": name}), 400,
                          "bad_request", "metadata.user_id")
@@ -401,7 +401,7 @@ class Ledger(unittest.TestCase):
             t.join()
         self.assertEqual(sorted(r.status for r in answers), 7 * [200] + [201])
         self.refused(move(server, "refund", task_id=task, amount_micros=8),
-                     409, "exists", "refunded already")
+                     409, "exists", "already refunded")
         r = move(server, "refund", task_id=task)
         self.assertEqual((r.status, r.json()["amount_micros"]), (200, 7))
         self.assertEqual(balance(server, token=otto)["balance_micros"], 7)
@@ -466,7 +466,7 @@ class Ledger(unittest.TestCase):
                      {"task_id": "x" * 30}):
             r = move(server, "refund", **body)
             self.assertIn(r.status, (400, 404), r)
-        for user in ("nobody", "a b", "../x", "%", "ä"):
+        for user in ("missing", "a b", "../x", "%", "ä"):
             self.refused(move(server, "topup", user=user, amount_micros=1),
                          404, "not_found", "there is no user")
 
@@ -497,14 +497,14 @@ class Ledger(unittest.TestCase):
                ("statement?format=csv&limit=5001", "limit"),
                ("statement?account=bank", "account must be"),
                ("statement?account=user:", "account must be"),
-               ("statement?account=platform&user=zoe", "alone"),
+               ("statement?account=platform&user=zoe", "only for account"),
                ("accounts?limit=x", "limit")]
         for path, words in bad:
             r = self.server.call("GET", "/api/ledger/" + path)
             self.refused(r, 400, "bad_request", words)
-        for path in ("balance?user=nobody", "statement?user=nobody"):
+        for path in ("balance?user=missing", "statement?user=missing"):
             self.refused(self.server.call("GET", "/api/ledger/" + path), 404,
-                         "not_found", "nobody")
+                         "not_found", "missing")
 
     # Who may.
 
@@ -535,10 +535,10 @@ class Ledger(unittest.TestCase):
             self.refused(r, 403, "not_allowed", "scope ledger")
             self.assertEqual(r.json()["error"]["details"],
                              {"scope": "ledger"})
-            # One who is not there is told alike: nobody learns who is.
-            nobody = server.call("GET", path + "?user=nobody",
+            # One who is not there is told alike: no one learns who is.
+            missing = server.call("GET", path + "?user=missing",
                                  token=tokens["lena"])
-            self.assertEqual(nobody.body, r.body)
+            self.assertEqual(missing.body, r.body)
             r = server.call("GET", path + "?user=LENA", token=tokens["lena"])
             self.assertEqual(r.status, 200)
         for account in ("platform", "outside", "reserved", "all", "user:zoe",
@@ -705,7 +705,7 @@ class Budgets(unittest.TestCase):
                             "left_today_micros": (2 - spent) * PRICE,
                             "per_day_micros": 2 * PRICE,
                             "per_conversation_micros": None,
-                            "per_root_micros": None})
+                            "per_root_micros": None, "items": []})
                 self.assertEqual(server.send("x", to="priced",
                                              token=anna).status, 200)
             r = server.send("x", to="priced", token=anna)
@@ -735,7 +735,7 @@ class Commands(Client):
     def test_a_users_money_from_the_command_line(self):
         out = self.good("ledger", "topup", "anna", "10", "--note", "May",
                         "--key", "m-5")
-        self.assertIn("anna got 10.00: the balance is 10.00 now (post_", out)
+        self.assertIn("anna got 10.00; the balance is now 10.00 (post_", out)
         again = self.good("ledger", "topup", "anna", "10", "--note", "May",
                           "--key", "m-5")
         self.assertIn("done before", again)
@@ -757,16 +757,16 @@ class Commands(Client):
         self.use(self.box)
         task = items[0]["task_id"]
         out = self.good("ledger", "refund", task)
-        self.assertIn(f"1.50 for {task} is back in anna's balance: the "
-                      "balance is 10.00 now", out)
+        self.assertIn(f"refunded 1.50 for {task} to anna; the balance is "
+                      "now 10.00", out)
         out = self.good("ledger", "refund", "anna", "0.000001")
-        self.assertIn("0.000001 of anna's balance is paid back to them: the "
-                      "balance is 9.999999 now", out)
+        self.assertIn("paid back 0.000001 from the balance of anna; the "
+                      "balance is now 9.999999", out)
         self.assertIn("creator:zoe", self.bad(REFUSED, "ledger", "payout",
                                               "zoe", "1"))
         out = self.good("ledger", "accounts")
         self.assertRegex(out, r"user:anna +9\.999999")
-        self.assertIn("The books are right.", self.good("ledger", "check"))
+        self.assertIn("The ledger is consistent.", self.good("ledger", "check"))
 
     def test_csv_is_the_servers_own_however_many_pages(self):
         for i in range(60):
@@ -780,22 +780,22 @@ class Commands(Client):
 
     def test_amounts_that_are_none(self):
         for amount, words in (
-                ("0", "more than nothing"), ("-1", "more than nothing"),
+                ("0", "more than zero"), ("-1", "more than zero"),
                 ("1e3", "like 1.50"), ("NaN", "like 1.50"),
-                ("1.0000001", "nothing smaller"), ("1,5", "like 1.50"),
-                ("1000000000001", "no more than"), ("", "like 1.50"),
-                ("9" * 40, "no more than"), (".5", "like 1.50")):
+                ("1.0000001", "at most six decimal"), ("1,5", "like 1.50"),
+                ("1000000000001", "at most"), ("", "like 1.50"),
+                ("9" * 40, "at most"), (".5", "like 1.50")):
             self.assertIn(words, self.bad(USAGE, "ledger", "topup", "anna",
                                           "--", amount))
-        self.assertIn('"-5" is no amount: it must be more than nothing',
+        self.assertIn('"-5" is not a valid amount: it must be more than zero',
                       self.bad(USAGE, "ledger", "topup", "anna", "-5"))
         for args, words in (
                 (["topup"], "USER AMOUNT"), (["topup", "anna"], "USER AMOUNT"),
-                (["topup", "a", "1", "2"], "one word too many"),
+                (["topup", "a", "1", "2"], "unexpected argument"),
                 (["refund"], "refund TASK"),
                 (["refund", "anna"], "refund TASK"),
                 (["refund", "anna", "1", "--task", "x"], "either a task"),
-                (["refund", "anna", "1", "--amount", "1"], "of a task"),
+                (["refund", "anna", "1", "--amount", "1"], "needs --task ID"),
                 (["refund", "anna", "1", "--turn", "1"], "--task ID"),
                 (["topup", "a", "1", "--task", "x"], "refund"),
                 (["statement", "--since", "x"], "span like"),
@@ -830,7 +830,7 @@ class Commands(Client):
             db.commit()
         status, out, err = self.run_it("ledger", "check", *there)
         self.assertEqual((status, err), (FAILED, ""))
-        self.assertIn("The books are not right: ", out)
+        self.assertIn("The ledger is inconsistent: ", out)
         self.assertIn("user:anna", out)
         status, out, err = self.run_it("ledger", "check", "--json", *there)
         self.assertEqual((status, err), (FAILED, ""))

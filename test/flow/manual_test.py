@@ -68,7 +68,7 @@ class Shell(Client):
         """Its second words, by what it says to one that is none."""
         if command not in self.known:
             said = self.run_it(command, "nOnSenSe")[2]
-            found = re.search(r"there is: (.*)", said)
+            found = re.search(r"known: (.*)", said)
             self.known[command] = found[1].split(", ") if found else []
         return self.known[command]
 
@@ -213,7 +213,7 @@ class Completion(Shell):
         self.assertEqual(run.stdout, "")
 
     def test_other_shells_and_json_are_refused(self):
-        self.assertIn("there is: bash", self.bad(USAGE, "completion", "zsh"))
+        self.assertIn("known: bash", self.bad(USAGE, "completion", "zsh"))
         self.assertEqual(self.good("completion"),
                          self.good("completion", "bash"))
         self.bad(USAGE, "completion", "--json")
@@ -222,7 +222,7 @@ class Completion(Shell):
 
 class OnATerminal(Client):
     def test_a_tab_completes(self):
-        """Readline itself, in a bash that somebody types into."""
+        """Readline itself, in a bash that someone types into."""
         master, slave = pty.openpty()
         env = {**self.env, "TERM": "dumb", "PS1": "> ", "INPUTRC": "/dev/null",
                "PATH": os.path.dirname(BIN) + ":/usr/bin:/bin"}

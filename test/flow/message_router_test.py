@@ -55,6 +55,19 @@ class Library(unittest.TestCase):
             "status": None, "type": "REQUEST",
             "reference": "SUBM-C042-001", "stale": False, "warnings": []})
 
+    def test_what_it_may_cost_changes_no_decision(self):
+        said = envelope(message_id="MSG-001")
+        for cost in (0, 10 ** 18, None):
+            self.assertEqual(
+                route_message({**said, "max_cost_micros": cost}, STATE, RULES,
+                              NOW),
+                route_message(said, STATE, RULES, NOW))
+        for bad in (-1, 10 ** 18 + 1, 0.5, "5"):
+            with self.assertRaises(router.RouterError) as e:
+                route_message({**said, "max_cost_micros": bad}, STATE, RULES,
+                              NOW)
+            self.assertIn("max_cost_micros", str(e.exception))
+
     def test_the_seeds_usage(self):
         system_state = {"agents": {"Z": "ACTIVE"}}
         decision = route_message(
@@ -104,7 +117,7 @@ class Library(unittest.TestCase):
 
     def test_what_is_wrong_is_said(self):
         self.assert_refused("bad_request", 'needs "from"', {"to": "Z"}, STATE)
-        self.assert_refused("bad_request", "the state is no JSON", envelope(),
+        self.assert_refused("bad_request", "the state is not JSON", envelope(),
                             "{")
         self.assert_refused("bad_request", "is no JSON", envelope(to={1}),
                             STATE)

@@ -216,7 +216,7 @@ class InTheTree(Case):
 
 
 class SessionsOfOthers(Case):
-    """A session says whose work it is; where that is over, nobody else's."""
+    """A session says whose work it is; where that is over, no one else's."""
 
     def over(self, h, user, task):
         r = h.server.call("POST", f"/api/tasks/{task}/cancel",
@@ -245,7 +245,7 @@ class SessionsOfOthers(Case):
                          agent_id="docs", skill_id="any", message="look",
                          session_id="b")
             self.unpaid(h)
-            # A name that is nobody's is one of its own.
+            # A name that is no one's is one of its own.
             self.assertEqual(h.send("docs", conversation_id="c")
                              ["conversation_id"], "boss@anna/c")
 

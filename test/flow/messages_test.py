@@ -216,7 +216,7 @@ class Refusals(Shared):
         error = self.refused(self.server.send("x", to="ehco"), 404,
                              "agent_not_found", "echo")
         self.assertEqual(error["details"]["nearest"], ["echo"])
-        error = self.refused(self.server.send("x", to="somebody-else"), 404,
+        error = self.refused(self.server.send("x", to="someone-else"), 404,
                              "agent_not_found")
         self.assertEqual(error["details"]["nearest"], [])
 
@@ -236,7 +236,7 @@ class Refusals(Shared):
     def test_arguments_of_the_query_are_refused(self):
         got = self.server.call("POST", "/api/messages?wait_ms=1",
                                {"text": "x"})
-        self.refused(got, 400, "bad_request", "takes none")
+        self.refused(got, 400, "bad_request", "this call has none")
 
 
 class Keys(Shared):

@@ -145,7 +145,7 @@ class Words(unittest.TestCase):
         err = self.refusal("listen=127.0.0.1:18787",
                            "metrics.listen=127.0.0.1:18787")
         self.assertIn("metrics.listen (127.0.0.1:18787) and listen "
-                      "(127.0.0.1:18787) are in each other's way", err)
+                      "(127.0.0.1:18787) overlap", err)
 
     def test_an_address_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as other:

@@ -68,7 +68,7 @@ class Answers(unittest.TestCase):
                         break
             self.assertEqual(data["text"], "Roses")
             done = server.call("GET", "/api/tasks/" + task).json()
-            # In the words of the other dialect: whoever counts needs one.
+            # In the words of the other dialect: a client that counts needs one.
             self.assertEqual(done["result"]["metadata"], {
                 "model": "haiku-1", "finish_reason": "stop",
                 "usage": {"prompt_tokens": 23, "completion_tokens": 7,

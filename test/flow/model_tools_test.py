@@ -86,7 +86,7 @@ class Delegation(Case):
             said = answers(body)
             if not said:
                 return calls(("search_agents", {"query": "bread recipes"}),
-                             text="Let me ask somebody.")
+                             text="Let me ask someone.")
             if "agents" in said[0]:
                 name = said[0]["agents"][0]["agentId"]
                 return calls(delegate(name, "How is bread made?"))
@@ -97,7 +97,7 @@ class Delegation(Case):
                                  "description": "recipes for bread"}]) as baker:
                 done = ask(server, "Good morning")
                 self.assertEqual(done["text"],
-                                 "Let me ask somebody.\n\nThe expert says: "
+                                 "Let me ask someone.\n\nThe expert says: "
                                  "Flour. How is bread made?", done)
                 self.assertEqual(done["agent"], "boss")
                 child = baker.tasks[0]
@@ -219,7 +219,7 @@ class Limits(Case):
             "no tool": (("fly", {}), "there is no tool \"fly\""),
             "not JSON": (("search_agents", "{\"query\": "), "not a JSON"),
             "no query": (("search_agents", {}), "query is needed"),
-            "no agent": (delegate("nobody", "x"), "nobody"),
+            "no agent": (delegate("missing", "x"), "missing"),
             "no task": (("delegate_to_agent", {"agentId": "b"}), "task"),
             "itself": (delegate("boss", "x"), "itself"),
             "itself, otherwise spelt": (delegate("BOSS", "x"), "itself"),
@@ -251,7 +251,7 @@ class Limits(Case):
             self.assertEqual(heard["status"], "completed")
             inner = json.loads(heard["response"].removeprefix("helper:"))
             self.assertEqual(inner["status"], "error")
-            self.assertIn("nobody works twice in one chain", inner["error"])
+            self.assertIn("works only once in a chain", inner["error"])
             self.assertEqual(len(model.calls), 4)
             tasks = server.call("GET", "/api/tasks").json()["items"]
             self.assertEqual(len(tasks), 2)
@@ -279,7 +279,7 @@ class Limits(Case):
             to = {"boss": "helper", "helper": "third"}[body["model"]]
             return calls(delegate(to, "x"))
         boss = {"default": True, "delegation": {"maxDepth": 1}}
-        allowed = {"delegation": {"allowAgents": ["nobody"]}}
+        allowed = {"delegation": {"allowAgents": ["missing"]}}
         for fields, words in ((boss, "maxDepth"), (None, "allowAgents")):
             with ToolModel(think) as model, Server(
                     agents=[{"id": "boss", "model": "tools/boss",

@@ -145,15 +145,15 @@ class Users(Shared):
         me = self.good(self.me(token))
         self.assertEqual((me["user"], me["role"], me["owner"], me["org"]),
                          ("o-clerk", "agent", "Olga", "acme"))
-        for fields, words in (({"owner": "o-clerk"}, "somebody else"),
-                              ({"owner": "nobody"}, "there is none"),
+        for fields, words in (({"owner": "o-clerk"}, "another user"),
+                              ({"owner": "no-such"}, "existing user"),
                               ({"role": "user", "owner": "olga"}, "agent"),
                               ({"org": "Zeta"}, "owner's org")):
             with self.subTest(fields=fields):
                 self.refused(self.patch("o-clerk", **fields), 400,
                              "bad_request", words)
         self.refused(self.post(name="o-2", role="agent", owner="o-clerk"),
-                     400, "bad_request", "owns no other")
+                     400, "bad_request", "cannot own")
         self.refused(self.patch("olga", role="agent"), 403, "not_allowed")
         got = self.good(self.patch("o-clerk", owner="OTTO"))
         self.assertEqual((got["owner"], got["org"]), ("Otto", "Zeta"))
@@ -164,7 +164,7 @@ class Users(Shared):
         self.assertEqual(self.listed()["o-clerk"], got)
         self.refused(self.server.call("POST", "/api/tokens",
                                       {"user": "o-clerk"}), 403,
-                     "not_allowed", "who was removed")
+                     "not_allowed", "was removed")
         got = self.good(self.patch("o-clerk", owner=None))
         self.assertEqual((got["owner"], got["org"]), (None, None))
         self.refused(self.me(token), 401, "unauthenticated")
@@ -187,7 +187,7 @@ class Users(Shared):
             with self.subTest(fields=fields):
                 self.refused(self.post(**fields), 400, "bad_request", words)
         self.refused(self.patch("admin"), 400, "bad_request", "nothing")
-        self.refused(self.patch("nobody", role="user"), 404, "not_found")
+        self.refused(self.patch("missing", role="user"), 404, "not_found")
         self.good(self.post(name="x" * 128, role="user"), 201)
 
     def test_users_are_listed_page_by_page(self):
@@ -261,7 +261,7 @@ class Tokens(Shared):
                 self.refused(self.server.call("POST", "/api/tokens", fields),
                              400, "bad_request", words)
         self.refused(self.server.call("POST", "/api/tokens",
-                                      {"user": "nobody"}), 404, "not_found")
+                                      {"user": "missing"}), 404, "not_found")
         self.token(label="x" * 128)
 
     def test_me_says_who_calls(self):
@@ -308,7 +308,7 @@ class Ending(Shared):
 
     def test_who_waits_is_told_that_their_rights_changed(self):
         """The token is as good as before, and the words must not say
-        otherwise: whoever believed them would throw it away."""
+        otherwise: anyone who believed them would throw it away."""
         for name, change in (("e-dora", {"role": "agent"}),
                              ("e-erin", {"org": "acme"})):
             token = self.server.user(name)
@@ -316,7 +316,7 @@ class Ending(Shared):
             self.good(self.server.call("PATCH", f"/api/users/{name}", change))
             error = self.refused(waits.response(), 403, "not_allowed")
             self.assertIn("has changed", error["message"])
-            self.assertIn("the token is good", error["message"])
+            self.assertIn("the token is valid", error["message"])
             for one in (events, feed):
                 self.assertNotIn("result", [e.event for e in one])
                 one.close()

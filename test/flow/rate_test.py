@@ -12,7 +12,7 @@ from signalbox import ECHO, Server, eventually, metric
 
 BIN = os.environ["SIGNALBOX_BIN"]
 OK, REFUSED = 0, 3
-# Nothing comes in while a test runs, and nobody is exempt.
+# Nothing comes in while a test runs, and no one is exempt.
 SLOW = {"perUser": 0, "perAddress": 0, "failuresPerMinute": 0, "exempt": []}
 BAD = "sbx_" + "x" * 43
 MANY = 200
@@ -168,7 +168,7 @@ class Addresses(Limits):
             self.guess_beside(server, anna)
 
     def guess_beside(self, server, good):
-        """Somebody guesses behind the address of a user not seen before."""
+        """Someone guesses behind the address of a user not seen before."""
         def ask(token):
             return server.call("GET", "/api/me", token=token,
                                source="127.0.0.2")

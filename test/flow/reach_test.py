@@ -1,5 +1,5 @@
 """`signalbox doctor --reach URL`: what becomes of a URL that an agent supplies,
-asked of real servers on this machine. Whoever is refused must not have been
+asked of real servers on this machine. A refused address must not have been
 connected to: the servers count."""
 import http.server
 import json
@@ -146,7 +146,7 @@ class Guard(Reach):
         target = self.target()
         url = f"http://localhost:{target.port}/"
         self.ask(REFUSED, "refused", url)
-        # This one may be known to libcurl alone, that one to nobody.
+        # This one may be known to libcurl alone, that one to no one.
         self.ask(REFUSED, "refused", f"http://any.localhost:{target.port}/")
         self.assertIn(
             self.run_it(f"http://localhost.:{target.port}/").returncode,
@@ -180,7 +180,7 @@ class Guard(Reach):
             r = self.run_it(f"http://{host}/")
             self.assertEqual(r.returncode, REFUSED)
             self.assertIn("keep it closed", r.stdout)
-            self.assertNotIn("to open it", r.stdout)
+            self.assertNotIn("to allow it", r.stdout)
         answer = self.ask(REFUSED, "refused", "http://169.254.169.254/")
         self.assertIn("keep it closed", answer["advice"])
 
@@ -266,10 +266,10 @@ class Outcome(Reach):
                           f"ws://127.0.0.1:{self.there.port}/status/426",
                           allow=["127.0.0.1"])
         self.assertEqual(answer["status"], 426)
-        self.assertIn("no WebSocket was asked for", answer["advice"])
+        self.assertIn("no WebSocket was opened", answer["advice"])
         r = self.run_it(f"ws://127.0.0.1:{self.there.port}/",
                         allow=["127.0.0.1"])
-        self.assertIn("whether a WebSocket is spoken was not tried", r.stdout)
+        self.assertIn("the WebSocket itself was not tried", r.stdout)
 
     def test_an_answer_that_is_too_large(self):
         answer = self.ask_there(FAILED, "failed", "/bytes/11", "--set",
@@ -326,7 +326,7 @@ class Outcome(Reach):
                           f"https://localhost:{target.port}/", "--set",
                           "outgoing.caFile=" + cert, allow=["127.0.0.1"])
         self.assertIn("expired", answer["message"])
-        self.assertIn("renewed", answer["advice"])
+        self.assertIn("must renew", answer["advice"])
 
     def test_tls_to_a_port_without(self):
         answer = self.ask(UNREACHABLE, "unreachable",
@@ -342,8 +342,8 @@ class Outcome(Reach):
                             "--set", "outgoing.connectTimeoutMs=100",
                             allow=["127.0.0.1"])
         self.assertEqual(r.returncode, UNREACHABLE)
-        self.assertIn("it took the connection and the request", r.stdout)
-        self.assertIn("unreachable: there is a connection, and no answer",
+        self.assertIn("the connection and the request were accepted", r.stdout)
+        self.assertIn("unreachable: connected, but no response",
                       r.stdout)
 
     def test_a_redirect_to_what_is_no_place(self):
@@ -372,18 +372,18 @@ class Words(Reach):
         lines = r.stdout.split("\n")
         self.assertEqual(lines[:3], [
             f"ok   url       http to 127.0.0.1, port {target.port}",
-            f"FAIL address   {at} (loopback) is not connected to",
-            f'               -> add "{at}" to outgoing.allow to open it'])
+            f"FAIL address   {at} (loopback) is not allowed",
+            f'               -> add "{at}" to outgoing.allow to allow it'])
         self.assertEqual(lines[-2], "refused: the server does not connect "
-                                    "there for an agent")
+                                    "to this URL for an agent")
         r = self.run_it(f"http://{at}/inbox?key=hunter2",
                         allow=["127.0.0.0/8"])
         self.assertEqual(r.stdout, (
             f"ok   url       http to 127.0.0.1, port {target.port}\n"
-            f"ok   address   {at} (loopback) may be connected to: "
+            f"ok   address   {at} (loopback) is allowed: "
             "outgoing.allow has 127.0.0.0/8\n"
             f"ok   request   {at} answered with status 200, in plain text\n"
-            "\nreachable: the server connects there for an agent\n"))
+            "\nreachable: the server connects to this URL for an agent\n"))
 
     def test_secrets_stay_where_they_are(self):
         target = self.target()
@@ -415,4 +415,4 @@ class Words(Reach):
                         "outgoing.caFile=nowhere.pem")
         self.assertEqual(r.returncode, USAGE)
         self.assertIn("there is no file nowhere.pem", r.stdout)
-        self.assertIn("not asked: the configuration must", r.stdout)
+        self.assertIn("not tried: the configuration", r.stdout)

@@ -271,7 +271,7 @@ class Corrected(Shared):
         long = self.refuse("z" * (KEPT - 3))["decision_id"]
         error = self.refused(self.say("override", long, wish), 400,
                              "bad_request")
-        self.assertIn("longer than what a decision keeps", error["message"])
+        self.assertIn("keeps only the start", error["message"])
         self.assertIsNone(self.decision(long)["overridden_to"])
         # The control: the longest that is certain to be whole.
         most = self.refuse("z" * (KEPT - 4))["decision_id"]
@@ -368,7 +368,7 @@ class Commands(Shared, Client):
         stats = self.good_text("decisions", "stats")
         self.assertIn("none", stats)
         self.assertRegex(
-            stats, r"What went to nobody \([0-9]+\) has no row here\.")
+            stats, r"Refused messages \([0-9]+\) have no row here\.")
         said = self.good_text("decisions", "override", decision, "devops",
                               "--send")
         task = self.decision(decision)["task_id"]
@@ -376,7 +376,7 @@ class Commands(Shared, Client):
                                f"devops. The message was sent there: {task}.\n")
         again = self.good_text("decisions", "override", decision, "devops",
                                "--send")
-        self.assertIn("That is known", again)
+        self.assertIn("Already recorded", again)
         self.assertIn(f"was sent before: {task}.", again)
 
     def test_replay_decides_them_as_they_were(self):

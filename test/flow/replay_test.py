@@ -116,8 +116,8 @@ class Replay(unittest.TestCase):
             self.assertEqual(
                 (sums["replayed"], sums["same"], sums["not_read"]),
                 (len(TEXTS), len(TEXTS) - 1, 1))
-            self.assertIn("1 was recorded by another version and not "
-                          "understood.", self.replay(server).stdout)
+            self.assertIn("1 was recorded by another version and cannot "
+                          "be read.", self.replay(server).stdout)
             items = server.call("GET", "/api/decisions").json()["items"]
             self.assertEqual(
                 [list(d) for d in items if d["id"] == lost],
@@ -192,7 +192,7 @@ class Replay(unittest.TestCase):
             self.send_all(server)
             path = self.config(layers=["explicit", "semantic", "default"])
             changes, sums = self.sums(server, "--config", path)
-            # Nobody was compared for what a layer before it decided.
+            # No one was compared for what a layer before it decided.
             self.assertEqual(sums["not_known"], 4)
             with open(path, "w", encoding="utf-8") as f:
                 json.dump({**CONFIG, "bindings": [
@@ -204,7 +204,7 @@ class Replay(unittest.TestCase):
     def test_one_setting_is_laid_over_those_of_then(self):
         with Server(config=CONFIG) as server:
             said = self.send_all(server)
-            # What is in the folder, or not, is nobody's business here.
+            # What is in the folder, or not, is no one's business here.
             _, sums = self.sums(server, "--set", "routing.explore=0.3")
             self.assertEqual((sums["changed"], sums["not_known"]), (0, 0))
             self.assertEqual(sums["same"], len(TEXTS))
@@ -220,7 +220,7 @@ class Replay(unittest.TestCase):
                              {(text, "cook") for text, d in said.items()
                               if d["layer"] == "default"})
             done = self.replay(server, "--set", "routing.threshold=1")
-            self.assertIn("by the settings of then and what is --set",
+            self.assertIn("by the recorded settings and --set",
                           " ".join(done.stdout.split()))
             done = self.replay(server, "--set", "learning.rate=0.5")
             self.assertEqual(done.returncode, 2)

@@ -163,7 +163,7 @@ class BadInput(Shared):
 
     def test_prefixes_and_names_that_are_nobodys(self):
         self.refused(self.post("/api/messages", "/cook"), 400, "bad_request")
-        # Of somebody they cannot see: no prefix, and nobody is told of it.
+        # Of someone they cannot see: no prefix, and no one is told of it.
         self.assertNotEqual(self.send("/hidden " + BUG)["decision"]["layer"],
                             "prefix")
         error = self.refused(
@@ -191,7 +191,7 @@ class NoRoute(Shared):
 
 
 class Away(Shared):
-    """Everybody must come to us, and nobody has."""
+    """Everybody must come to us, and no one has."""
     config = {"agents": {}}
     agents = [{**a, "url": "ws-agent://" + a["id"]} for a in AGENTS[:3]]
 
@@ -213,7 +213,7 @@ class AwayDefault(Away):
     def test_all_are_away(self):
         d = self.route(BUG)
         self.assertEqual((d["layer"], d["agent"]), ("default", "general"))
-        self.assertIn("would be refused", d["note"])
+        self.assertIn("would be rejected", d["note"])
         self.assertIn('"general" is self-hosted and not connected', d["note"])
         self.refused(self.post("/api/messages", BUG), 503, "agent_offline",
                      "general")

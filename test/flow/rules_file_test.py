@@ -119,7 +119,7 @@ BAD_FORM = [
 # What only who knows the whole can tell.
 BAD_SENSE = [
     (("sla", 0, "match"), {"to": "Zed"}, '"Zed" is not declared'),
-    (("sla", 0, "rule"), "z-answers-requests", "there is one of that name"),
+    (("sla", 0, "rule"), "z-answers-requests", "the name is already used"),
     (("sla", 0, "within"), "400d", '"366d" at most'),
     (("sla", 0, "when"), {"var": "mesage.type"}, 'did you mean "message"?'),
     (("sla", 0, "when"), {"==": [1]}, "=="),
@@ -191,7 +191,7 @@ class Schema(Folder):
 
 
 TWO_MISTAKES = """{
-  // nobody is declared
+  // no one is declared
   "sla": [
     { "rule": "a", "within": "15 minutes" },
     { "rule": "b", "within": "15m", "match": { "to": "Z" } }
@@ -235,7 +235,7 @@ class Start(Folder):
 
 
 class Found(Folder):
-    """Nobody names it: beside the configuration, else in the data folder."""
+    """No one names it: beside the configuration, else in the data folder."""
 
     ONE = {"agents": {"echo": {}}, "escalations": [
         {"rule": "seen", "match": {"to": "echo"}}]}
@@ -320,7 +320,7 @@ class Found(Folder):
             os.unlink(self.rules)
             eventually(lambda: "a start would fail until it is back" in
                        server.said(), "it is missed, in words for one found")
-        self.assertIn(f"{self.rules} counted before and is not there any more: "
+        self.assertIn(f"{self.rules} was in use and is gone: "
                       "put it back", self.refused())
         self.configure(data=self.data)
         status, said = self.check()

@@ -114,7 +114,7 @@ class Sealed(unittest.TestCase):
         finally:
             del os.environ["CARD_KEY"]
         self.assertNotEqual(status, 0)
-        self.assertIn("CARD_KEY holds no key", said)
+        self.assertIn("CARD_KEY does not contain a key", said)
 
     def test_control_without_a_key_they_are_on_the_disk(self):
         with self.start(config={"seal": {"keyFile": ""}}) as server:

@@ -1,5 +1,5 @@
 """Search over HTTP: the shape of its answers, its arguments, what may be
-asked, and whoever waits for a model that is slow."""
+asked, and searches that wait for a slow model."""
 import select
 import socket
 import struct
@@ -181,7 +181,7 @@ class Shapes(unittest.TestCase):
                 ("q=x&min_score=2", "min_score must be a number from 0 to 1"),
                 ("q=x&max_price_micros=-1", "max_price_micros must be"),
                 ("q=x&state=gone", "state must be"),
-                ("q=x&top=3", 'no argument "top"')):
+                ("q=x&top=3", 'unknown argument "top"')):
             r = search(self.server, query)
             self.assertEqual(error_code(r), (400, "bad_request"), query)
             self.assertIn(words, r.json()["error"]["message"])
@@ -193,7 +193,7 @@ class Shapes(unittest.TestCase):
         self.assertEqual(error_code(r), (400, "invalid_json"))
 
     def test_queries_of_every_kind(self):
-        """With whom they find by words; by meaning somebody is always near,
+        """Agents are found by words; by meaning someone is always near,
         and who has the words is the nearest."""
         register(self.server, "polyglot", description="مرحبا, brød og kaffe")
         self.addCleanup(self.server.call, "DELETE", "/api/agents/polyglot")

@@ -57,11 +57,11 @@ class Again(Client):
             self.assertEqual(*[c.body["idempotency_key"] for c in raw.calls])
 
     def test_a_proxy_without_a_server_is_tried_again(self):
-        raw = self.against(("503 Nobody", "<h1>Nobody here</h1>"),
+        raw = self.against(("503 Missing", "<h1>Missing here</h1>"),
                            ("200 OK", DONE))
         status, out = self.on_terminal("send", "x", "--to", "a")
         self.assertEqual((status, len(raw.calls)), (OK, 2), out)
-        self.assertIn("is no Signalbox", out)
+        self.assertIn("is not a Signalbox", out)
 
 
 if __name__ == "__main__":

@@ -163,7 +163,7 @@ class Offer(Client):
         # The command that is named there teaches it.
         [made] = box.call("GET", "/api/decisions?layer=none").json()["items"]
         command = ["decisions", "override", made["id"], second]
-        self.assertIn("\nTo have it go there from now on: signalbox "
+        self.assertIn("\nTo send similar messages there in future: signalbox "
                       + " ".join(command) + "\n", t.got)
         self.assertIn("should have gone to " + second, self.good(*command))
 
@@ -184,7 +184,7 @@ class Offer(Client):
                 t.read()
             t.type(typed + "\n")
         self.assertEqual(t.end(), REFUSED)
-        self.assertEqual(t.got.count("say a number from 1 to 3, or only"), 3)
+        self.assertEqual(t.got.count("enter a number from 1 to 3, or only"), 3)
         self.assertEqual(box.call("GET", "/api/tasks").json()["items"], [])
 
     def test_ctrl_c_at_the_question_sends_nothing(self):
@@ -237,7 +237,8 @@ class Offer(Client):
                       t.got)
         t.type("1\n")
         self.assertEqual(t.end(), OK)
-        self.assertIn("said by backend\n\nTo have it go there from now on: "
+        self.assertIn("said by backend\n\n"
+                      "To send similar messages there in future: "
                       f"signalbox decisions override {ID} backend\n", t.got)
         first, second = box.bodies
         self.assertEqual((first.get("executor"), second["executor"]),
@@ -339,8 +340,8 @@ class Offer(Client):
         for line, words in zip(lines, [
                 f"message.refused +{ID}: unsure, nearest frontend",
                 f"message.refused +{ID}: out of scope",
-                f"message.refused +{ID}: no agent could get it",
-                f"message.refused +{ID}: there is no such agent, nearest "
+                f"message.refused +{ID}: no agent available",
+                f"message.refused +{ID}: no such agent, nearest "
                 "frontend",
                 "learning.voided +user:bob",
                 "task.accepted +devops from anna, unsure"]):
@@ -362,27 +363,27 @@ class Offer(Client):
         self.canned(**{f"decisions/{ID}": decision()})
         out = self.good("decisions", "show", ID)
         for line in ("  band          unsure: the message may be for another",
-                     "  semantic      0.310, and 0.360 is sure (one of 4 age",
+                     "  semantic      0.310, floor 0.360 (one of 4 age",
                      "  decided in    43 us\n"):
             self.assertIn("\n" + line, out)
 
     def test_a_confident_decision_below_its_floor_says_what_decided(self):
         taught = [dict(NEAR[0], taught=True)] + NEAR[1:]
         for words, more in [
-                ("(one of 4 agents); its lead over the next agent", {}),
-                ("; a correction of this very text decided",
+                ("(one of 4 agents); the lead over the next agent", {}),
+                ("; a correction of this text decided",
                  {"example": True, "candidates": taught}),
                 ("; corrections of similar texts decided", {"example": True}),
-                ("is sure; the only agent gets every message",
+                ("; the only agent gets every message",
                  {"considered": 1, "candidates": NEAR[:1],
                   "rules": {"auto": True, "alpha": 0.2, "n": 1}})]:
             with self.subTest(words):
                 self.canned(**{f"decisions/{ID}": decision(
                     band="confident", unsure=False, **more)})
                 out = " ".join(self.good("decisions", "show", ID).split())
-                self.assertIn("0.310, and 0.360 is sure", out)
+                self.assertIn("0.310, floor 0.360", out)
                 self.assertIn(words, out)
-                self.assertEqual("its lead over" in out, not more, out)
+                self.assertEqual("the lead over" in out, not more, out)
 
     def test_a_decision_for_no_agent_is_shown_with_the_nearest(self):
         self.canned(**{f"decisions/{ID}": NONE})
@@ -408,7 +409,7 @@ class Offer(Client):
         self.canned(**{f"decisions/{ID}": decision(candidates=near,
                                                    threshold=None)})
         out = self.good("decisions", "show", ID)
-        self.assertIn("0.310; what is sure for this agent is not known yet",
+        self.assertIn("0.310; the floor of this agent is not known yet",
                       out)
         self.assertNotIn("inf", out)
 

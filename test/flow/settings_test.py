@@ -23,7 +23,7 @@ class Settings(Client):
 
     def linked(self, config, *args, **more):
         """A server whose file is a link into a folder that it does not watch:
-        it is read again when somebody asks for it, and not before."""
+        it is read again when someone asks for it, and not before."""
         folder = tempfile.mkdtemp(prefix="signalbox-linked-")
         self.addCleanup(shutil.rmtree, folder)
         os.mkdir(os.path.join(folder, "here"))
@@ -182,17 +182,17 @@ class Settings(Client):
             said = json.loads(self.good("settings", "--json"))
             self.assertTrue(said["file"].endswith("/here/test.jsonc"))
             self.assertEqual(self.good("settings", "reload"),
-                             "Read again: nothing has changed.\n")
+                             "Reloaded: nothing changed.\n")
             self.write(self.file, '{ "retention": { "days": 0 } }')
             status, out, err = self.run_it("settings", "reload")
             self.assertEqual(status, USAGE)
             self.assertIn("test.jsonc:1:26: retention.days must be", out)
-            self.assertIn("the one before stays", err)
+            self.assertIn("the previous configuration stays", err)
             self.assertIn("The last reload was refused:",
                           self.good("settings"))
             self.write(self.file, '{ "node": "other" }')
             self.assertEqual(self.good("settings", "reload"),
-                             "Read again; changed: node, retention.days\n"
+                             "Reloaded; changed: node, retention.days\n"
                              "Waiting for a restart: node\n")
             self.assertIn('"main", after a restart "other"',
                           self.good("settings", "--all"))

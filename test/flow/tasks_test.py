@@ -76,7 +76,7 @@ class One(Shared):
                          (None, None, 1))
 
     def test_what_is_not_mine_is_not_there(self):
-        """Same status, same bytes but for the id that was asked for: nobody
+        """Same status, same bytes but for the id that was asked for: no one
         learns which tasks there are."""
         for task_id in (self.over(token=self.anna),
                         self.going(token=self.anna)):
@@ -166,7 +166,7 @@ class Many(Shared):
                 "?status=failed": [],
                 "?agent=slow": [slow["task_id"]],
                 "?agent=Slow": [slow["task_id"]],
-                "?agent=nobody": [],
+                "?agent=missing": [],
                 "?conversation_id=d+1%26%c3%a4": [done],
                 "?conversation_id=d%201%26%C3%A4&status=completed": [done],
                 "?conversation_id=q&limit=1": [waits[1]],

@@ -211,7 +211,7 @@ class Showing(Tiers):
                          r"tier +table\n")
         d = self.send(server, UNCLEAR)
         self.assertRegex(self.cli(server, "decisions", "show", d["id"]).stdout,
-                         r"tier +transformer: the table was not clear\n")
+                         r"tier +transformer, because the table was not clear\n")
 
 
 if __name__ == "__main__":

@@ -79,10 +79,10 @@ class Timestamps(Client):
                 self.assertEqual(got["stale"], stale)
                 self.assertRegex(" ".join(got["warnings"]), warning)
 
-    def assert_refused(self, server, rules, envelope, words, whom=None):
+    def assert_refused(self, server, rules, envelope, words, callers=None):
         for who, got in self.everywhere(server, rules, envelope).items():
             with self.subTest(who):
-                if whom and who not in whom:
+                if callers and who not in callers:
                     self.assertEqual(got["routing_decision"],
                                      "ROUTE_IMMEDIATELY")
                     continue

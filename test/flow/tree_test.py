@@ -508,7 +508,7 @@ class Trees(unittest.TestCase):
     def test_the_newest_first_with_their_sums(self):
         whole = self.house.family()[0]
         goes_on = self.small(is_done=False)
-        self.house.send(to="deep")  # nobody gave anything to anybody
+        self.house.send(to="deep")  # no one gave anything to anybody
         two, one = self.trees()["items"]
         self.assertEqual([two["root_task_id"], one["root_task_id"]],
                          [goes_on, whole])
@@ -547,7 +547,7 @@ class Trees(unittest.TestCase):
                 ("?status=working", [goes_on]),
                 ("?status=failed", []),
                 ("?agent=boss", [goes_on, whole]), ("?agent=LEFT&limit=1", 2),
-                ("?agent=deep", [whole]), ("?agent=nobody", []),
+                ("?agent=deep", [whole]), ("?agent=missing", []),
                 ("?agent=deep&status=working", []),
                 (f"?since={began}", [goes_on]), (f"?since={began + 1}", []),
                 ("?since=0", [goes_on, whole]),

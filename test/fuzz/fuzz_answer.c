@@ -3,7 +3,7 @@
  * for; a proof never leaves its header. The first byte says which. */
 #include <assert.h>
 
-#include "deliver/visit.h"
+#include "deliver/transports/exchange.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -38,14 +38,14 @@ static void try_proof(struct str text)
     struct agent a = {.name = STR("far"), .authentication = text};
     struct why why = {""};
     struct arena arena;
-    struct proof p;
+    struct credentials p;
     enum err e;
 
     /* A card that was read has an object there, or nothing. */
     if (json_check(text, NULL) || text.p[0] != '{')
         return;
     arena_init(&arena, 1 << 20);
-    e = proof_of(&arena, &a, &p, &why);
+    e = credentials_of(&arena, &a, &p, &why);
     assert(!e || why.text[0]);
     if (!e && p.header.name.n) {
         assert(!str_has_control(p.header.name));

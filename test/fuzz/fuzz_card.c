@@ -121,7 +121,7 @@ static void read_as(struct arena *arena, const struct json *v,
     if (card_read(arena, v, &opts, &poor, &problems) == OK)
         assert(e == OK && !poor.restart.n && !poor.creator.n && !poor.kind);
     opts.before = &a;
-    /* Whoever has it all already may say it all. */
+    /* Anyone who has it all already may say it all. */
     if (e == OK)
         assert(card_read(arena, v, &opts, &poor, &problems) == OK);
 }

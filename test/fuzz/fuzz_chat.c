@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/sse.h"
-#include "chat/chat.h"
+#include "wire/chat/chat.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -35,7 +35,7 @@ static void check_calls(struct chat_calls *c, enum model_kind kind)
 
 struct hearing {
     enum model_kind kind;
-    struct chat_calls calls;
+    struct chat_calls api;
 };
 
 static bool on_event(void *ctx, const struct sse_event *e)
@@ -56,9 +56,8 @@ static bool on_event(void *ctx, const struct sse_event *e)
         assert(!w.text.n || w.has_choice);
         for (size_t i = 0; i < CHAT_USED; i++)
             assert(w.used[i] >= -1 && w.used[i] <= CHAT_USED_MAX);
-        (void)!chat_calls_add(&h->calls, &w);
-        assert(h->calls.n <= CHAT_CALLS_MAX &&
-               h->calls.bytes <= CHAT_CALLS_BYTES);
+        (void)!chat_calls_add(&h->api, &w);
+        assert(h->api.n <= CHAT_CALLS_MAX && h->api.bytes <= CHAT_CALLS_BYTES);
     }
     arena_fini(&arena);
     return !w.is_done;
@@ -75,8 +74,8 @@ static void check_stream(struct str bytes, enum model_kind kind)
     if (sse_feed(&s, str_sub(bytes, 0, half)) == OK)
         (void)!sse_feed(&s, str_sub(bytes, half, bytes.n));
     sse_fini(&s);
-    check_calls(&h.calls, kind);
-    chat_calls_clear(&h.calls);
+    check_calls(&h.api, kind);
+    chat_calls_clear(&h.api);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "net/http.h"
+#include "net/server/http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,13 +1,13 @@
 /* Any bytes as what a classifier answers, as what people and cards say in a
  * question to it, and as a decision that was recorded or spoken: never a crash.
- * What counts of an answer names somebody who was asked about; a question is
+ * What counts of an answer names someone who was asked about; a question is
  * one document with nothing in it but what it should have; a record decides
- * itself to somebody, or to nobody. */
+ * itself to someone, or to no one. */
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "choose/choose.h"
+#include "choose/layers/choose.h"
 #include "model/query.h"
 #include "speak/speak.h"
 

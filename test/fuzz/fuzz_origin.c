@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "choose/choose.h"
+#include "choose/layers/choose.h"
 #include "speak/speak.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

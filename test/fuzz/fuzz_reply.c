@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "embed/embed.h"
 #include "embed/reply.h"
-#include "fetch/fetch.h"
+#include "net/client/fetch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -2,7 +2,7 @@
  * words that fit; what is taken is found by the index as by asking all. */
 #include <assert.h>
 
-#include "gate/internal.h"
+#include "gate/rules/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -22,8 +22,8 @@ static void check_problems(const struct gate_problems *p, enum err e)
 static struct envelope envelope_for(const struct match *m)
 {
     return (struct envelope){
-        .from = m->from.n ? m->from.list[m->from.n - 1] : STR("nobody"),
-        .to = m->to.n ? m->to.list[0] : STR("nobody"),
+        .from = m->from.n ? m->from.list[m->from.n - 1] : STR("missing"),
+        .to = m->to.n ? m->to.list[0] : STR("missing"),
         .type = m->type.n ? m->type.list[m->type.n / 2] : STR("NOTHING"),
         .priority = PRIORITY_NORMAL};
 }

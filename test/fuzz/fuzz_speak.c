@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static const struct caller nobody;
+static const struct caller anonymous;
 
 static void is_one_document(const struct buf *out)
 {
@@ -96,7 +96,7 @@ static void check_call(const struct msg *m)
 
 static void read_message(struct str body, struct str key)
 {
-    struct msg *m = msg_new(&nobody, 0);
+    struct msg *m = msg_new(&anonymous, 0);
     struct buf meaning;
     enum err e;
 
@@ -114,10 +114,10 @@ static void read_message(struct str body, struct str key)
     msg_free(m);
 }
 
-/* As it is sent by somebody who may have left out who they are. */
+/* As it is sent by someone who may have left out who they are. */
 static void read_envelope(struct str body)
 {
-    struct msg *m = msg_new(&nobody, 0);
+    struct msg *m = msg_new(&anonymous, 0);
     struct str from = STR("a\"b"), payload;
     struct envelope e;
     struct buf meaning;
@@ -164,7 +164,8 @@ static void read_people(struct str body)
     arena_fini(&a);
 }
 
-/* Said again as the answer that finds one agent, of whom all is the query. */
+/* Said again as the answer that finds one agent, for which everything is the
+ * query. */
 static void say_hits(const struct speak_search_call *s)
 {
     struct skill skill = {.id = s->tag,

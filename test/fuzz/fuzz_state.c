@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "trial.h"
+#include "gate/dry_run.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,15 +28,15 @@ static const char rules[] =
 static void decide(const struct gate_rules *r, struct str state,
                    struct str envelope, struct buf *out)
 {
-    struct trial_papers in = {.rules = r,
-                              .state = state,
-                              .envelope = envelope,
-                              .now_ms = 1739610015000,
-                              .with_trace = true};
+    struct dry_run_papers in = {.rules = r,
+                                .state = state,
+                                .envelope = envelope,
+                                .now_ms = 1739610015000,
+                                .with_trace = true};
     struct why why = {""};
 
     buf_init(out, 64 << 20);
-    if (trial_decide(&in, out, &why))
+    if (dry_run_decide(&in, out, &why))
         assert(why.text[0] && out->n == 0);
     else
         assert(json_check(buf_str(out), NULL) == OK);

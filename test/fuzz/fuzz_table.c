@@ -64,8 +64,7 @@ static void patch(struct str *rest, char *p, size_t n)
             break;
         p[at % n] = (char)r[2];
     }
-    assert(
-        !table_hash((struct str){p, n}, ((struct table_head *)p)->hash, NULL));
+    table_hash((struct str){p, n}, ((struct table_head *)p)->hash);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "cli/untar.h"
+#include "lab/untar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

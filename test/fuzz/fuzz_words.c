@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "embed/internal.h"
-#include "index/index.h"
+#include "registry/index/index.h"
 #include "test/lib/words_plain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "net/ws.h"
+#include "net/server/ws.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

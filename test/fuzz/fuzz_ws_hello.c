@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "net/ws.h"
+#include "net/server/ws.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -85,7 +85,7 @@ static inline void stage_restart(struct stage *s)
 }
 
 /* A folder of its own: in memory where there is such a place, since no power
- * cut is tried here; in `stage_root` if somebody means to clear up after us. */
+ * cut is tried here; in `stage_root` if someone means to clear up after us. */
 static char stage_root[32];
 
 static inline void stage_folder(char out[64])

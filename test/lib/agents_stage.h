@@ -1,8 +1,8 @@
 #ifndef TEST_LIB_AGENTS_STAGE_H
 #define TEST_LIB_AGENTS_STAGE_H
 
-/* Agents of the configuration, for stages: brought to a registry as roster.c
- * does it, by turning the loop. */
+/* Agents of the configuration, for stages: brought to a registry as
+ * configured_agents.c does it, by turning the loop. */
 
 #include "registry/registry.h"
 

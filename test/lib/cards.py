@@ -92,7 +92,7 @@ def people(server):
         "expired": server.user("ed", org="other"),
         "her agent": server.user("clerk", "agent", owner="anna"),
         "another's agent": server.user("spy", "agent", owner="otto"),
-        "nobody": None,
+        "missing": None,
     }
 
 

@@ -75,9 +75,8 @@ static inline bool cs_up(struct channel_stage *c)
                                              .rand = rand_seeded(&c->rand),
                                              .is_inline = !c->is_threaded,
                                              .context = cs_context,
-                                             .ctx = c},
-                     &why);
-    return c->channels != NULL;
+                                             .ctx = c});
+    return true;
 }
 
 static inline void cs_open(struct channel_stage *c)
@@ -96,10 +95,11 @@ static inline void cs_open(struct channel_stage *c)
 /* As after a crash: nothing is said to anybody, and no cursor is written. */
 static inline void cs_crash(struct channel_stage *c)
 {
-    struct list_node *n = c->channels ? list_first(&c->channels->places) : NULL;
+    struct list_node *n =
+        c->channels ? list_first(&c->channels->outputs) : NULL;
 
-    for (; n; n = list_next(&c->channels->places, n))
-        place_post_cancel(LIST_OF(n, struct place, node));
+    for (; n; n = list_next(&c->channels->outputs, n))
+        output_post_cancel(LIST_OF(n, struct output, node));
     store_close(c->store);
     channels_free(c->channels);
     feed_free(c->feed);
@@ -183,7 +183,7 @@ static inline struct channel_stats cs_stats(struct channel_stage *c, size_t i)
     return all[i];
 }
 
-/* All places have everything. */
+/* All outputs have everything. */
 static inline bool cs_is_idle(struct channel_stage *c)
 {
     struct channel_stats all[8];

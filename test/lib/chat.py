@@ -30,7 +30,7 @@ class Chat:
         self.n_busy = 0
         self.gate = threading.Event()
         self.gate.set()
-        self.waiting = threading.Event()  # somebody waits for the gate
+        self.waiting = threading.Event()  # someone waits for the gate
         chat = self
 
         class Handler(http.server.BaseHTTPRequestHandler):

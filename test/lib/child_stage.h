@@ -8,15 +8,16 @@
  *
  * At the end no descriptor and no process may be left. Orphans come to us
  * (PR_SET_CHILD_SUBREAPER), as they do to a server that is process 1 of a
- * container, and the room has to wait for them: nobody does it here. */
+ * container, and the room has to wait for them: no one does it here. */
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "base/fault.h"
-#include "child/internal.h"
+#include "net/child/internal.h"
 #include "test/t.h"
 
 enum { SAID_BYTES = 8192, GRACE_MS = 5000 };
@@ -33,13 +34,14 @@ struct stage {
 struct kid {
     struct stage *s;
     uint64_t id;
-    int n_lines, n_room, n_ends;
+    int n_lines, n_room, n_starts, n_ends;
     char said[SAID_BYTES]; /* its lines, each with '|' behind it */
     size_t n_said;
     size_t n_bytes; /* of all lines */
     struct child_end end;
     char tail[SAID_BYTES];
     size_t n_tail;
+    struct why why; /* end.words */
     /* May be set: called in on_line and on_end after they are noted. */
     void (*act)(struct kid *k, struct str line);
     void (*act_at_end)(struct kid *k);
@@ -96,11 +98,22 @@ static inline void kid_end(void *ctx, uint64_t id, const struct child_end *end)
     if (k->n_tail)
         memcpy(k->tail, end->stderr_tail.p, k->n_tail);
     k->end.stderr_tail = (struct str){k->tail, k->n_tail};
+    why_err(&k->why, OK, "%.*s", STR_ARG(end->words));
     if (k->act_at_end)
         k->act_at_end(k);
 }
 
-static const struct child_handler kid_handler = {kid_line, kid_room, kid_end};
+static inline void kid_start(void *ctx, uint64_t id)
+{
+    struct kid *k = ctx;
+
+    CHECK(id == k->id && k->n_ends == 0 && k->n_lines == 0);
+    CHECK(!child_is_launching(k->s->all, id));
+    k->n_starts++;
+}
+
+static const struct child_handler kid_handler = {kid_line, kid_room, kid_end,
+                                                 kid_start};
 
 static inline struct str kid_said(const struct kid *k)
 {
@@ -123,11 +136,7 @@ static inline bool stage_try_init(struct stage *s, size_t max_children)
              LOG_JSON, s->loop.clock);
     s->n_fds = count_fds();
     s->all = children_new(&s->loop, &s->log, max_children);
-    if (s->all)
-        return true;
-    loop_fini(&s->loop);
-    close(s->log.fd);
-    return false;
+    return true;
 }
 
 static inline void stage_init(struct stage *s, size_t max_children)
@@ -179,8 +188,8 @@ static inline pid_t next_zombie(idtype_t type, pid_t pid, int flags)
     return info.si_pid;
 }
 
-/* Whoever is left is a leak. Those that were killed end at once; the room then
- * has the time until it looks again. */
+/* Anyone who is left is a leak. Those that were killed end at once; the room
+ * then has the time until it looks again. */
 static inline void check_no_process(struct stage *s)
 {
     pid_t pid;
@@ -188,7 +197,7 @@ static inline void check_no_process(struct stage *s)
     while ((pid = next_zombie(P_ALL, 0, 0)) != 0) {
         later(s, ORPHANS_AGAIN_MS);
         if (next_zombie(P_PID, pid, WNOHANG) != 0)
-            T_FAIL("nobody has waited for process %d", (int)pid);
+            T_FAIL("no one has waited for process %d", (int)pid);
     }
 }
 
@@ -258,7 +267,7 @@ static inline void strays_come_to_us(void)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* Whoever is killed leaves its own children to us, so again until none is
+/* Anyone who is killed leaves its own children to us, so again until none is
  * left. */
 static inline void end_strays(void)
 {
@@ -395,7 +404,7 @@ static inline void await_gone(struct stage *s, pid_t pid)
     CHECK(kill(pid, 0) != 0 && errno == ESRCH);
 }
 
-/* One that has left its group is nobody's but ours. How it ended: its signal.
+/* One that has left its group is no one's but ours. How it ended: its signal.
  */
 static inline int orphan_signal(pid_t pid)
 {

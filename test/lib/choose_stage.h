@@ -3,7 +3,7 @@
 
 /* A few agents, settings and one message, for tests of choosing. */
 
-#include "choose/choose.h"
+#include "choose/layers/choose.h"
 #include "test/t.h"
 
 enum { STAGE_AGENTS = 8 };

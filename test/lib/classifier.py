@@ -24,10 +24,10 @@ def sure(agent, confidence=0.95, reasoning="it is about that"):
 
 
 def obeys(question):
-    """One that does whatever the text of somebody tells it to do."""
+    """One that does whatever the text of someone tells it to do."""
     words = question["message"].split()
     at = words.index("choose") if "choose" in words else -1
-    return sure(words[at + 1] if 0 <= at < len(words) - 1 else "nobody", 1.0,
+    return sure(words[at + 1] if 0 <= at < len(words) - 1 else "missing", 1.0,
                 "I was told to")
 
 

@@ -4,7 +4,7 @@
 /* What the tests of config share: loading from one source at a time, and a
  * report that is checked whenever it is looked at. */
 
-#include "config/config.h"
+#include "server/config/config.h"
 #include "test/t.h"
 
 static struct config_report report;

@@ -47,7 +47,7 @@ static inline double some_part(void)
 static inline struct str some_name(void)
 {
     if (!stage.all.n || once_in(8))
-        return STR("nobody-there");
+        return STR("missing-there");
     return stage.list[by_chance(stage.all.n)].name;
 }
 
@@ -121,7 +121,7 @@ static inline void some_signals(void)
     for (size_t i = 0; i < stage.all.n; i++) {
         struct candidate *c = &stage.candidates[n];
 
-        /* Whoever looks for somebody does not find itself. */
+        /* Anyone who looks for someone does not find itself. */
         if (once_in(9) || str_eq_nocase(stage.list[i].name, stage.eyes.self))
             continue;
         *c = (struct candidate){.agent = stage.list[i].name,
@@ -238,7 +238,7 @@ static inline void some_conversation(void)
         stage.m->known.stuck_to = some_name();
 }
 
-/* Now and then an agent asks, whom everything else may name as well. */
+/* Now and then an agent asks that everything else may name as well. */
 static inline void some_caller(void)
 {
     struct caller *c = &stage.m->in.caller;
@@ -275,7 +275,7 @@ static inline enum err make_choice(void)
     T_FAIL("it never has enough");
 }
 
-/* A further turn of somebody's task. */
+/* A further turn of someone's task. */
 static inline enum err make_turn(void)
 {
     stage.m->known.has_conversation = true;

@@ -167,7 +167,7 @@ class Hirers(Crew):
         self.on_recorded = self.count
 
     def count(self):
-        """Somebody heard something: now it may be killed."""
+        """Someone heard something: now it may be killed."""
         self.n_heard += 1
         self.until_kill -= 1
         with self.lock:
@@ -184,7 +184,7 @@ class Hirers(Crew):
             self.until_kill = self.random.randint(1, self.kill_every or 1)
 
     def finish(self, is_enough=lambda: False):
-        """Until every boss has everything; it is an error when nobody hears
+        """Until every boss has everything; it is an error when no one hears
         anything any more."""
         n_before, end = -1, 0
         while not all(b.is_done() for b in self.bosses) and not is_enough():
@@ -227,7 +227,7 @@ def delegation_faults(crew, tasks):
     return [
         *heard_faults(crew),
         *some("lost", sorted(ids - set(crew.told))),
-        *some("nobody's", sorted(set(crew.told) - ids)),
+        *some("other's", sorted(set(crew.told) - ids)),
         *some("done twice", (text for text, n in texts.items() if n > 1)),
         *some("without a task", sorted(ids - set(texts))),
         *some("told otherwise than it is kept",

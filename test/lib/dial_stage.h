@@ -191,7 +191,7 @@ static inline int raw_agree(struct dial_stage *d, const char *behind, size_t n)
     return fd;
 }
 
-/* Connects that nobody answers: the queue of a listener is filled, and the
+/* Connects that no one answers: the queue of a listener is filled, and the
  * kernel throws away whatever comes after. */
 struct black_hole {
     int fd, fillers[8];

@@ -1,7 +1,7 @@
 """The pages of the documentation, and what can be held against the source
 without running anything: links, JSON, command lines.
 
-What is written into a page for the tests is a comment that nobody sees:
+What is written into a page for the tests is a comment that no one sees:
 
     <!-- run: STAGE -->          the blocks that follow, with lines "$ ...", are
                                  run on that stage (doc_stage.py has them)
@@ -182,7 +182,7 @@ def wrong_links(page, pages):
 
 
 # A path that is named as such, not as a pattern or an example.
-NAMED = re.compile(r"(?:src|test|tools|script|client|bench|train|docs|examples|"
+NAMED = re.compile(r"(?:src|cli|lab|test|tools|script|client|bench|train|docs|examples|"
                    r"web|data)/[a-z0-9_./-]*[a-z0-9/]$")
 
 

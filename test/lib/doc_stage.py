@@ -3,7 +3,7 @@ looks like a clone, and what it prints held against what the page says.
 
 Stages:
 
-    alone       nobody but the shell; a page may start its own server with
+    alone       no one but the shell; a page may start its own server with
                 script/server or `signalbox serve`, which then runs on a
                 terminal of its own until the page starts another
     server ...  a server on its first start, with options; $TOKEN is its
@@ -297,7 +297,7 @@ class Stage:
             self.judge(expected, self.there(got))
 
     def settle(self):
-        """Whoever types is slower than the server is at reading its cards."""
+        """Anyone who types is slower than the server is at reading its cards."""
         try:
             if self.address:
                 ready(address_of(f"http://{self.address}"))

@@ -274,7 +274,8 @@ static inline void respond_well(struct provider_peer *p, struct seat *s)
     arena_fini(&arena);
 }
 
-/* Whoever waits for an answer, the earliest connection first; NULL: nobody. */
+/* Anyone who waits for an answer, the earliest connection first; NULL: no one.
+ */
 static inline struct seat *waiting_seat(struct provider_peer *p)
 {
     for (int i = 0; i < p->n_seats; i++)

@@ -3,7 +3,7 @@ allow, and says what a test has in mind, in the order and in the pieces that it
 has in mind.
 
     with FakeHub() as hub:
-        line = hub.accept()            # whoever dials hub.url
+        line = hub.accept()            # anyone who dials hub.url
         line.register()
         ask = line.expect("agent.send_task")
         line.say(result(ask, text="done"), accepted(ask))   # one write
@@ -117,7 +117,7 @@ class Line:
         self.wire.socket.close()
 
     def bye(self):
-        """Whoever is there leaves, in good order, and says nothing more."""
+        """Anyone who is there leaves, in good order, and says nothing more."""
         event = self.wire.event()
         must(event.kind == "close", event)
         self.wire.send(frame(CLOSE, event.payload))
@@ -134,11 +134,11 @@ REQUESTS = {  # what each must have, and may have
     "agent.send_task": (
         {"agent_id", "message", "skill_id"},
         {"session_id", "task_id", "parent_task_id", "timeoutMs", "stream",
-         "onDisconnect", "metadata"}),
+         "onDisconnect", "metadata", "max_cost_micros"}),
     "agent.delegate": (set(), {
         "agentId", "task", "mode", "timeoutMs", "stream", "skill",
         "sessionKey", "onTimeout", "onDisconnect", "parent_task_id",
-        "session_id", "tasks"}),
+        "session_id", "tasks", "max_cost_micros"}),
     "delegation.ack": (set(), {"original_id", "sessionKey", "task_id"}),
     "delegation.get": ({"sessionKey"}, set()),
     "message.send": ({"text"}, {"executor", "idempotency_key"}),

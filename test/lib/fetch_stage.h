@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "base/fault.h"
-#include "fetch/fetch.h"
+#include "net/client/fetch.h"
 #include "test/t.h"
 
 enum { PEERS_MAX = 4, PEER_CONNS = 64, ASKED_MAX = 64, TURNS_MAX = 20000 };
@@ -289,7 +289,7 @@ static inline void peer_close(struct peer *p)
         close(p->fd);
 }
 
-/* Nobody listens there any more. */
+/* No one listens there any more. */
 static inline void peer_leave(struct peer *p)
 {
     close(p->fd);

@@ -53,7 +53,7 @@ static inline struct str find_org_of(void *ctx, struct str user)
 }
 
 /* A folder of its own: in memory where there is such a place; in find_root if
- * somebody means to clear up after us. */
+ * someone means to clear up after us. */
 static char find_root[32];
 
 static inline void find_folder(char out[64])

@@ -4,7 +4,7 @@
 /* What the tests of the gate share: a small world that is known, to be set up
  * by hand, and messages about it. Files of rules are those of rules_stage.h. */
 
-#include "gate/asked.h"
+#include "gate/rules/evaluation.h"
 #include "test/lib/rules_stage.h"
 
 enum { WORLD_MAX = 64 };
@@ -175,18 +175,18 @@ static inline struct envelope message_of(const char *from, const char *to,
     return e;
 }
 
-static inline struct pass decided(const struct gate_rules *r, struct world *w,
-                                  const struct envelope *e)
+static inline struct gate_result
+decided(const struct gate_rules *r, struct world *w, const struct envelope *e)
 {
     struct gate_view v = world_view(w);
-    struct pass p;
+    struct gate_result p;
 
     gate_decide(r, &v, e, NOW, &p, NULL);
     return p;
 }
 
 /* Whether it waits for that: "agent:Z". */
-static inline bool waits_for(const struct pass *p, const char *key)
+static inline bool waits_for(const struct gate_result *p, const char *key)
 {
     bool has = false;
     struct buf b;

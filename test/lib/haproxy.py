@@ -10,7 +10,7 @@ from signalbox import Peer, eventually
 
 PROGRAM = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
 
-# One thread, so that a kept connection is shared by whoever comes next.
+# One thread, so that a kept connection is shared by anyone who comes next.
 CONFIG = """
 global
     nbthread 1

@@ -6,7 +6,7 @@
  * memory that moves each time and ends where the bytes end; all must come out
  * the same. */
 
-#include "net/http.h"
+#include "net/server/http.h"
 #include "test/t.h"
 
 static const struct http_limits limits = {

@@ -53,7 +53,7 @@ class Hub:
             sock.close()
             raise
         self.ids = itertools.count(1)
-        self.waiting = []  # what came and nobody asked for yet
+        self.waiting = []  # what came and no one asked for yet
 
     def __enter__(self):
         return self

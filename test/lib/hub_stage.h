@@ -6,8 +6,8 @@
 
 #include <netinet/tcp.h>
 
-#include "hub/hub.h"
-#include "test/lib/house_stage.h"
+#include "api/hub/hub.h"
+#include "test/lib/server_stage.h"
 
 struct hub_stage {
     struct house house; /* first */
@@ -81,12 +81,12 @@ static inline void hub_stage_init(struct hub_stage *s,
     opts.store = h->store;
     opts.access = h->access;
     opts.registry = h->registry;
-    opts.throttle = h->calls.throttle;
+    opts.throttle = h->api.throttle;
     s->hub = hub_new(&opts);
     CHECK(s->hub);
     h->on_close = hub_stage_end;
     h->on_revoked = hub_stage_revoked;
-    h->calls.hub = (struct calls_hub){hub_stage_take, hub_stage_metrics, s};
+    h->api.hub = (struct api_hub){hub_stage_take, hub_stage_metrics, s};
     walk_set_hub(h->walk, &(struct walk_hub){
                               .on_recorded = hub_stage_recorded,
                               .on_call = hub_stage_call,
@@ -264,7 +264,7 @@ static inline bool hub_client_ask(struct hub_client *c, const char *text)
 }
 
 /* A life on a hub of its own with the nth fault, of that step or (NULL) of any;
- * then somebody comes and must be served. Whether the fault was met. */
+ * then someone comes and must be served. Whether the fault was met. */
 static inline bool hub_lives_with_fault(const struct hub_settings *settings,
                                         void (*life)(struct hub_stage *s),
                                         const char *where, long nth)
@@ -280,7 +280,7 @@ static inline bool hub_lives_with_fault(const struct hub_settings *settings,
         fault_arm(nth);
     life(&s);
     fired = fault_fired();
-    if (s.house.calls.is_ready) { /* else the store has failed */
+    if (s.house.api.is_ready) { /* else the store has failed */
         fault_arm(0);
         CHECK(hub_client_open(&c, &s));
         CHECK(hub_client_ask(&c, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":"

@@ -22,7 +22,7 @@ import time
 from hub_wire import HubWire, frame
 from storm import GONE, Sender
 
-# Whoever is away is waited for, and nobody is given up.
+# Anyone who is away is waited for, and no one is given up.
 SETTINGS = ("--set", "deliver.onOffline=hold",
             "--set", "deliver.maxAttempts=1000",
             "--set", "deliver.retryMs=10", "--set", "deliver.retryMaxMs=20",

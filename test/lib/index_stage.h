@@ -3,10 +3,10 @@
 
 /* A made-up world for the index: agents with words and vectors, seen by few or
  * by all, drawn from a seed; questions of all kinds; and the comparison of the
- * search with the slow one. Whoever includes it says what CHECK is: test/t.h
+ * search with the slow one. Anyone who includes it says what CHECK is: test/t.h
  * does, and a fuzz target, which has no such main, has assert. */
 
-#include "index/data.h"
+#include "registry/index/data.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -227,7 +227,7 @@ static inline void any_eyes(struct world *w)
     struct index_query *q = &w->query;
 
     q->creator = any(w, 3) ? user_name(any(w, STAGE_USERS)) : STR("");
-    q->org = any(w, 3) ? org_name(any(w, STAGE_ORGS)) : STR("nobody");
+    q->org = any(w, 3) ? org_name(any(w, STAGE_ORGS)) : STR("missing");
     q->sees_all = any(w, 6) == 0;
     q->granted = w->granted;
     q->n_granted = any(w, 3) ? 0 : any(w, 8);

@@ -1,8 +1,8 @@
 """Ways to write an address that leads into this machine, and listeners that
-notice whoever comes.
+notice anyone who comes.
 
 A Form is a URL and what its names mean; {p} is the port of the listener that
-nobody may reach, {r} that of a server that may be asked and redirects to
+no one may reach, {r} that of a server that may be asked and redirects to
 wherever its path says. FORMS has them all."""
 import collections
 import selectors
@@ -15,7 +15,7 @@ OPEN = "127.0.0.77"
 
 Form = collections.namedtuple("Form", "name url names")
 
-# Of the forms those whose addresses somebody else would have to translate or
+# Of the forms those whose addresses someone else would have to translate or
 # route: no packet of theirs is to leave this machine.
 AWAY = ("[64:ff9b:", "[2002:", "[2001:", "[fe80:", "[fd00:", "[fc00:",
         "[::127.", "[::7f00:1]", "[::ffff:0:127.", "10.0.0.1", "fe80::1",
@@ -69,7 +69,7 @@ def _tricks():
         ("no slash", "http:127.0.0.1:{p}/"),
         ("three slashes", "http:///127.0.0.1:{p}/"),
         ("no scheme", "127.0.0.1:{p}/"),
-        ("a scheme for whoever asks", "//127.0.0.1:{p}/"),
+        ("a scheme for anyone who asks", "//127.0.0.1:{p}/"),
         ("a loud scheme", "HTTP://127.0.0.1:{p}/"),
         ("a fragment", "http://public.test#@127.0.0.1:{p}/"),
         ("a fragment behind", "http://127.0.0.1:{p}#.public.test/"),
@@ -103,7 +103,7 @@ def _names():
             # To both: one that may be, one that may not.
             f"127.0.0.1,{OPEN}", f"{OPEN},127.0.0.1", f"::1,{OPEN}",
             f"{OPEN},::1", f"{OPEN},127.0.0.1,::1",
-            # Another each time: whoever checks first connects to the second.
+            # Another each time: anyone who checks first connects to the second.
             f"{OPEN}/127.0.0.1", f"{OPEN}/::1", f"{OPEN}/{OPEN}/127.0.0.1",
             f"{OPEN}/0.0.0.0", f"127.0.0.1/{OPEN}",
             f"{OPEN}/::ffff:127.0.0.1")):

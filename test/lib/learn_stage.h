@@ -8,7 +8,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "learn/learn.h"
+#include "learn/fold/learn.h"
 
 enum { STAGE_DIMS = 32, STAGE_PACKED = 8 + 2 * STAGE_DIMS, STAGE_VECTORS = 64 };
 
@@ -149,10 +149,10 @@ static inline struct learn_hint ask_all(struct stage *s, struct learn_query q,
 {
     struct learn_hint h;
 
-    struct learn_told told;
+    struct learn_agent_hint told;
     bool is_told = false;
 
-    CHECK(learn_begin(s->l, &q) == OK);
+    learn_begin(s->l, &q);
     learn_look(s->l, str_of(agent), &h);
     while (learn_next(s->l, &told)) {
         struct learn_hint same;

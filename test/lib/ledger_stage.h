@@ -4,8 +4,8 @@
 /* Money on the stage of the walk: "echo" costs ECHO_PRICE and answers at once,
  * "slow" SLOW_PRICE after a second; both are the house's own. */
 
-#include "reckon.h"
 #include "test/lib/walk_stage.h"
+#include "walk/ledger_audit.h"
 
 enum { ECHO_PRICE = 500, SLOW_PRICE = 300 };
 
@@ -107,7 +107,7 @@ static inline struct ledger_report money_report(void)
 {
     struct ledger_report r;
 
-    CHECK_INT(reckon_store(stage.store, &r), OK);
+    CHECK_INT(ledger_audit_store(stage.store, &r), OK);
     return r;
 }
 

@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "deliver/desk.h"
+#include "deliver/queue/agent_queue.h"
 #include "test/t.h"
 
 enum { STAGE_TASKS = 80, STAGE_PEERS = 16, STAGE_SAID = 256 };
@@ -46,8 +46,9 @@ static struct {
     size_t n_agents;
     const struct agent *any_agent; /* for every name; NULL: by its name */
     int n_strays, n_calls;
-    char stray_agent[64], stray_task[64], stray_text[256], call_method[64];
-    uint64_t stray_receipt, recorded;
+    char late_result_agent[64], late_result_task[64], late_result_text[256],
+        call_method[64];
+    uint64_t late_result_receipt, recorded;
     enum err recorded_as;
     void (*on_word)(struct stage_task *t, char word);
 } st;
@@ -150,11 +151,13 @@ static void stage_on_stray(void *ctx, struct str agent,
 {
     (void)ctx;
     st.n_strays++;
-    snprintf(st.stray_agent, sizeof(st.stray_agent), "%.*s", STR_ARG(agent));
-    snprintf(st.stray_task, sizeof(st.stray_task), "%.*s", STR_ARG(w->task_id));
-    snprintf(st.stray_text, sizeof(st.stray_text), "%.*s",
+    snprintf(st.late_result_agent, sizeof(st.late_result_agent), "%.*s",
+             STR_ARG(agent));
+    snprintf(st.late_result_task, sizeof(st.late_result_task), "%.*s",
+             STR_ARG(w->task_id));
+    snprintf(st.late_result_text, sizeof(st.late_result_text), "%.*s",
              STR_ARG(w->result.text));
-    st.stray_receipt = receipt;
+    st.late_result_receipt = receipt;
 }
 
 static void stage_on_call(void *ctx, uint64_t line, struct str agent,
@@ -197,7 +200,7 @@ static inline struct deliver *stage_make(struct fetch *fetch)
         .on_chunk = stage_on_chunk,
         .on_retry = stage_on_retry,
         .on_result = stage_on_result,
-        .on_stray = stage_on_stray,
+        .on_unmatched_result = stage_on_stray,
         .on_call = stage_on_call,
         .on_recorded = stage_on_recorded,
         .ctx = &st,

@@ -4,7 +4,7 @@
 /* A rule and its data as texts, worked out and written down again. */
 
 #include "base/json.h"
-#include "gate/logic.h"
+#include "gate/rules/logic.h"
 
 enum { STAGE_BYTES = 64 << 20 };
 

@@ -3,11 +3,11 @@ forks.
 
     with Loopers(server, token, {"a": ["b"], "b": ["a"]}, price=100) as agents:
         ...
-        print(agents.refusals)      # [(who, whom, code, words)]
+        print(agents.refusals)      # [(who, hired, code, words)]
 
 A task is answered with the agent's own name and, in brackets, what each of the
 others said, or "!CODE" where it was refused. An agent that is_strict fails
-instead when somebody was refused or failed. Nobody waits for an answer before
+instead when someone was refused or failed. No one waits for an answer before
 it takes its next task, so a loop that nothing stops goes round. With by_message
 they ask each other by message.send and not by agent.delegate.
 """
@@ -103,25 +103,25 @@ class Looper:
         is_bad = self.crew.is_strict and any(s[0] == "!" for s in said)
         self.call("done", "task.result", task_id=task_id,
                   turn=self.turns.pop(task_id),
-                  **({"status": "failed", "error": "somebody did not help"}
+                  **({"status": "failed", "error": "someone did not help"}
                      if is_bad else
                      {"status": "completed",
                       "text": f"{self.name}({','.join(said)})"}))
 
 
 class Loopers:
-    """hires: name -> whom it hires for each of its tasks."""
+    """hires: name -> the names that it hires for each of its tasks."""
 
     def __init__(self, server, token, hires, price=0, is_strict=False,
                  by_message=False, **card):
         self.server, self.token, self.is_strict = server, token, is_strict
         self.by_message = by_message
         self.executed = []  # (agent, root user, chain)
-        self.refusals = []  # (agent, whom, code, words)
+        self.refusals = []  # (agent, hired, code, words)
         self.mistakes = []
         card = {"pricing": {"amount_micros": price}, **card}
-        self.agents = [Looper(self, name, list(whom), **card)
-                       for name, whom in hires.items()]
+        self.agents = [Looper(self, name, list(hired), **card)
+                       for name, hired in hires.items()]
         self.is_over = False
         self.thread = threading.Thread(target=self.run, daemon=True)
 

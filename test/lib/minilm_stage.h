@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "embed/minilm.h"
+#include "embed/transformer/minilm.h"
 
 enum {
     TOY_LAYERS = 2,

@@ -8,10 +8,10 @@
 
 Two clients share a user, and some users have less than they want to spend: so
 clients race for the last unit. Some messages go on with a task that is over,
-some are cancelled, some expire, some go where nobody is. What is refused for
+some are cancelled, some expire, some go where no one is. What is refused for
 want of money is an answer like any other, and not tried again.
 
-The books are read from the database itself, once nobody writes in it, and are
+The books are read from the database itself, once no one writes in it, and are
 judged by what became of each turn and by the price list, nothing else.
 """
 import collections
@@ -29,7 +29,7 @@ PRICES = {"free": 0, "penny": 1, "cheap": 70, "dear": 10000, "slow": 333,
 # The last two want the dearest only: one in a conversation, one in many.
 USERS = ["rich-1", "rich-2", "rich-3", "poor-1", "poor-2", "poor-3", "talker",
          "spender"]
-# Nobody is tried for long; whoever is away fails.
+# No one is tried for long; anyone who is away fails.
 SETTINGS = ("log.level=error", "deliver.maxAttempts=3", "deliver.retryMs=10",
             "deliver.retryMaxMs=20", "deliver.breakerFailures=1000",
             "deliver.breakerPauseMs=100", "outgoing.allow=[\"127.0.0.0/8\"]")
@@ -52,7 +52,7 @@ def settings(scale):
 
 
 def agents(closed_port):
-    """One for each price; nobody listens at closed_port."""
+    """One for each price; no one listens at closed_port."""
     urls = {"slow": "echo:20", "never": "echo:600000",
             "nowhere": f"http://127.0.0.1:{closed_port}/"}
     return [{"id": name, "url": urls.get(name, "echo:"),
@@ -91,7 +91,7 @@ class MoneySender(Sender):
             body["task_id"] = earlier
             del body["executor"], body["conversation_id"]
         else:
-            # Behind those that never end nobody is to wait.
+            # Behind those that never end no one is to wait.
             n = 1 if self.user == "talker" else 7
             body["conversation_id"] = f"{self.name}-{agent}-{i % n}"
         return body
@@ -135,7 +135,7 @@ class MoneyStorm(Storm):
                 self.to_cancel.put((sender.user, body["task_id"]))
 
     def run(self):
-        """With somebody beside who cancels, whatever server is there."""
+        """With someone beside who cancels, whatever server is there."""
         canceller = threading.Thread(target=self.cancel_all)
         canceller.start()
         try:
@@ -196,7 +196,7 @@ def read_books(data):
         "JOIN task ON task.seq = turn.task_seq")]
     spent = dict(db.execute('SELECT "of", amount FROM spent'))
     # The ceiling of a turn before a task's last is not kept with it: what the
-    # tree has used then is the price of that turn, as nobody delegates here.
+    # tree has used then is the price of that turn, as no one delegates here.
     ceilings = {id: PRICES[agent] + 100000 for id, agent in db.execute(
         "SELECT message_id, agent FROM task UNION ALL SELECT turn.message_id, "
         "task.agent FROM turn JOIN task ON task.seq = turn.task_seq")}

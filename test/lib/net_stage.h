@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 
 #include "base/fault.h"
-#include "net/internal.h"
+#include "net/server/internal.h"
 #include "test/t.h"
 
 enum { TURNS = 20000, SEEN_MAX = 64 };
@@ -205,7 +205,7 @@ static inline void later(struct stage *s, int64_t ms)
 
 /* Who takes nothing is cut when write_timeout_ms have passed, and not before. A
  * kernel that looks for room once more may take a few bytes in between, and the
- * waiting begins anew; what it took last it took just now. Something is unsent
+ * waiting starts over; what it took last it took just now. Something is unsent
  * whatever it takes: see MUCH_UNSENT. */
 static inline void later_it_is_cut(struct stage *s, const int *n_cut)
 {

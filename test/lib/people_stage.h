@@ -10,8 +10,8 @@
 #include <fcntl.h>
 #include <ftw.h>
 
-#include "broker/people.h"
-#include "gate/internal.h"
+#include "gate/escalations.h"
+#include "gate/rules/internal.h"
 #include "test/t.h"
 
 enum { ACTS_MAX = 64 };
@@ -19,7 +19,7 @@ enum { ACTS_MAX = 64 };
 /* A task as the walk would have it. */
 struct act {
     struct task t;
-    struct pass next; /* what the gate says when it is asked again */
+    struct gate_result next; /* what the gate says when it is asked again */
     bool is_over;
     char agent[64], error_code[32], error[256], by[64];
 };
@@ -33,7 +33,7 @@ struct world {
     char path[64];
     struct store_folder folder;
     struct store *store;
-    struct broker b;
+    struct gatekeeper b;
     struct gate_rules rules;
     struct gate_revival revivals[2];
     struct act acts[ACTS_MAX];
@@ -107,7 +107,7 @@ struct move {
     struct tx tx;
     struct world *w;
     struct act *a;
-    struct pass p;
+    struct gate_result p;
     struct task_result r;
     char to[64];
     void (*done)(void *ctx, struct str task_id, enum err e);
@@ -126,18 +126,18 @@ static inline void guard(struct tx *tx, const struct act *a)
 static inline void on_passed(struct tx *tx, void *ctx)
 {
     struct move *m = ctx;
-    struct broker *b = &m->w->b;
+    struct gatekeeper *b = &m->w->b;
     bool is_committed = tx->result == TX_COMMITTED;
 
     if (is_committed) {
         m->a->t.version++;
-        m->a->t.status = pass_status(m->p.answer);
+        m->a->t.status = gate_result_status(m->p.answer);
         if (m->to[0])
             snprintf(m->a->agent, sizeof(m->a->agent), "%s", m->to);
         m->a->t.agent = str_of(m->a->agent);
     }
-    people_settle_pass(b, &m->a->t, &m->p, is_committed);
-    late_settle_pass(b, &m->a->t, &m->p, is_committed);
+    escalations_settle_pass(b, &m->a->t, &m->p, is_committed);
+    sla_settle_pass(b, &m->a->t, &m->p, is_committed);
     revive_settle_pass(b, &m->a->t, &m->p, is_committed);
     tx_fini(&m->tx);
     free(m);
@@ -150,7 +150,7 @@ static inline void world_ripe(void *ctx, struct str task_id)
     struct act *a = act_of(w, task_id);
     struct move *m;
     struct str to;
-    bool is_let_go = people_let_go(&w->b, &a->t, &to);
+    bool is_let_go = escalation_approves(&w->b, &a->t, &to);
 
     w->n_resumed++;
     if (a->is_over || (!is_let_go && !a->next.answer))
@@ -159,12 +159,13 @@ static inline void world_ripe(void *ctx, struct str task_id)
     CHECK(m);
     *m = (struct move){.w = w, .a = a, .p = a->next};
     if (!m->p.answer)
-        m->p = (struct pass){.answer = GATE_ROUTE, .cause = PASS_APPROVED};
+        m->p =
+            (struct gate_result){.answer = GATE_ROUTE, .cause = PASS_APPROVED};
     snprintf(m->to, sizeof(m->to), "%.*s", STR_ARG(to));
     tx_init(&m->tx);
     guard(&m->tx, a);
-    people_record_pass(&w->b, &a->t, NULL, &m->p, &m->tx);
-    late_record_pass(&w->b, &a->t, NULL, &m->p, &m->tx);
+    escalations_record_pass(&w->b, &a->t, NULL, &m->p, &m->tx);
+    sla_record_pass(&w->b, &a->t, NULL, &m->p, &m->tx);
     revive_record_pass(&w->b, &a->t, NULL, &m->p, &m->tx);
     store_submit(w->store, &m->tx, on_passed, m);
 }
@@ -172,7 +173,7 @@ static inline void world_ripe(void *ctx, struct str task_id)
 static inline void on_over(struct tx *tx, void *ctx)
 {
     struct move *m = ctx;
-    struct broker *b = &m->w->b;
+    struct gatekeeper *b = &m->w->b;
     enum err e = tx->result == TX_COMMITTED      ? OK
                  : tx->result == TX_GUARD_FAILED ? ERR_TASK_IS_OVER
                                                  : tx->err;
@@ -181,9 +182,8 @@ static inline void on_over(struct tx *tx, void *ctx)
         m->a->is_over = true;
         m->a->t.version++;
         m->a->t.status = m->r.status;
-        people_settle_end(b, &m->a->t, &m->r);
-        late_settle_end(b, &m->a->t, &m->r);
-        revive_settle_end(b, &m->a->t, &m->r);
+        escalations_settle_end(b, &m->a->t);
+        sla_settle_end(b, &m->a->t);
     }
     if (m->done)
         m->done(m->ctx, str_of(m->a->t.id.text), e);
@@ -212,8 +212,8 @@ world_end(void *ctx, struct str task_id, const struct task_result *r,
     m->r.by = str_of(a->by);
     tx_init(&m->tx);
     guard(&m->tx, a);
-    people_record_end(&w->b, &a->t, &m->r, &m->tx);
-    late_record_end(&w->b, &a->t, &m->r, &m->tx);
+    escalations_record_end(&w->b, &a->t, &m->r, &m->tx);
+    sla_record_end(&w->b, &a->t, &m->tx);
     store_submit(w->store, &m->tx, on_over, m);
     return OK;
 }
@@ -270,7 +270,7 @@ static inline void restart_ends(struct world *w, enum err e)
 
 static inline void world_up(struct world *w)
 {
-    static const struct schema *const schemas[] = {&broker_schema,
+    static const struct schema *const schemas[] = {&gatekeeper_schema,
                                                    &watch_schema, &task_schema};
     struct why why = {""};
 
@@ -285,40 +285,41 @@ static inline void world_up(struct world *w)
                                           .on_fatal = world_fatal,
                                           .ctx = w},
                      &why) == OK);
-    w->b = (struct broker){.opts = {.loop = &w->loop,
-                                    .log = &w->log,
-                                    .store = w->store,
-                                    .ids = &w->ids,
-                                    .seed = {1, 2},
-                                    .rules = &w->rules,
-                                    .agent = world_agent,
-                                    .task = world_task,
-                                    .on_ripe = world_ripe,
-                                    .end = world_end,
-                                    .restart = world_restart,
-                                    .pause = world_pause,
-                                    .ctx = w}};
-    CHECK(people_init(&w->b) == OK && late_init(&w->b) == OK &&
-          revive_init(&w->b) == OK);
+    w->b = (struct gatekeeper){.opts = {.loop = &w->loop,
+                                        .log = &w->log,
+                                        .store = w->store,
+                                        .ids = &w->ids,
+                                        .seed = {1, 2},
+                                        .rules = &w->rules,
+                                        .agent = world_agent,
+                                        .task = world_task,
+                                        .on_ripe = world_ripe,
+                                        .end = world_end,
+                                        .restart = world_restart,
+                                        .pause = world_pause,
+                                        .ctx = w}};
+    escalations_init(&w->b);
+    sla_init(&w->b);
+    revive_init(&w->b);
 }
 
 static inline void world_load(struct world *w)
 {
     struct why why = {""};
 
-    CHECK(people_load(&w->b, &why) == OK && late_load(&w->b, &why) == OK &&
+    CHECK(escalations_load(&w->b, &why) == OK && sla_load(&w->b, &why) == OK &&
           revive_load(&w->b, &why) == OK);
 }
 
 static inline void world_down(struct world *w)
 {
-    people_stop(&w->b);
-    late_stop(&w->b);
+    escalations_stop(&w->b);
+    sla_stop(&w->b);
     revive_stop(&w->b);
     store_close(w->store);
     revive_fini(&w->b);
-    late_fini(&w->b);
-    people_fini(&w->b);
+    sla_fini(&w->b);
+    escalations_fini(&w->b);
     turns(w, 3);
 }
 
@@ -355,7 +356,7 @@ static inline void world_open(struct world *w)
 
 static inline void world_close(struct world *w)
 {
-    CHECK(people_check(&w->b) && late_check(&w->b) && revive_check(&w->b));
+    CHECK(escalations_check(&w->b) && sla_check(&w->b) && revive_check(&w->b));
     world_down(w);
     store_folder_close(&w->folder);
     loop_fini(&w->loop);
@@ -371,7 +372,8 @@ static inline void on_accepted(struct tx *tx, void *ctx)
     (void)tx;
 }
 
-static inline struct act *act_begin(struct world *w, const struct pass *p)
+static inline struct act *act_begin(struct world *w,
+                                    const struct gate_result *p)
 {
     struct caller caller = {.principal = "ann", .role = ROLE_USER};
     struct act *a = &w->acts[w->n_acts++];
@@ -386,8 +388,8 @@ static inline struct act *act_begin(struct world *w, const struct pass *p)
     m->task.id = id_make(&w->ids, "task", w->time.wall_ms);
     m->task.turn = 1;
     m->choice.agent = STR("Rick");
-    m->gate.pass = *p;
-    m->gate.pass.priority = PRIORITY_NORMAL;
+    m->gate.gate_result = *p;
+    m->gate.gate_result.priority = PRIORITY_NORMAL;
     m->gate.envelope = (struct envelope){.from = STR("Jay"),
                                          .to = STR("Rick"),
                                          .type = STR("REQUEST"),
@@ -398,35 +400,35 @@ static inline struct act *act_begin(struct world *w, const struct pass *p)
     a->t = (struct task){.id = m->task.id,
                          .turn = 1,
                          .version = 1,
-                         .status = pass_status(p->answer),
+                         .status = gate_result_status(p->answer),
                          .priority = PRIORITY_NORMAL,
                          .requester = STR("ann"),
                          .root_user = STR("ann"),
                          .agent = str_of(a->agent)};
-    people_record(&w->b, m);
-    late_record(&w->b, m);
+    escalations_record(&w->b, m);
+    sla_record(&w->b, m);
     revive_record(&w->b, m);
     store_submit(w->store, &m->tx, on_accepted, NULL);
     turns(w, 2);
     is_committed = m->tx.result == TX_COMMITTED;
-    people_settle(&w->b, m, is_committed);
-    late_settle(&w->b, m, is_committed);
+    escalations_settle(&w->b, m, is_committed);
+    sla_settle(&w->b, m, is_committed);
     revive_settle(&w->b, m, is_committed);
     msg_free(m);
     turns(w, 2);
     return is_committed ? a : NULL;
 }
 
-#define MUST_BE_SEEN                         \
-    (&(struct pass){.answer = GATE_ESCALATE, \
-                    .cause = PASS_RULE,      \
-                    .rule = STR("ban"),      \
-                    .reason = "a ban"})
-#define TARGET_IS_DEAD                         \
-    (&(struct pass){.answer = GATE_ESCALATE,   \
-                    .cause = PASS_TARGET_DEAD, \
-                    .reason = "Rick is DEAD"})
-#define MAY_GO (&(struct pass){.answer = GATE_ROUTE, .cause = PASS_FREE})
+#define MUST_BE_SEEN                                \
+    (&(struct gate_result){.answer = GATE_ESCALATE, \
+                           .cause = PASS_RULE,      \
+                           .rule = STR("ban"),      \
+                           .reason = "a ban"})
+#define TARGET_IS_DEAD                                \
+    (&(struct gate_result){.answer = GATE_ESCALATE,   \
+                           .cause = PASS_TARGET_DEAD, \
+                           .reason = "Rick is DEAD"})
+#define MAY_GO (&(struct gate_result){.answer = GATE_ROUTE, .cause = PASS_FREE})
 
 /* Of the row of an escalation. */
 struct shown {
@@ -482,13 +484,13 @@ static inline void says(struct world *w, const char *id, const char *by,
                         struct heard *h)
 {
     *h = (struct heard){.n = 0};
-    broker_say(&w->b,
-               &(struct escalation_word){.id = str_of(id),
-                                         .status = status,
-                                         .agent = str_of(agent),
-                                         .comment = STR("as I said"),
-                                         .by = str_of(by)},
-               on_heard, h);
+    gatekeeper_reply(&w->b,
+                     &(struct escalation_reply){.id = str_of(id),
+                                                .status = status,
+                                                .agent = str_of(agent),
+                                                .comment = STR("as I said"),
+                                                .by = str_of(by)},
+                     on_heard, h);
 }
 
 #endif

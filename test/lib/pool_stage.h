@@ -5,7 +5,7 @@
  * clock (child_stage.h), the deliver room, and an owner that writes down what
  * it is told and offers again what is to be retried when the test says so. */
 
-#include "deliver/pool.h"
+#include "deliver/transports/pool.h"
 #include "test/lib/child_stage.h"
 #include "test/lib/pool_child.h"
 
@@ -189,7 +189,7 @@ static inline bool office_ask(void *ctx, const struct delivery_id *d,
     return o->takes_asked;
 }
 
-static inline bool office_tool(void *ctx, const struct delivery_id *d,
+static inline void office_tool(void *ctx, const struct delivery_id *d,
                                struct str agent, enum wire_tool tool,
                                struct str arguments, deliver_tool_done *done,
                                void *done_ctx, void **handle)
@@ -203,12 +203,11 @@ static inline bool office_tool(void *ctx, const struct delivery_id *d,
     *handle = o;
     if (!o->holds_tools) {
         done(done_ctx, o->tool_text);
-        return true;
+        return;
     }
     CHECK(o->n_held < JOBS_MAX);
     o->used[o->n_held].done = done;
     o->used[o->n_held++].ctx = done_ctx;
-    return true;
 }
 
 static inline void office_tool_cancel(void *ctx, void *handle)
@@ -281,7 +280,7 @@ static inline struct deliver *office_make(struct office *o, int n_defs)
                                .on_chunk = office_chunk,
                                .on_retry = office_retry,
                                .on_result = office_result,
-                               .on_stray = office_stray,
+                               .on_unmatched_result = office_stray,
                                .on_call = office_call,
                                .on_ask = office_ask,
                                .on_tool = office_tool,

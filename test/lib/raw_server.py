@@ -79,7 +79,7 @@ class RawServer:
         return self
 
     def __exit__(self, *_):
-        # One that is closed does not wake up whoever waits in accept.
+        # One that is closed does not wake up anyone who waits in accept.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.thread.join(DEADLINE_S)

@@ -26,7 +26,7 @@ class Relay:
 
     def __exit__(self, *_):
         self.is_over = True
-        # One that is closed does not wake up whoever waits in accept.
+        # One that is closed does not wake up anyone who waits in accept.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.cut()

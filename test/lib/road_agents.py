@@ -12,7 +12,7 @@ A message is steps, one after the other, with bars between them:
     flood:N         chunks of so many bytes together, and the result
     busy            refuse it and ask for another try, the first time
     die             as a crash would, the first time
-    hang            until somebody cancels it
+    hang            until someone cancels it
     meet:NAME:N     until N have come to a meeting of that name
     twice           say every word twice from here on, under the same id
     id:ANYTHING     makes a message unlike others
@@ -74,7 +74,7 @@ def until(condition, what):
 
 
 def perform(text, memory, out):
-    """Do what the message says by out, an adapter. Whoever dies raises."""
+    """Do what the message says by out, an adapter. Anyone who dies raises."""
     is_first = memory.count("seen", text) == 1
     for step in text.split("|"):
         verb, _, rest = step.partition(":")

@@ -4,7 +4,7 @@
 /* What the tests of rules share: files written with ' for ", since C has its
  * own use for that. */
 
-#include "gate/internal.h"
+#include "gate/rules/internal.h"
 #include "test/t.h"
 
 static char stage_text[1 << 16];

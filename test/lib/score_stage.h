@@ -4,7 +4,7 @@
 /* The stage on which choosing by score is tested: a few agents, and what is
  * known of each for one text, as route would have fetched it. */
 
-#include "choose/choose.h"
+#include "choose/layers/choose.h"
 #include "test/t.h"
 
 enum { SCORE_STAGE_MAX = 64 };
@@ -21,7 +21,7 @@ struct score_stage {
     struct msg *m;
 };
 
-/* Nobody is there yet. */
+/* No one is there yet. */
 static inline void score_stage_init(struct score_stage *s)
 {
     const uint64_t seed[2] = {1, 2};

@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import time
 
+from cards import register
 from certs import Certs
 from signalbox import DEADLINE_S, Server, clean_environment, eventually
 from ugly_texts import EMOJI, FIXED
@@ -208,7 +209,7 @@ class SdkCases:
         return self.task(server, task_id)
 
     def begin(self, server, text, to="parrot", **more):
-        """A task that nobody waits for."""
+        """A task that no one waits for."""
         answer = server.send(text, to=to, wait_ms=0, **more)
         self.assertEqual(answer.status, 202, answer)
         return answer.json()["task_id"]
@@ -623,6 +624,27 @@ class SdkCases:
                       options={"to": "parrot"})
         self.assertEqual(answer["pieces"], ["whole"])
 
+    def test_what_a_message_may_cost(self):
+        server = self.server()
+        self.agent(server)
+        register(server, "priced", visibility="public",
+                 pricing={"amount_micros": 7})
+        server.call("POST", "/api/ledger/topup",
+                    {"user": "admin", "amount_micros": 100})
+        d = self.client(server)
+        for most in (0, 6):
+            self.refused("cost_ceiling", d.do, "send", text="x", options={
+                "to": "priced", "max_cost_micros": most})
+        for options in ({}, {"max_cost_micros": 7}):
+            answer = d.do("send", text="x", options={"to": "priced",
+                                                     **options})
+            self.assertEqual(answer["status"], "completed")
+        letter = {"to": "priced", "type": "REQUEST"}
+        self.refused("cost_ceiling", d.do, "envelope",
+                     envelope={**letter, "max_cost_micros": 6})
+        answer = d.do("envelope", envelope={**letter, "max_cost_micros": 7})
+        self.assertEqual(answer["status"], "completed")
+
     def test_envelopes_go_and_come_whole(self):
         server = self.server()
         parrot = self.agent(server)
@@ -673,7 +695,7 @@ class SdkCases:
         self.agent(server)
         d = self.client(server)
         self.refused("agent_not_found", d.do, "send", text="hi",
-                     options={"to": "nobody"})
+                     options={"to": "missing"})
         self.refused("agent_offline", d.do, "send", text="hi",
                      options={"to": "far"})
         e = self.refused("out_of_paper", d.do, "send", text="fail coded",

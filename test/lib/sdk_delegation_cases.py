@@ -55,7 +55,7 @@ class DelegationCases(SdkCases):
 
     def put_back(self, d, env):
         for line in self.hub.lines:
-            line.wire.socket.close()  # so that nobody waits for its goodbye
+            line.wire.socket.close()  # so that no one waits for its goodbye
         super().put_back(d, env)
 
     def part(self, d, line):
@@ -142,7 +142,7 @@ class DelegationCases(SdkCases):
         line.say(result(ask, "another"))  # it was not heard
         line.ack_of(ask)
         self.assertEqual(d.end(n)["text"], "done")
-        self.is_said(d, "nobody waits", 0)
+        self.is_said(d, "no caller waits", 0)
 
     def test_an_ack_that_is_lost_is_said_again(self):
         for is_told in True, False:
@@ -307,7 +307,7 @@ class DelegationCases(SdkCases):
         self.is_quiet(d, line)
         line.say(result(other), failed(self.stranger("9-9")))
         self.is_quiet(d, line)
-        self.is_said(d, "nobody waits for it", 2)  # of each, once
+        self.is_said(d, "no caller waits for it", 2)  # of each, once
         self.is_said(d, self.hook, 2)
 
     def test_what_nobody_knows_goes_to_the_hook(self):
@@ -371,6 +371,14 @@ class DelegationCases(SdkCases):
         line.say(result(ask), accepted(ask))
         line.ack_of(ask)
         d.end(n)
+        for most in (0, 5_000_000):
+            n, ask = self.ask(d, line, "on", max_cost_micros=most)
+            self.assertEqual(ask["params"], {
+                "agent_id": "bob", "skill_id": "talk", "message": "on",
+                "max_cost_micros": most})
+            line.say(result(ask), accepted(ask))
+            line.ack_of(ask)
+            d.end(n)
 
     def test_a_handler_delegates_on_behalf_of_its_task(self):
         d, line = self.meet()
@@ -455,7 +463,7 @@ class DelegationCases(SdkCases):
             line.ack_of(ask)
             self.assertEqual(d.end(m)["text"], "done")
         line.say(tell("delegation.chunk", sessionKey="del_1", agent="x",
-                      task_id="task_1", text="nobody's"))
+                      task_id="task_1", text="other's"))
         self.is_quiet(d, line)
 
     # The tool.
@@ -520,7 +528,7 @@ class DelegationCases(SdkCases):
         line.say(answer(m, status="ok"))
         self.is_quiet(d, line)
 
-    # Of whoever asked the first one.
+    # For the requester of the first one.
 
     def test_words_of_others_are_no_part_of_the_answer(self):
         d = self.driver()

@@ -29,7 +29,7 @@ class HiringCases(SdkCases):
                           message=message, options=options)
 
     def is_acked(self, server, boss):
-        """Whoever is the boss next is told of nothing but of what somebody has
+        """The next boss is told only of what someone has
         asked for meanwhile who does not acknowledge it."""
         boss.do("close")
         with Hub(server) as other:
@@ -68,7 +68,7 @@ class HiringCases(SdkCases):
         e = self.refused("failed", boss.end, self.delegate(boss, "fail badly"))
         self.assertIn("fail badly", e.message)
         for agent, code in (("far", "failed"),
-                            ("nobody", "agent_not_found"),
+                            ("missing", "agent_not_found"),
                             ("boss", "delegation_not_allowed")):
             with self.subTest(agent):
                 self.refused(code, boss.do, "delegate", agent=agent,
@@ -162,7 +162,7 @@ class HiringCases(SdkCases):
         self.assertEqual([boss.end(n)["text"] for n in calls],
                          [str(i) for i in range(16)])
         got = boss.do("tool", order=[
-            {"agentId": "parrot" if i else "nobody", "task": f"echo {i}"}
+            {"agentId": "parrot" if i else "missing", "task": f"echo {i}"}
             for i in range(16)])
         self.assertEqual(got[0]["status"], "error")
         self.assertEqual([(r["status"], r["response"]) for r in got[1:]],
@@ -264,7 +264,7 @@ class HiringCases(SdkCases):
                                     "timeoutMs": 100})
         self.assertEqual(got["status"], "timeout")
         parrot.event("cancelled", task=got["task_id"])
-        got = boss.do("tool", order={"agentId": "nobody", "task": "x"})
+        got = boss.do("tool", order={"agentId": "missing", "task": "x"})
         self.assertEqual((got["status"], got["code"]),
                          ("error", "agent_not_found"))
         self.refused("bad_request", boss.do, "tool",

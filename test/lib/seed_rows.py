@@ -61,16 +61,22 @@ class Tests:
                 suites = {s.split(":")[-1] for s in test["suite"]}
                 if not suites & SUITES:
                     continue
-                last = os.path.basename(test["cmd"][-1])
-                self.files.setdefault(last.split(".")[0], set()).add(
-                    test["cmd"][-1])
+                self.add(test["cmd"])
         self.c = {}
-        for folder in ("src", "client", "test"):
+        for folder in ("src", "cli", "lab", "client", "test"):
             for at, _, names in os.walk(os.path.join(source, folder)):
                 for name in names:
                     if name.endswith("_test.c"):
                         self.c.setdefault(name[:-2], []).append(
                             os.path.join(at, name))
+
+    def add(self, command):
+        """A script, a program of its own, or a file of a module's program."""
+        last = command[-1]
+        file = os.path.basename(last).split(".")[0]
+        if len(command) == 2 and command[0].endswith("_tests"):
+            file += "_test"
+        self.files.setdefault(file, set()).add(last)
 
     def has(self, file, name):
         """Whether a test of that name is run."""

@@ -2,10 +2,10 @@
 #define TEST_LIB_SIGNAL_STAGE_H
 
 /* The stage on which layers that look at signals are tested: agents, a message
- * from somebody who sees them all, and candidates with the scores that a test
+ * from someone who sees them all, and candidates with the scores that a test
  * says. One at a time. */
 
-#include "choose/choose.h"
+#include "choose/layers/choose.h"
 #include "test/t.h"
 
 enum { STAGE_MAX = 48 };
@@ -80,7 +80,7 @@ static inline struct agent *stage_agent(const char *name)
     for (size_t i = 0; i < stage.all.n; i++)
         if (str_eq(stage.list[i].name, str_of(name)))
             return &stage.list[i];
-    T_FAIL("nobody is called %s", name);
+    T_FAIL("no one is called %s", name);
 }
 
 static inline struct candidate *stage_candidate(const char *name)

@@ -15,7 +15,7 @@ or as calls of the API:
             for id, event, data in events:
                 print(id, event, data)
 
-Texts are read in the background; whoever looks at scores waits for that:
+Texts are read in the background; anyone who looks at scores waits for that:
 
     with Server(agents=ECHO) as server:
         server.ready()

@@ -50,8 +50,8 @@ CHUNKED = b"Transfer-Encoding: chunked"
 
 
 def te_forms():
-    """Spellings of Transfer-Encoding that somebody takes for chunked and
-    somebody else does not: with a Content-Length that covers everything, and
+    """Spellings of Transfer-Encoding that someone takes for chunked and
+    someone else does not: with a Content-Length that covers everything, and
     without one."""
     spellings = {
         "prefixed": b"Transfer-Encoding: xchunked",
@@ -333,7 +333,7 @@ def probe_through(proxy, server, form, victims=2):
     """Send a form through a proxy that keeps its connections to the server.
 
     What the proxy takes for two requests are two, and it may answer them. But
-    the server must not see more of them than the proxy sent, and whoever comes
+    the server must not see more of them than the proxy sent, and the client that comes
     next on the same connection must get the answer to their own request."""
     victim = request("GET", "/no-such-victim", "Connection: close",
                      host=server.host)

@@ -332,7 +332,8 @@ TEST(a_question_that_is_forgotten_comes_back_once_and_unread)
     leave();
 }
 
-/* Forgotten at some moment or other: whoever had it, it comes back once. */
+/* Forgotten at some moment or other: whichever side held it, it comes back
+ * once. */
 static struct query forgotten[64];
 static int n_came[64];
 

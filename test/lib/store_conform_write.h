@@ -470,7 +470,7 @@ TEST(rows_go_with_the_one_they_belong_to)
     tx_set(op, PART_THING, value_text(STR("b")));
     tx_set(op, PART_NR, value_int(1));
     CHECK_INT(end(), TX_COMMITTED);
-    /* None belongs to nobody. */
+    /* None belongs to no one. */
     op = begin(tx_insert, &part);
     tx_set(op, PART_THING, value_text(STR("c")));
     tx_set(op, PART_NR, value_int(1));

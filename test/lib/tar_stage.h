@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "cli/gunzip.h"
+#include "lab/gunzip.h"
 #include "test/t.h"
 
 enum { TAR_BLOCK = 512 };
@@ -25,7 +25,8 @@ static inline void tar_seal(char *block)
     block[155] = ' ';
 }
 
-/* Returns where it is, for whoever spoils it; tar_seal then mends the sum. */
+/* Returns where it is, for anyone who spoils it; tar_seal then mends the sum.
+ */
 static inline char *tar_head(struct buf *b, const char *name, char kind,
                              unsigned long long bytes)
 {

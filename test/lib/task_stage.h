@@ -197,7 +197,7 @@ static inline void pass_ms(int64_t ms)
 
 /* Messages. */
 
-static inline struct caller somebody(const char *name)
+static inline struct caller caller_named(const char *name)
 {
     struct caller c = {.role = ROLE_USER, .scopes = SCOPE_SEND | SCOPE_READ};
 
@@ -208,7 +208,7 @@ static inline struct caller somebody(const char *name)
 static inline struct msg *message(const char *from, const char *conversation,
                                   const char *text)
 {
-    struct caller c = somebody(from);
+    struct caller c = caller_named(from);
     struct msg *m = msg_new(&c, loop_wall_ms(&stage.loop));
 
     CHECK(m);
@@ -262,7 +262,8 @@ static inline const struct task *found(const struct id *id)
 
 static inline void move(const struct id *id, enum task_status to)
 {
-    task_move(stage.tasks, str_of(id->text), to);
+    while (!task_move(stage.tasks, str_of(id->text), to))
+        turn(); /* the attempt is counted first */
     CHECK(tasks_check(stage.tasks));
 }
 

@@ -1,16 +1,16 @@
 #ifndef TEXT_PLAIN_H
 #define TEXT_PLAIN_H
 
-/* The search by words as its formula stands in index/internal.h, computed for
- * every document by looking at all of them: no lists, no counts that are kept.
- * Texts are words with blanks between them, of letters and digits that no
- * stemmer changes. */
+/* The search by words as its formula stands in registry/index/internal.h,
+ * computed for every document by looking at all of them: no lists, no counts
+ * that are kept. Texts are words with blanks between them, of letters and
+ * digits that no stemmer changes. */
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "index/internal.h"
+#include "registry/index/internal.h"
 
 enum { PLAIN_WORDS = 64, PLAIN_DOCS = 512 };
 

@@ -1,6 +1,6 @@
 /* Pins of a toy model, for the one binary of the tests that takes another than
  * the real one: from the environment, "BYTES HASH" each. */
-#include "cli/weights.h"
+#include "lab/weights.h"
 
 #include <stdio.h>
 #include <stdlib.h>

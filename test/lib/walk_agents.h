@@ -21,7 +21,7 @@ static inline void stage_commit(struct registry_change *c)
 static inline void stage_put(const char *user, const char *name,
                              const char *card)
 {
-    struct caller who = somebody(user);
+    struct caller who = caller_named(user);
     struct registry_by by = {.caller = &who,
                              .now_ms = loop_wall_ms(&stage.loop)};
     struct registry_change c;
@@ -42,7 +42,7 @@ static inline void stage_put(const char *user, const char *name,
 
 static inline void stage_take_away(const char *user, const char *name)
 {
-    struct caller who = somebody(user);
+    struct caller who = caller_named(user);
     struct registry_by by = {.caller = &who,
                              .now_ms = loop_wall_ms(&stage.loop)};
     struct registry_change c;

@@ -3,7 +3,7 @@
 
 /* The walk with rules, and envelopes that go through it. */
 
-#include "broker/broker.h"
+#include "gate/gatekeeper.h"
 #include "test/lib/walk_stage.h"
 
 static struct gate_rules *stage_rules;
@@ -30,10 +30,10 @@ struct enveloped {
     bool is_urgent;
 };
 
-/* From Jay, who is nobody's agent here but a name. Sent and answered. */
+/* From Jay, who is no one's agent here but a name. Sent and answered. */
 static inline struct id enveloped(struct enveloped it)
 {
-    struct caller c = somebody("Jay");
+    struct caller c = caller_named("Jay");
     struct msg *m = msg_new(&c, loop_wall_ms(&stage.loop));
     struct envelope *e = arena_alloc(&m->arena, sizeof(*e));
     char text[256];
@@ -96,12 +96,12 @@ static inline bool said_of_open(unsigned nth, enum escalation_status status,
     query_fini(&q);
     if (!id[0])
         return false;
-    broker_say(walk_broker(stage.walk),
-               &(struct escalation_word){.id = str_of(id),
-                                         .status = status,
-                                         .agent = str_of(agent),
-                                         .by = STR("ann")},
-               stage_on_said, NULL);
+    gatekeeper_reply(walk_gatekeeper(stage.walk),
+                     &(struct escalation_reply){.id = str_of(id),
+                                                .status = status,
+                                                .agent = str_of(agent),
+                                                .by = STR("ann")},
+                     stage_on_said, NULL);
     return true;
 }
 

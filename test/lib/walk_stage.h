@@ -12,7 +12,7 @@
 #include "test/lib/agents_stage.h"
 #include "test/lib/folder.h"
 #include "test/t.h"
-#include "walk.h"
+#include "walk/walk.h"
 
 enum { STAGE_REFERENCE = 24 }; /* texts, where there is a model */
 
@@ -26,7 +26,7 @@ static struct {
     struct feed *feed;
     struct access *access;
     struct registry *registry;
-    struct lessons *lessons;
+    struct learning *learning;
     struct router *router;
     struct walk *walk;
     struct id_maker ids;
@@ -51,8 +51,8 @@ static void stage_on_committed(void *ctx, const struct tx *tx)
     (void)ctx;
     if (stage.feed)
         feed_committed(stage.feed, tx);
-    if (stage.lessons)
-        lessons_committed(stage.lessons, tx);
+    if (stage.learning)
+        learning_committed(stage.learning, tx);
 }
 
 static void stage_on_fatal(void *ctx, const struct why *why)
@@ -88,13 +88,13 @@ static inline struct walk_opts stage_walk_opts(void)
                                          .max_unfinished_bytes = 64 << 20,
                                          .timeout_ms = 60000},
                               .rules = stage.rules,
-                              .hire = {.timeout_ms = 180000,
-                                       .max_depth = 5,
-                                       .max_concurrent = 16,
-                                       .max_per_root = 256,
-                                       .max_open = 1000,
-                                       .max_unacked = 1000,
-                                       .keep_ms = 86400000},
+                              .delegation = {.timeout_ms = 180000,
+                                             .max_depth = 5,
+                                             .max_concurrent = 16,
+                                             .max_per_root = 256,
+                                             .max_open = 1000,
+                                             .max_unacked = 1000,
+                                             .keep_ms = 86400000},
                               .retention_ms = 30LL * 24 * 3600 * 1000,
                               .retention_rows = 1000000};
 }
@@ -102,9 +102,9 @@ static inline struct walk_opts stage_walk_opts(void)
 static inline enum err stage_open_store(struct why *why)
 {
     static const struct schema *const schemas[] = {
-        &task_schema,     &watch_schema,  &access_schema,
-        &registry_schema, &choose_schema, &learn_schema,
-        &broker_schema,   &hire_schema,   &ledger_schema};
+        &task_schema,       &watch_schema,      &access_schema,
+        &registry_schema,   &choose_schema,     &learn_schema,
+        &gatekeeper_schema, &delegation_schema, &ledger_schema};
     struct store_opts opts = {.folder = stage.root,
                               .schemas = schemas,
                               .n_schemas = 9,
@@ -182,16 +182,16 @@ static inline enum err stage_open_walk(struct why *why)
 
     if (stage.embed)
         stamp = embed_stamp(stage.embed);
-    stage.lessons = lessons_new(
-        &(struct lessons_opts){.loop = &stage.loop,
-                               .log = &stage.log,
-                               .store = stage.store,
-                               .is_going_on = stage_is_going_on,
-                               .model_hash = str_of(stamp.hash),
-                               .quick_dims = stamp.quick_dims,
-                               .seed = {1, 2},
-                               .settings = {.learn = learn_defaults()}});
-    e = stage.lessons ? lessons_load(stage.lessons, why) : ERR_NOMEM;
+    stage.learning = learning_new(
+        &(struct learning_opts){.loop = &stage.loop,
+                                .log = &stage.log,
+                                .store = stage.store,
+                                .is_going_on = stage_is_going_on,
+                                .model_hash = str_of(stamp.hash),
+                                .quick_dims = stamp.quick_dims,
+                                .seed = {1, 2},
+                                .settings = {.learn = learn_defaults()}});
+    e = stage.learning ? learning_load(stage.learning, why) : ERR_NOMEM;
     if (e)
         return e;
     stage.router = router_new(&(struct router_opts){.loop = &stage.loop,
@@ -199,7 +199,7 @@ static inline enum err stage_open_walk(struct why *why)
                                                     .store = stage.store,
                                                     .registry = stage.registry,
                                                     .embed = stage.embed,
-                                                    .lessons = stage.lessons,
+                                                    .learning = stage.learning,
                                                     .ids = &stage.ids,
                                                     .seed = {1, 2},
                                                     .settings = stage.routing});
@@ -238,8 +238,8 @@ static inline void stage_stop(void)
 {
     if (stage.router)
         router_stop(stage.router);
-    if (stage.lessons)
-        lessons_stop(stage.lessons);
+    if (stage.learning)
+        learning_stop(stage.learning);
     if (stage.embed)
         registry_stop(stage.registry);
     store_close(stage.store);
@@ -248,8 +248,8 @@ static inline void stage_stop(void)
     stage.walk = NULL;
     router_free(stage.router);
     stage.router = NULL;
-    lessons_free(stage.lessons);
-    stage.lessons = NULL;
+    learning_free(stage.learning);
+    stage.learning = NULL;
     registry_free(stage.registry);
     stage.registry = NULL;
     embed_free(stage.embed);
@@ -323,7 +323,7 @@ static inline void pass_ms(int64_t ms)
         loop_turn(&stage.loop);
 }
 
-static inline struct caller somebody(const char *name)
+static inline struct caller caller_named(const char *name)
 {
     struct caller c = {.role = ROLE_USER, .scopes = SCOPE_SEND | SCOPE_READ};
 
@@ -380,7 +380,7 @@ static inline struct str or_empty(const char *s)
 /* On its way; *t hears of it. */
 static inline bool post(struct letter l, struct told *t)
 {
-    struct caller c = somebody(l.from ? l.from : "anna");
+    struct caller c = caller_named(l.from ? l.from : "anna");
     struct msg *m;
 
     if (l.is_by_agent)
@@ -487,7 +487,7 @@ static inline void stage_on_user(struct tx *tx, void *ctx)
     *(bool *)ctx = true;
 }
 
-/* Somebody for whom agents work. */
+/* A user that agents work for. */
 static inline void stage_make_anna(void)
 {
     struct access_wish wish = {ROLE_USER, STR(""), STR("")};

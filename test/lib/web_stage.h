@@ -6,7 +6,7 @@
  * it and an owner that writes down what it is told. The owner is as the walk
  * is: it lends task and agent when they go, and cancels what has its result. */
 
-#include "deliver/visit.h"
+#include "deliver/transports/exchange.h"
 #include "test/lib/fetch_stage.h"
 
 static struct {
@@ -31,7 +31,6 @@ static struct {
     size_t n_history;
     enum err history_err;
     bool keeps_history; /* until `tell_history` */
-    bool has_no_memory;
     deliver_heard_history *heard;
     void *heard_ctx;
     size_t max_n, max_bytes;
@@ -119,7 +118,7 @@ static inline void tell_history(void)
           web.history_err ? 0 : web.n_history);
 }
 
-static inline bool web_history(void *ctx, const struct task *t, size_t max_n,
+static inline void web_history(void *ctx, const struct task *t, size_t max_n,
                                size_t max_bytes, deliver_heard_history *done,
                                void *done_ctx, void **handle)
 {
@@ -127,14 +126,11 @@ static inline bool web_history(void *ctx, const struct task *t, size_t max_n,
     CHECK(t == &web.task && !web.heard);
     web.max_n = max_n;
     web.max_bytes = max_bytes;
-    if (web.has_no_memory)
-        return false;
     *handle = &web;
     web.heard = done;
     web.heard_ctx = done_ctx;
     if (!web.keeps_history)
         tell_history();
-    return true;
 }
 
 static inline void web_history_cancel(void *ctx, void *handle)
@@ -253,7 +249,7 @@ static inline void carry(void)
     clear_words();
     offer();
     UNTIL(web.s, IS_OVER);
-    CHECK(on_the_way() == 0 && web.d->asked_bytes == 0);
+    CHECK(on_the_way() == 0 && web.d->exchange_bytes == 0);
 }
 
 /* The same, and then it is forgotten. */
@@ -276,7 +272,7 @@ static inline bool carry_with_fault(long nth)
         CHECK(fault_fired());
     has_fired = fault_fired();
     fault_arm(0);
-    CHECK(on_the_way() == 0 && web.d->asked_bytes == 0);
+    CHECK(on_the_way() == 0 && web.d->exchange_bytes == 0);
     deliver_cancel(web.d, str_of(web.task.id.text));
     return has_fired;
 }

@@ -25,7 +25,7 @@ Answer = collections.namedtuple(
 LINE = "HTTP/1.1 101 Switching Protocols"
 GOOD = (("Upgrade", "websocket"), ("Connection", "Upgrade"),
         ("Sec-WebSocket-Accept", "@ACCEPT@"))
-POUR_BYTES = 8 << 20  # whoever takes all of that has no limit
+POUR_BYTES = 8 << 20  # anyone who takes all of that has no limit
 
 
 def answer(*more, line=LINE, eol="\r\n", body=b"", **changes):
@@ -101,10 +101,10 @@ def bad_answers():
         yield no(f"Connection: {value!r}", connection=value)
     yield from bad_accepts()
     for value in ("permessage-deflate", "x-mux", ""):
-        yield no(f"extension {value!r} that nobody asked for",
+        yield no(f"extension {value!r} that no one asked for",
                  f"Sec-WebSocket-Extensions: {value}")
     for value in "echo", "chat", "":
-        yield no(f"protocol {value!r} that nobody asked for",
+        yield no(f"protocol {value!r} that no one asked for",
                  f"Sec-WebSocket-Protocol: {value}")
     yield no("lines end in LF", eol="\n")
     yield no("a folded header", "X-A: b\r\n c")

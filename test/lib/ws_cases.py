@@ -309,7 +309,7 @@ def utf8_in_parts(f):
     yield case("UTF-8: and in fragments of binary",
                f(BINARY, b"\xe2", fin=False) + f(CONT, b"\xff"),
                binary(b"\xe2\xff"))
-    yield case("UTF-8: each message begins anew",
+    yield case("UTF-8: each message starts over",
                f(TEXT, "é".encode()) * 3, *[text("é".encode())] * 3)
     yield case("bad UTF-8: behind a good message",
                f(TEXT, b"a") + f(TEXT, b"\xff"), text(b"a"), BAD_TEXT)
@@ -326,7 +326,7 @@ def pings(f):
     for n in 0, 1, 2, 64, 124, 125:
         data = bytes(range(n))
         yield case(f"ping of {n}", f(PING, data), pong(data))
-        yield case(f"pong of {n}, nobody asked", f(PONG, data) + f(PING, b"x"),
+        yield case(f"pong of {n}, no one asked", f(PONG, data) + f(PING, b"x"),
                    pong(b"x"))
     for n in 126, 127, 65535, 65536:
         yield case(f"ping of {n}", f(PING, filling(n)), PROTOCOL)

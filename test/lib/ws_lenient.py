@@ -1,5 +1,5 @@
 """A WebSocket echo that gets it wrong in the usual ways, for testing the
-tests: whoever sends a key is welcome, whatever comes is a message if there is
+tests: anyone who sends a key is welcome, whatever comes is a message if there is
 any way to see it as one, and no close is too odd to be sent back."""
 import socket
 import socketserver

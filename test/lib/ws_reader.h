@@ -7,7 +7,7 @@
  * the same. Cases are written as a server sends them, without masks, and read
  * as by a client; then masks are put in, and they are read as by a server. */
 
-#include "net/ws.h"
+#include "net/server/ws.h"
 #include "test/t.h"
 
 static const struct ws_limits limits = {
@@ -94,7 +94,7 @@ static inline void feed(struct reader *r, const char *p, size_t n)
            r->parse.message_bytes <= r->limits->max_message_bytes));
 }
 
-/* Begin anew; then what came of it is in r->out, with "..." at the end when
+/* Begin again; then what came of it is in r->out, with "..." at the end when
  * more is to come. */
 static inline void begin(struct reader *r, bool is_client)
 {

@@ -127,7 +127,7 @@ class Wire:
         self.socket.close()
 
     def send(self, data, chop=None):
-        """Send, and meanwhile take what comes: nobody waits for the other. A
+        """Send, and meanwhile take what comes: no one waits for the other. A
         peer that hung up may be read all the same."""
         for piece in pieces(data, chop):
             view = memoryview(piece)

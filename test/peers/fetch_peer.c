@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "fetch/fetch.h"
+#include "net/client/fetch.h"
 #include "test/peers/fetch_peer.h"
 
 enum { RANGES_MAX = 16 };

@@ -1,5 +1,5 @@
 /* getaddrinfo of this program: the linker prefers it to the C library's, also
- * for libcurl. What nobody has described goes on to the C library if it is an
+ * for libcurl. What no one has described goes on to the C library if it is an
  * address, in whatever form, or a name of this machine; no other is looked up,
  * so that no test needs a network. */
 #include "test/peers/fetch_peer.h"

@@ -170,7 +170,7 @@ static void shout(struct sbc_task *t)
     }
 }
 
-/* Ends that are none; whoever does not look at what comes back. */
+/* Ends that are none; a handler that ignores what is returned. */
 static void bad(struct sbc_task *t, struct str what)
 {
     static char large[1200000] = "{\"a\":\"";
@@ -186,7 +186,7 @@ static void bad(struct sbc_task *t, struct str what)
 }
 
 /* "hire AGENT SKILL WORDS" */
-static void hire(struct sbc_task *t, struct str rest)
+static void delegation(struct sbc_task *t, struct str rest)
 {
     struct str who = str_cut(&rest, ' '), what = str_cut(&rest, ' ');
     char agent_name[64], skill[64], answer[4096], *text;
@@ -240,7 +240,7 @@ static void count_over(void *ctx, const struct sbc_news *n)
 }
 
 /* "hireboth AGENT SKILL WORDS": twice at once, and once more */
-static void hire_both(struct sbc_task *t, struct str rest)
+static void delegation_both(struct sbc_task *t, struct str rest)
 {
     struct str who = str_cut(&rest, ' '), what = str_cut(&rest, ' ');
     char agent_name[64], skill[64], answer[4096], *text[2] = {NULL, NULL};
@@ -313,11 +313,11 @@ static void on_task(void *ctx, struct sbc_task *t)
     else if (str_eq(verb, STR("bad")))
         bad(t, text);
     else if (str_eq(verb, STR("hire")))
-        hire(t, text);
+        delegation(t, text);
     else if (str_eq(verb, STR("pass_on")))
         pass_on(t, text);
     else if (str_eq(verb, STR("hireboth")))
-        hire_both(t, text);
+        delegation_both(t, text);
     else if (str_eq(verb, STR("consult")))
         consult(t, text);
     else if (str_eq(verb, STR("broken")))
@@ -467,7 +467,7 @@ static const char *option(const struct json *v, const char *key)
     return to;
 }
 
-/* A value as it would be written; freed by nobody, as this ends soon. */
+/* A value as it would be written; freed by no one, as this ends soon. */
 static char *raw(const struct json *v)
 {
     struct buf b;
@@ -481,6 +481,14 @@ static char *raw(const struct json *v)
         json_put_null(&o);
     buf_add_char(&b, '\0');
     return b.p;
+}
+
+/* As the client has it: zero is not said. */
+static int64_t max_cost_in(const struct json *options)
+{
+    int64_t most = json_int_or(json_get(options, STR("max_cost_micros")), -1);
+
+    return most < 0 ? 0 : most ? most : SBC_COSTS_NOTHING;
 }
 
 static void send_one(int64_t n, const struct json *v)
@@ -497,6 +505,7 @@ static void send_one(int64_t n, const struct json *v)
                             .conversation = option(opts, "conversation"),
                             .priority = option(opts, "priority"),
                             .key = option(opts, "key"),
+                            .max_cost_micros = max_cost_in(opts),
                             .metadata = metadata ? more : NULL};
 
     g->n = n;
@@ -563,7 +572,8 @@ static void delegate(int64_t n, const struct json *v)
         .task = option(opts, "task_id"),
         .parent_task = option(opts, "parent_task_id"),
         .timeout_ms = json_int_or(json_get(opts, STR("timeout_ms")), 0),
-        .stream = json_bool_or(json_get(opts, STR("chunks")), false)};
+        .stream = json_bool_or(json_get(opts, STR("chunks")), false),
+        .max_cost_micros = max_cost_in(opts)};
 
     g->n = n;
     g->has_mark = json_bool_or(json_get(v, STR("mark")), false);
@@ -806,7 +816,7 @@ int main(void)
     fault_arm_at("sbc.late",
                  1); /* a delegation is booked when it is answered */
 #endif
-    /* Whoever tests may be slow to read what is said. */
+    /* Anyone who tests may be slow to read what is said. */
     (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ, 1 << 20);
     buf_init(&in, LINE_MAX);
     for (;;) {

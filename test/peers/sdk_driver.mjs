@@ -69,7 +69,7 @@ async function consult(task) {
 }
 
 function fail(task) {
-    const e = new Error(task.message + "\nand more that is nobody's business");
+    const e = new Error(task.message + "\nand more that is no one's business");
     if (task.message.endsWith('coded')) e.code = 'out_of_paper';
     throw e;
 }
@@ -140,6 +140,7 @@ async function delegate({ agent, skill, message, options = {}, mark }) {
         taskId: options.task_id,
         parentTaskId: options.parent_task_id,
         timeoutMs: options.timeout_ms,
+        maxCostMicros: options.max_cost_micros,
         onChunk: options.chunks ? say_words(message) : undefined,
     });
     d.accepted.then(
@@ -164,8 +165,9 @@ function hook({ hold = false, fails = 0 }) {
 }
 
 async function send({ text, options = {}, chunks = false, asides = false }) {
-    const { timeout_ms: timeoutMs, ...rest } = options;
-    const reply = hub.send(text, { timeoutMs, ...rest });
+    const { timeout_ms: timeoutMs, max_cost_micros, ...rest } = options;
+    const maxCostMicros = max_cost_micros;
+    const reply = hub.send(text, { timeoutMs, maxCostMicros, ...rest });
     if (!chunks) return reply;
     if (asides) return sendWithAsides(reply, options.to);
     reply.accepted.then((a) => say({ event: 'accepted', task: a.task_id }));

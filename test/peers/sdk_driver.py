@@ -94,7 +94,7 @@ class Coded(Exception):
 
 async def fail(task):
     kind = Coded if task.message.endswith("coded") else ValueError
-    raise kind(task.message + "\nand more that is nobody's business")
+    raise kind(task.message + "\nand more that is no one's business")
 
 
 async def number(_):

@@ -5,7 +5,7 @@
 //   words_npm.js ids TOKENIZER.json
 //
 // Of the tokeniser's file its marks are left out: the reference takes "[SEP]"
-// in a text for the mark, and whoever writes texts should not be able to set
+// in a text for the mark, and anyone who writes texts should not be able to set
 // one. So are cutting, padding, and the marks at both ends.
 "use strict";
 const fs = require("fs");

@@ -40,7 +40,7 @@ function echo(ws) {
 }
 
 // A server whose WebSockets go to each(). It offers permessage-deflate, which
-// is nobody's duty to accept.
+// is no one's duty to accept.
 function listen(each) {
   const server = options.cert
     ? https.createServer({ cert: fs.readFileSync(options.cert),

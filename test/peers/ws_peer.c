@@ -21,7 +21,7 @@ static const struct arg_option options[] = {
     {"timeout-ms", "N", "ws_timeout_ms; of a dial its timeout too", false},
     {"close-timeout-ms", "N", "ws_close_timeout_ms", false},
     {"write-timeout-ms", "N", "write_timeout_ms", false},
-    {"ca", "FILE", "whom to trust, when dialling", false},
+    {"ca", "FILE", "certificates to trust when dialling", false},
     {"protocol", "NAME", "the subprotocol to ask for", false},
     {"header", "NAME:VALUE", "one more header to dial with", false},
     {"expect", "N", "messages to wait for after the end of stdin", false},

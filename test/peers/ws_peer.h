@@ -20,7 +20,7 @@
  * SIGTERM and SIGINT stop it gently. */
 
 #include "cli/args.h"
-#include "net/net.h"
+#include "net/server/net.h"
 
 struct peer {
     struct loop loop;

@@ -2,7 +2,7 @@
 alone, so that a broken one does not hide behind the other, and both together.
 
 floors.json has what must be reached, a little below what was measured with the
-models that it names, and of no others: whoever makes a new one makes new floors
+models that it names, and of no others: anyone who makes a new one makes new floors
 (`tools/quality.py --floors`). The control is a build whose models look up every
 word in another word's row: it must fall below each floor, or the floor would
 not notice a model that is broken.

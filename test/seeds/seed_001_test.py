@@ -398,7 +398,7 @@ class Decisions(Case):
 
 
 class Strangers(unittest.TestCase):
-    """A keyword of somebody else's public agent."""
+    """A keyword of another user's public agent."""
 
     TEXT = "restore my old harpsichord"
 

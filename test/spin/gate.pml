@@ -15,7 +15,7 @@
  * without something having changed, so that every run ends: spin_test.py has
  * Spin look for one that does not (non-progress cycles). At its end each
  * message must be over (`last_look`): that is "nothing is lost", "no deadlock"
- * and "nobody is forgotten" at once, and needs no fairness.
+ * and "no one is forgotten" at once, and needs no fairness.
  *
  * -DSCENE_… says what a run is made of, -DBUG_… plants a mistake. The names
  * of states are those of src/model/task.h and src/model/agent.h; the test
@@ -134,7 +134,7 @@ typedef entry {
     mtype:status status;
     byte version;
     byte keys;
-    bit is_to_look;  /* somebody will */
+    bit is_to_look;  /* someone will */
     bit is_moving;   /* a look, a result or an expiry of ours is on its way */
     bit is_claiming  /* and will take room at the target */
 }
@@ -196,7 +196,7 @@ inline mark(key)
     }
 }
 
-/* Somebody has seen how agent a is now: who waits for it hears of a change.
+/* Someone has seen how agent a is now: who waits for it hears of a change.
  * Decisions see it too. If looking now and then were all, an agent that dies
  * and is back between two looks would be missed by what was held meanwhile. */
 inline notice(n_a)
@@ -466,7 +466,7 @@ end:
     od
 }
 
-/* Loop: how agents are that somebody waits for, now and then. */
+/* Loop: how agents are that someone waits for, now and then. */
 #define is_awaited(a, m) (waits(memory[m].status) && \
     (memory[m].keys & agent_key(a)) != 0)
 #if N == 2
@@ -476,7 +476,7 @@ end:
     (is_awaited(a, 0) || is_awaited(a, 1) || is_awaited(a, 2))
 #endif
 
-/* What nobody waits for is not looked at; fewer states, that is all. */
+/* What no one waits for is not looked at; fewer states, that is all. */
 inline forget_seen(f_a)
 {
 #ifndef BUG_DECISION_NOTES_NOTHING
@@ -526,7 +526,7 @@ end:
     od
 }
 
-/* Who was first in its order: nobody before it that is not over. */
+/* Who was first in its order: no one before it that is not over. */
 #define is_before(j, m) (j < m && SAME_ORDER(j, m) && \
     memory[j].status != 0 && !is_over(memory[j].status))
 #ifdef BUG_OVERTAKE
@@ -601,7 +601,7 @@ end:
             submit(me, expired, 0, none, rows[me].target, OURS)
         }
 #endif
-    :: atomic { /* somebody does not want it any more */
+    :: atomic { /* someone does not want it any more */
         cancels > 0 && memory[me].version > 0 && !is_over(memory[me].status) &&
         has_way ->
             cancels--;

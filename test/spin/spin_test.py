@@ -35,7 +35,7 @@ class Names(unittest.TestCase):
 
     def test_escalations_end_as_theirs_do(self):
         ours = {n.lower() for n in
-                names_in("src/broker/broker.h", "escalation_status")}
+                names_in("src/gate/gatekeeper.h", "escalation_status")}
         theirs = set(spinning.names_of(MODEL, "asked"))
         self.assertEqual(ours - {"ran_out"}, theirs - {"none"})
 

@@ -40,7 +40,7 @@ test('every agent is listed with its state, its queue and its last hour', async 
     await isListed(page, 'automation-operator', 'content-writer', 'engineer', 'researcher');
     await row(page, 'engineer').getByText('ACTIVE').waitFor();
     if (page.viewportSize().width < 500) return;
-    await row(page, 'engineer').getByRole('img', { name: /^Time to answer in the last hour: \d/ }).waitFor();
+    await row(page, 'engineer').getByRole('img', { name: /^Latency in the last hour: \d/ }).waitFor();
     await row(page, 'engineer').getByRole('img', { name: 'Failed in the last hour: 0 of 3' }).waitFor();
     assert.equal(await row(page, 'researcher').getByRole('img').count(), 0);
     await page.getByRole('button', { name: 'all 4' }).waitFor();
@@ -82,15 +82,15 @@ test('by name, state and tag, in the address, and with the keyboard', async () =
   await isListed(page, 'content-writer');
   assert.match(page.url(), /#\/agents\?q=WRITER$/);
   await page.getByLabel('Name or title').fill('nobody of that name');
-  await page.getByText('No agent fits this filter').waitFor();
+  await page.getByText('No agent matches this filter').waitFor();
   await button(page, 'Show all').click();
   await row(page, 'engineer').waitFor();
-  await page.getByLabel('Tag of a skill').fill('cron');
+  await page.getByLabel('Skill tag').fill('cron');
   await page.keyboard.press('Enter');
   await isListed(page, 'automation-operator');
   await page.goto(`${server.url}/#/agents`);
   await page.getByRole('button', { name: /^DEAD/ }).click();
-  await page.getByText('No agent fits this filter').waitFor();
+  await page.getByText('No agent matches this filter').waitFor();
   await page.getByRole('button', { name: /^all/ }).click();
   await rows(page).first().waitFor();
   await page.getByRole('link', { name: 'engineer' }).focus();
@@ -111,15 +111,15 @@ test('one agent: its card, figures, what it did, and who sees it', async () => {
   await send('engineer', 'why is my query slow?');
   await pages('#/agents/engineer', 'agent', async (page) => {
     await page.getByRole('heading', { name: 'Engineer', level: 1 }).waitFor();
-    await figures(page).getByText('Median time to answer').waitFor();
-    await page.getByRole('img', { name: /^Completed by the minute: \d+ in all/ }).waitFor();
-    await page.getByRole('img', { name: /^Mean time to answer by the minute: \d/ }).waitFor();
+    await figures(page).getByText('Median latency').waitFor();
+    await page.getByRole('img', { name: /^Completed per minute: \d+ in total/ }).waitFor();
+    await page.getByRole('img', { name: /^Mean latency per minute: \d/ }).waitFor();
     assert.deepEqual(await page.locator('.hour-plot').evaluateAll((all) =>
       all.map((plot) => plot.querySelector('.spark-bar, .spark-line:not(.is-faint), .spark-dot') !== null)),
       [true, false, true], 'completed and time have something to draw, failed has not');
     await page.getByRole('heading', { name: '3 skills' }).waitFor();
     await page.getByText('“why is my query slow”').waitFor();
-    await page.getByText('Everybody who may call.').waitFor();
+    await page.getByText('everyone who may call this server.').waitFor();
     await page.getByRole('region', { name: 'Recent tasks of engineer' }).getByText('completed').first().waitFor();
     await page.getByRole('region', { name: 'Recent decisions for engineer' }).getByRole('link').first().waitFor();
   });
@@ -132,12 +132,12 @@ test('one agent: its card, figures, what it did, and who sees it', async () => {
 test('a program is started again, and what it does afterwards is answered', async () => {
   const page = await server.newPage({ at: '#/agents/researcher' });
   await button(page, 'Restart').click();
-  await dialog(page).getByText('carried to it again').waitFor();
+  await dialog(page).getByText('delivered to it again').waitFor();
   await page.keyboard.press('Escape');
   await dialog(page).waitFor({ state: 'detached' });
   await button(page, 'Restart').click();
   await button(dialog(page), 'Restart it').click();
-  await page.getByText('researcher was started again').waitFor();
+  await page.getByText('researcher was restarted').waitFor();
   assert.equal((await send('researcher', 'what is new?')).status, 'completed');
 });
 
@@ -171,7 +171,7 @@ test('who does not own it is offered nothing, and is told no error of others', a
     { token: anna });
   const bob = await server.newPage({ token: await server.user('bob'), at: '#/agents/hers' });
   await figures(bob).waitFor();
-  await button(bob, 'What would it win?').waitFor();
+  await button(bob, 'Test routing').waitFor();
   for (const name of ['Edit', 'Remove', 'Pause', 'Restart', 'Wake'])
     assert.equal(await button(bob, name).count(), 0, name);
   const hers = await server.newPage({ token: anna, at: '#/agents/hers' });
@@ -179,7 +179,7 @@ test('who does not own it is offered nothing, and is told no error of others', a
   const { token } = await server.ask('POST', '/api/tokens', { scopes: ['read'] }, { token: anna });
   const reader = await server.newPage({ token, at: '#/agents/hers' });
   await figures(reader).waitFor();
-  for (const name of ['Edit', 'Remove', 'Pause', 'What would it win?'])
+  for (const name of ['Edit', 'Remove', 'Pause', 'Test routing'])
     assert.equal(await button(reader, name).count(), 0, name);
 });
 
@@ -187,23 +187,23 @@ test('removed once it was confirmed, by one of two', async () => {
   await server.ask('POST', '/api/agents', { name: 'brief', description: 'Not for long', url: 'echo:' });
   const [one, two] = [await server.newPage({ at: '#/agents/brief' }), await server.newPage({ at: '#/agents/brief' })];
   await button(one, 'Remove').click();
-  await button(dialog(one), 'Leave it').click();
+  await button(dialog(one), 'Go back').click();
   await server.ask('GET', '/api/agents/brief');
   await button(one, 'Remove').click();
   await button(two, 'Remove').click();
   allow(two, /404/);
   await button(dialog(one), 'Remove it').click();
-  await one.getByText('brief is removed.').waitFor();
+  await one.getByText('brief was removed.').waitFor();
   await one.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
   await button(dialog(two), 'Remove it').click();
-  await two.getByRole('heading', { name: 'There is no such agent' }).waitFor();
+  await two.getByRole('heading', { name: 'Agent not found' }).waitFor();
 });
 
 test('nobody of that name: the nearest are offered', async () => {
   const page = await server.newPage();
   allow(page, /404/);
   await page.goto(`${server.url}/#/agents/enginer`);
-  await page.getByRole('heading', { name: 'There is no such agent' }).waitFor();
+  await page.getByRole('heading', { name: 'Agent not found' }).waitFor();
   await page.getByRole('link', { name: 'engineer' }).click();
   await page.getByRole('heading', { name: 'Engineer', level: 1 }).waitFor();
 });
@@ -219,11 +219,11 @@ test('an agent that connects itself comes, works, fails and goes', async () => {
   await send('visitor');
   await page.locator('.agent-lead').getByText('ACTIVE').waitFor();
   const bars = (what) => page.getByRole('img', { name: what }).locator('.spark-bar');
-  await bars('Completed by the minute: 1 in all').waitFor();
-  assert.equal(await bars('Failed by the minute: 0 in all').count(), 0);
+  await bars('Completed per minute: 1 in total').waitFor();
+  assert.equal(await bars('Failed per minute: 0 in total').count(), 0);
   assert.equal((await send('visitor', 'fail')).status, 'failed');
   await page.getByText('the oven is cold').waitFor();
-  await bars('Failed by the minute: 1 in all').waitFor();
+  await bars('Failed per minute: 1 in total').waitFor();
   await shot(page, 'agent-failed');
   await hub.close();
   await page.locator('.agent-lead').getByText('DEAD').waitFor();
@@ -317,7 +317,7 @@ test('of a server that is away each page tells once', async () => {
   const own = await stage({ agents: [{ id: 'echo', url: 'echo:' }] });
   await own.ask('POST', '/api/ledger/topup', { user: 'admin', amount_micros: 5000000, idempotency_key: 'once' });
   const open = [];
-  for (const [at, there] of [['agents', 'echo'], ['agents/echo', 'Who may see it'], ['ledger', 'topup']]) {
+  for (const [at, there] of [['agents', 'echo'], ['agents/echo', 'Visibility'], ['ledger', 'topup']]) {
     const page = await own.newPage({ at: `#/${at}` });
     allow(page, /./);
     await page.clock.install();
@@ -425,7 +425,7 @@ test(`of ${MANY} agents only those in view are drawn and asked about`, async () 
   await eventually(async () => {
     await body.evaluate((el) => { el.scrollTop = el.scrollHeight; });
     assert.ok(await rows(page).count() <= 60, 'the rows are bounded');
-    return (await page.getByText('in all').count()) === 1;
+    return (await page.getByText('in total').count()) === 1;
   }, 'the end of the list');
   await body.evaluate((el) => { el.scrollTop = el.scrollHeight; });
   await row(page, name(MANY - 1)).waitFor();

@@ -82,7 +82,7 @@ async function plotsAreRight(page) {
     const said = await page.locator(`[id="${id}"]`).innerText();
     for (const [label, key, show] of lines) {
       const all = hours.map((h) => h[key]).filter((v) => v !== null);
-      const wanted = `${label}: between ${show(Math.min(...all))} and ${show(Math.max(...all))}, at last `
+      const wanted = `${label}: between ${show(Math.min(...all))} and ${show(Math.max(...all))}, ending at `
         + `${show(all.at(-1))}`;
       assert.ok(said.includes(wanted), `${wanted} in ${said}`);
     }
@@ -93,9 +93,9 @@ const share = (v) => `${(v * 100).toFixed(v > 0 && v < 0.1 ? 1 : 0)} %`;
 test('who names an agent that is not there is not routed, and is said to have no row', async () => {
   const own = await stage({ agents: { agents: CONFIG.agents } });
   await own.ask('POST', '/api/messages', { text: SAID[0], wait_ms: 30_000 });
-  await assert.rejects(own.ask('POST', '/api/messages', { text: 'hi', executor: { name: 'nobody' } }), /404/);
+  await assert.rejects(own.ask('POST', '/api/messages', { text: 'hi', executor: { name: 'missing' } }), /404/);
   const page = await own.newPage({ at: '#/analytics' });
-  await page.getByText('Messages that went to nobody have no row here').waitFor();
+  await page.getByText('Messages that no agent got have no row').waitFor();
   const boxes = (await page.locator('.figure-box').allInnerTexts()).join('\n');
   assert.ok(boxes.includes('2\ndecisions') && boxes.includes('1\nrouted'), boxes);
   await page.getByRole('note').getByText('1 of 1 routed has no verdict yet').waitFor();
@@ -105,17 +105,17 @@ test('an answer is counted at once; what is not known yet is said to be so, and 
   const own = await stage({ agents: { agents: CONFIG.agents } });
   await own.ask('POST', '/api/messages', { text: SAID[0], wait_ms: 30_000 });
   const page = await own.newPage({ at: '#/analytics' });
-  await page.getByRole('note').getByText('1 of 1 routed has no verdict yet: it is given 30 min after').waitFor();
+  await page.getByRole('note').getByText('1 of 1 routed has no verdict yet. It is given 30 min after').waitFor();
   const boxes = await page.locator('.figure-box').allInnerTexts();
-  for (const [value, name] of [['0.0 %', 'error rate'], [`${SAID[0].length} chars`, 'mean length of an answer'],
+  for (const [value, name] of [['0.0 %', 'error rate'], [`${SAID[0].length} chars`, 'mean answer length'],
     ['\\d+ ms', 'mean time to answer']])
-    assert.ok(boxes.some((b) => new RegExp(`^${value}\\s+${name}\\s+of 1 that is over$`).test(b.trim())),
+    assert.ok(boxes.some((b) => new RegExp(`^${value}\\s+${name}\\s+of 1 finished$`).test(b.trim())),
       `${name} in ${boxes}`);
-  assert.ok(boxes.some((b) => /^–\s+went well\s+0 badly, 0 neither, 1 open$/.test(b.trim())), boxes.join('\n'));
+  assert.ok(boxes.some((b) => /^–\s+good\s+0 bad, 0 neutral, 1 open$/.test(b.trim())), boxes.join('\n'));
   await axe(page);
   await shot(page, 'analytics-young', { whole: true });
-  await page.getByRole('tab', { name: 'Types of query' }).click();
-  await page.getByText('30 min after the answer or when somebody says').waitFor();
+  await page.getByRole('tab', { name: 'Query types' }).click();
+  await page.getByText('30 min after the answer, or when a user gives').waitFor();
   await page.getByRole('tab', { name: 'Gate' }).click();
   await page.getByText('messages routed in the last hour').waitFor();
   const gate = await page.locator('.figure-box').allInnerTexts();
@@ -128,13 +128,13 @@ test('the figures are those of the server, and every plot can be read', async ()
   const page = await open();
   const { items: [s] } = await server.ask('GET', '/api/analytics/summary?window=7d');
   const boxes = (await page.locator('.figure-box').allInnerTexts()).join('\n');
-  for (const part of ['48\ndecisions', '45\nrouted\nby what the message says',
+  for (const part of ['48\ndecisions', '45\nrouted\nby the text of the message',
     `${s.confidence.toFixed(3)}\nmean confidence`, '4.4 %\ncorrected\n2 of 45 routed'])
     assert.ok(boxes.includes(part), `${part} in ${boxes}`);
   assert.deepEqual(await page.getByRole('slider').evaluateAll((all) => all.map((p) => p.getAttribute('aria-label'))),
     ['Decisions', 'Confidence', 'Corrections and errors', 'Time to answer']);
-  assert.equal((boxes.match(/of 45 that are over/g) || []).length, 3, boxes);
-  await page.getByText('Rates, means and verdicts are of the routed').waitFor();
+  assert.equal((boxes.match(/of 45 finished/g) || []).length, 3, boxes);
+  await page.getByText('Rates, means and verdicts cover routed messages').waitFor();
   await page.getByRole('note').getByText(`${s.open} of 45 routed have no verdict yet`).waitFor();
   await plotsAreRight(page);
   const plot = page.getByRole('slider', { name: 'Decisions' });
@@ -145,7 +145,7 @@ test('the figures are those of the server, and every plot can be read', async ()
   await eventually(async () => await plot.getAttribute('aria-valuetext') !== first, 'the arrow key goes on');
   assert.match(first, /decisions \d+ · routed \d+$/);
   assert.ok(await plot.locator('canvas').count() === 1);
-  const agents = await cells(table(page, /^Agents, the most/));
+  const agents = await cells(table(page, /^Agents, most/));
   const { items } = await server.ask('GET', '/api/analytics/agents?window=7d');
   assert.deepEqual(agents.map((r) => r.slice(0, 3)),
     items.map((r) => [r.agent, String(r.decisions), String(r.routed)]));
@@ -156,12 +156,12 @@ test('the figures are those of the server, and every plot can be read', async ()
 
 test('another window counts another time, and the address keeps it', async () => {
   const page = await open();
-  await page.getByLabel('of the last').selectOption('24h');
+  await page.getByLabel('Last').selectOption('24h');
   const { items: [s] } = await server.ask('GET', '/api/analytics/summary?window=24h');
   assert.ok(s.decisions > 0 && s.decisions < 48);
   await page.locator('.figure-box').filter({ hasText: new RegExp(`^\\s*${s.decisions}\\s*decisions`) }).waitFor();
   assert.match(page.url(), /window=24h/);
-  await page.getByLabel('of the last').selectOption('30d');
+  await page.getByLabel('Last').selectOption('30d');
   await page.getByText('by day (UTC)').waitFor();
 });
 
@@ -195,7 +195,7 @@ const cellsOf = (heat) => heat.locator('.heat-cell').evaluateAll((all) => {
 
 async function eachLight(page, heat, items) {
   for (const [way, light] of Object.entries(LIGHTS)) {
-    await page.getByLabel('Colour and figure say').selectOption(way);
+    await page.getByLabel('Show').selectOption(way);
     const rowOf = (cell) =>
       items.find((r) => cell.to === `#/decisions?${new URLSearchParams({ type: r.type || 0, agent: r.agent })}`);
     const cells = (await cellsOf(heat)).map((cell) => ({ ...cell, row: rowOf(cell) }));
@@ -211,7 +211,7 @@ async function eachLight(page, heat, items) {
 
 test('types of query by agents are a table, in any of four lights', async () => {
   const page = await open('types');
-  const heat = page.getByRole('table', { name: /^Types of query down/ });
+  const heat = page.getByRole('table', { name: /^Query types by agent/ });
   const { items } = await server.ask('GET', '/api/analytics/types?window=7d');
   const agents = [...new Set(items.map((r) => r.agent))];
   const heads = await heat.locator('thead th').allInnerTexts();
@@ -225,7 +225,7 @@ test('types of query by agents are a table, in any of four lights', async () => 
     confidence: (r) => (r.confidence === null ? '–' : r.confidence.toFixed(2)),
       overridden: (r) => whole(r.override_rate) };
   for (const [way, figure] of Object.entries(WAYS)) {
-    await page.getByLabel('Colour and figure say').selectOption(way);
+    await page.getByLabel('Show').selectOption(way);
     assert.deepEqual((await heat.locator('.heat-cell').allInnerTexts()).sort(), items.map(figure).sort(), way);
     const colours = await heat.locator('.heat-cell').evaluateAll((all) =>
       all.map((c) => [c.innerText, getComputedStyle(c).backgroundColor]));
@@ -240,7 +240,7 @@ test('types of query by agents are a table, in any of four lights', async () => 
   const list = page.getByRole('table', { name: /^Decisions/ }).locator('.row');
   await eventually(async () => await list.count() === one.decisions, 'those of the cell');
   assert.match(page.url(), new RegExp(`type=${one.type}&agent=${one.agent}$`));
-  await page.getByRole('button', { name: 'of any type' }).click();
+  await page.getByRole('button', { name: 'show all types' }).click();
   await eventually(async () => await list.count() > one.decisions, 'those of the agent');
 });
 
@@ -260,11 +260,11 @@ test('signals and keywords say what they are worth', async () => {
   const page = await open('signals');
   const { items: signals } = await server.ask('GET', '/api/analytics/signals?window=7d');
   const rows = await cells(table(page, 'Signals'));
-  assert.deepEqual(rows.map((r) => r[0]), ['meaning', 'record', 'keyword', 'recent']);
+  assert.deepEqual(rows.map((r) => r[0]), ['semantic', 'performance', 'keyword', 'recency']);
   rows.forEach((r, i) => assert.ok(r[1].startsWith(`${signals[i].would_differ} `) && r[2] === String(signals[i].helped)
     && r[3] === String(signals[i].hurt), r));
   const { items: keywords } = await server.ask('GET', '/api/analytics/keywords?window=7d');
-  const shown = await cells(table(page, /^Keywords, those/));
+  const shown = await cells(table(page, /^Keywords, misleading/));
   assert.deepEqual(shown, keywords.map((k) => [k.keyword, k.agent,
     ...[k.fired, k.won, k.pulled, k.right, k.wrong].map(String)]));
   assert.equal(shown[0][0], 'write');
@@ -276,7 +276,7 @@ test('the slider shows what another threshold would change', async () => {
   const page = await open('threshold');
   const slider = page.getByRole('slider', { name: 'Threshold', exact: true });
   assert.equal(await slider.inputValue(), '0.3');
-  await page.getByText('the one that holds now').waitFor();
+  await page.getByText('current', { exact: true }).waitFor();
   const { items } = await server.ask('GET', '/api/analytics/thresholds?window=7d');
   await slider.focus();
   for (let i = 0; i < 15; i++) await page.keyboard.press('ArrowRight');
@@ -284,9 +284,9 @@ test('the slider shows what another threshold would change', async () => {
   const row = items[45];
   assert.ok(row.changed > 0, JSON.stringify(row));
   await page.getByText(`${row.changed} of 48`).waitFor();
-  const known = await page.getByRole('group', { name: /^What is known/ }).innerText();
+  const known = await page.getByRole('group', { name: /^Known effect/ }).innerText();
   assert.match(known.replace(/\n/g, ' '),
-    new RegExp(`${row.better} better.*${row.worse} worse.*${row.unknown} not known`));
+    new RegExp(`${row.better} better.*${row.worse} worse.*${row.unknown} unknown`));
   const changes = await server.ask('GET', '/api/analytics/changes?window=7d&at=0.45');
   const shown = table(page.locator('[aria-busy="false"]'), /^Decisions that a threshold of 0.45/);
   await shown.waitFor();
@@ -303,7 +303,7 @@ test('a table is saved as CSV, of the time that is looked at', async () => {
   const fired = JSON.stringify((await server.ask('GET', '/api/analytics/keywords?window=24h')).items.map((k) =>
     String(k.fired)));
   const page = await open('signals');
-  await page.getByLabel('of the last').selectOption('24h'); // not what a call without a window counts
+  await page.getByLabel('Last').selectOption('24h'); // not what a call without a window counts
   await page.getByRole('button', { name: 'keywords as CSV' }).waitFor();
   const saved = page.waitForEvent('download');
   await page.getByRole('button', { name: 'keywords as CSV' }).click();
@@ -335,7 +335,7 @@ test('the gate’s figures are for admins; how much of theirs waits is told to e
   const page = await server.newPage({ token, at: '#/analytics?tab=gate' });
   await page.getByText('is for admins').waitFor();
   assert.equal(await page.locator('.figure-box').count(), 0);
-  await page.getByText('Wait for a person').waitFor();
+  await page.getByText('Open escalations').waitFor();
 });
 
 test('before there is anything to count, the page says what will come', async () => {
@@ -352,14 +352,14 @@ test('users count their own, without the names of types', async () => {
   const token = await server.user('anna');
   await server.ask('POST', '/api/messages', { text: SAID[0] }, { token });
   const page = await server.newPage({ token, at: '#/analytics?tab=types' });
-  await page.getByText('admins see them').waitFor();
-  const heat = page.getByRole('table', { name: /^Types of query down/ });
+  await page.getByText('Only admins see the names').waitFor();
+  const heat = page.getByRole('table', { name: /^Query types by agent/ });
   assert.equal(await heat.locator('tbody tr').count(), 1);
   assert.equal(await heat.locator('.heat-cell').innerText(), '1');
 });
 
-const TABS = { overview: 'Agents', types: 'Gaps: what nobody covers well', signals: 'Keywords',
-  threshold: 'What would change at 0.30', gate: 'What the gate decided in 24 hours' };
+const TABS = { overview: 'Agents', types: 'Gaps: requests that no agent covers well', signals: 'Keywords',
+  threshold: 'What would change at 0.30', gate: 'Decisions of the gate in 24 hours' };
 for (const [name, wishes] of [['phone', { width: 360, height: 740 }], ['dark', { theme: 'dark' }]])
   test(`it looks right: ${name}`, async () => {
     const page = await open('overview', wishes);

@@ -20,7 +20,7 @@ const demo = await stage({ agents: 'demo', args: ['--set', 'routing.threshold=0.
 const message = (page) => page.getByLabel('Message', { exact: true });
 const turns = (page) => page.getByRole('listitem', { name: 'A message and its answer' });
 const candidates = (page) => page.getByRole('list', { name: 'Candidates' }).getByRole('listitem');
-const bands = (page) => page.getByRole('list', { name: 'How sure' });
+const bands = (page) => page.getByRole('list', { name: 'How sure the decision is' });
 const current = (page) => bands(page).locator('[aria-current]');
 
 // What the server answers, changed: `change` gets the body and returns another.
@@ -48,7 +48,7 @@ async function decisionPage(change, wishes) {
   const page = await server.newPage(wishes);
   await rewrite(page, `**/api/decisions/${sent.decision.id}`, change);
   await page.goto(`${server.url}/#/decisions/${sent.decision.id}`);
-  await page.getByRole('heading', { name: 'What it was made from' }).waitFor();
+  await page.getByRole('heading', { name: 'Basis' }).waitFor();
   return { page, id: sent.decision.id };
 }
 const noAgent = (d) => ({ ...ofBand('out_of_scope', d), layer: 'none', agent: null, skill: null, score: null,
@@ -59,14 +59,14 @@ const noAgent = (d) => ({ ...ofBand('out_of_scope', d), layer: 'none', agent: nu
 
 test('each band is shown while the decision forms, with the floor of every candidate', async () => {
   const page = await server.newPage();
-  for (const [band, word, said] of [['confident', 'confident', 'sure, from 0.36 on'],
-    ['unsure', 'unsure', 'not sure, 0.52 would be']]) {
+  for (const [band, word, said] of [['confident', 'confident', 'semantic 0.41 reaches the floor of 0.36'],
+    ['unsure', 'unsure', 'semantic 0.41 is below the floor of 0.52']]) {
     await page.unrouteAll({ behavior: 'wait' });
     await rewrite(page, '**/api/route', (d) => ofBand(band, d));
     await message(page).fill(`${TEXT} ${band}`);
     await current(page).getByText(word, { exact: true }).waitFor();
     await candidates(page).first().getByText(said).waitFor();
-    await page.getByText(`meaning 0.41, and ${FLOORS[band]} is sure (one of 5 agents)`).waitFor();
+    await page.getByText(`semantic 0.41, floor ${FLOORS[band]} (one of 5 agents)`).waitFor();
     assert.equal(await candidates(page).getByRole('img', { name: /threshold/ }).count(), 0);
     assert.equal(await candidates(page).locator('.bar-mark').count(), 5);
     await shot(page, `playground-${band}`);
@@ -95,7 +95,7 @@ test('where the level of no card is known yet, nothing breaks', async () => {
   await rewrite(page, '**/api/route', (d) => ({ ...ofBand('unsure', d), threshold: null,
     candidates: d.candidates.map((c) => ({ ...c, floor: null })) }));
   await message(page).fill(TEXT);
-  await page.getByText('what is sure for this agent is not known yet').waitFor();
+  await page.getByText('the floor of this agent is not known yet').waitFor();
   await current(page).getByText('unsure').waitFor();
 });
 
@@ -127,7 +127,7 @@ test('an unsure answer is marked, and the agents that came next are offered', as
     items: items.map((d) => (d.layer === 'semantic' ? ofBand('unsure', d) : d)) }));
   await message(page).fill(TEXT);
   await message(page).press('Enter');
-  const offered = turns(page).getByRole('group', { name: 'Other agents that came near' });
+  const offered = turns(page).getByRole('group', { name: 'Other close matches' });
   await turns(page).getByText('unsure', { exact: true }).waitFor();
   await offered.waitFor();
   assert.equal(await offered.getByRole('button').count(), 2);
@@ -192,10 +192,10 @@ test('a reader who scrolled up is left where they are until they send again', as
 test('the page of a decision says how sure it is, by what, and how long it took', async () => {
   const { page } = await decisionPage((d) => ({ ...ofBand('confident', d), decide_us: 43 }));
   await current(page).getByText('confident').waitFor();
-  await page.getByText('meaning 0.41, and 0.36 is sure (one of 5 agents)').waitFor();
-  const facts = page.getByRole('region', { name: 'What it was made from' });
+  await page.getByText('semantic 0.41, floor 0.36 (one of 5 agents)').waitFor();
+  const facts = page.getByRole('region', { name: 'Basis' });
   await facts.getByText('43 µs').waitFor();
-  await facts.getByText('auto: every agent has a floor of its own').waitFor();
+  await facts.getByText('auto: every agent has its own floor').waitFor();
   await facts.getByText('0.360').waitFor();
   await facts.getByText('5 agents, α = 0.50').waitFor();
   await shot(page, 'decision-confident', { whole: true });
@@ -211,7 +211,7 @@ test('the page of a decision says that the message is small talk', async () => {
 test('where a number decides, the page shows it and no floor', async () => {
   const { page } = await decisionPage((d) => ({ ...d, rules: { ...d.rules, auto: false, threshold: 0.3 },
     threshold: 0.3 }));
-  await page.getByText(/score 0\.\d+ · 0\.30 is enough/).waitFor();
+  await page.getByText(/score 0\.\d+ · threshold 0\.30/).waitFor();
   await candidates(page).first().getByRole('img', { name: /threshold 0\.30/ }).waitFor();
   assert.equal(await page.getByText('Floor', { exact: true }).count(), 0);
 });
@@ -233,27 +233,27 @@ test('a message that no agent got has a page, and is corrected and sent from the
       : route.fulfill({ json: { id, overridden_to: 'support', task_id: 'task_01m7jtxhhd1fb46fyyv9z3ez72' } });
   });
   allow(page, /400/);
-  const choices = page.getByRole('group', { name: 'Which agent should have had it?' });
+  const choices = page.getByRole('group', { name: 'Which agent should have received it?' });
   await choices.getByRole('button', { name: 'support' }).click();
   await page.getByText('send is no field').waitFor();
   await choices.getByRole('button', { name: 'support' }).click();
-  await page.getByText('Corrected to support. The message was sent there.').waitFor();
-  await page.getByRole('link', { name: 'its task' }).waitFor();
-  await page.getByText('Sent again, it would go to').waitFor();
-  await page.getByLabel('and send it there').uncheck();
+  await page.getByText('Overridden to support. The message was sent to it.').waitFor();
+  await page.getByRole('link', { name: 'Open the task' }).waitFor();
+  await page.getByText('If you sent it again, it would go to').waitFor();
+  await page.getByLabel('and send the message to it').uncheck();
   await choices.getByRole('button', { name: 'billing' }).click();
   await eventually(() => asked.length === 3, 'it is corrected without sending');
   assert.deepEqual(asked, [{ agent: 'support', send: true }, { agent: 'support', send: true }, { agent: 'billing' }]);
 });
 
 test('a refused message is sent on by its own sender only, and once', async () => {
-  for (const more of [{ requester: 'somebody' }, { task_id: 'task_01m7jtxhhd1fb46fyyv9z3ez72',
+  for (const more of [{ requester: 'someone' }, { task_id: 'task_01m7jtxhhd1fb46fyyv9z3ez72',
     overridden_to: 'support' }]) {
     const { page } = await decisionPage((d) => ({ ...noAgent(d), ...more }));
-    await page.getByRole('heading', { name: 'Which agent should have had it?' }).waitFor();
-    assert.equal(await page.getByLabel('and send it there').count(), 0);
+    await page.getByRole('heading', { name: 'Which agent should have received it?' }).waitFor();
+    assert.equal(await page.getByLabel('and send the message to it').count(), 0);
     if (more.task_id)
-      await page.getByText('refused at first, then sent on to').waitFor();
+      await page.getByText('refused at first, then sent to').waitFor();
     await page.context().close();
   }
 });
@@ -292,7 +292,7 @@ test('the feed has a refused message with the agent that came nearest, and marks
   assert.equal(await row.getByRole('link').first().getAttribute('href'),
     '#/decisions/dec_01m7jtxhhd1fb46fyyv9z3ez6z');
   await page.getByRole('row', { name: /task\.accepted/ }).first().getByText('unsure').waitFor();
-  await page.getByLabel('Kind').selectOption('Refused');
+  await page.getByLabel('Type').selectOption('Refused');
   await eventually(async () => await page.getByRole('row', { name: /task\.accepted/ }).count() === 0, 'it is filtered');
   await row.waitFor();
   await shot(page, 'feed-refused');

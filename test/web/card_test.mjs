@@ -1,7 +1,8 @@
 // Cards as they are edited: what a change is as a merge patch, and where in a
 // card a value or a problem is. No browser: web/lib/card.js is pure.
 import assert from 'node:assert/strict';
-import { applyPatch, changedFields, mergePatch, ownFields, problemAt, valueAt, withValue } from '../../web/lib/card.js';
+import { applyPatch, changedFields, differences, mergePatch, ownFields, problemAt, valueAt,
+  withValue } from '../../web/lib/card.js';
 import { test } from './stage.mjs';
 
 test('what is the same is no change', () => {
@@ -33,6 +34,26 @@ test('a patch leads from any card to any other', () => {
     const [before, after] = [object(0), object(0)];
     assert.deepEqual(applyPatch(before, mergePatch(before, after) || {}), after, JSON.stringify([before, after]));
   }
+});
+
+test('what differs is told part by part, of lists with ids by their id', () => {
+  const of = (before, after) => differences({ x: before }, { x: after }, ['x'])
+    .map(({ at, was, is }) => [at.slice(1).join('/'), was, is]);
+  assert.deepEqual(of('a', 'b'), [['', 'a', 'b']]);
+  assert.deepEqual(of(null, 'b'), [['', undefined, 'b']]);
+  assert.deepEqual(of({ a: 1, b: { c: 2, d: [3] } }, { b: { c: 2, d: [4] } }),
+    [['a', 1, undefined], ['b/d', [3], [4]]]);
+  assert.deepEqual(of([{ id: 'p', n: 1 }, { id: 'q', n: 2 }], [{ id: 'new', n: 0 }, { id: 'q', n: 3 }]),
+    [['p/n', 1, undefined], ['q/n', 2, 3], ['new/n', undefined, 0]]);
+  assert.deepEqual(of([{ id: 'p' }, { id: 'q' }], [{ id: 'q' }, { id: 'p' }]), [['', ['p', 'q'], ['q', 'p']]]);
+  assert.deepEqual(of('…set…', '…set…'), [['', '…set…', '…set…']]); // it differs, the server says
+  assert.deepEqual(of([{ id: 'a' }], ['a']), [['', [{ id: 'a' }], ['a']]]);
+  // Of two with one id, a change of the first is seen.
+  const [one, two] = [[{ id: 'a', n: 1 }, { id: 'a', n: 2 }], [{ id: 'a', n: 9 }, { id: 'a', n: 2 }]];
+  assert.deepEqual(of(one, two), [['', one, two]]);
+  // Names that objects have already are names like others.
+  assert.deepEqual(of({}, JSON.parse('{"__proto__":{"a":1},"constructor":2}')),
+    [['__proto__/a', undefined, 1], ['constructor', undefined, 2]]);
 });
 
 test('a value is found, put and taken out by its pointer, and the card stays as it was', () => {

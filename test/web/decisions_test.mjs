@@ -54,14 +54,14 @@ test('words, layers, agents and verdicts narrow the list, and the address keeps 
   await there(page, 1);
   await page.getByRole('button', { name: 'show all' }).click();
   await there(page, 5);
-  await page.getByLabel('Decided by').selectOption('default');
+  await page.getByLabel('Layer').selectOption('default');
   await there(page, 1);
   assert.match(await rows(page).innerText(), /=zebra "quagga", okapi/);
   await page.getByRole('button', { name: 'show all' }).click();
   await page.getByLabel('Agent').fill('writer');
   await there(page, 2);
-  await page.getByLabel('What came of it').selectOption('positive');
-  await page.getByText('No decision fits this').waitFor();
+  await page.getByLabel('Verdict').selectOption('positive');
+  await page.getByText('No decision matches this filter').waitFor();
   await page.getByRole('button', { name: 'Show all', exact: true }).click();
   await there(page, 5);
 });
@@ -73,7 +73,7 @@ test('two filters at once do not undo each other, and a search is one step back'
   await page.getByLabel('Words in the message').pressSequentially('bug program');
   await eventually(() => /q=bug/.test(page.url()), 'the words are in the address');
   await page.getByLabel('Agent', { exact: true }).fill('engineer');
-  await page.getByLabel('Decided by').selectOption('semantic');
+  await page.getByLabel('Layer').selectOption('semantic');
   await eventually(() => ['q=bug', 'agent=engineer', 'layer=semantic'].every((part) => page.url().includes(part)),
     'all three are');
   assert.ok(await page.evaluate(() => history.length) - before <= 3, 'one entry for each');
@@ -82,7 +82,7 @@ test('two filters at once do not undo each other, and a search is one step back'
 test('time, score and conversation narrow it too', async () => {
   const page = await server.newPage({ at: '#/decisions' });
   await there(page, 5);
-  await page.getByRole('combobox', { name: 'When' }).selectOption('1h');
+  await page.getByRole('combobox', { name: 'Time' }).selectOption('1h');
   await eventually(() => page.url().includes('since=1h'), 'the span is in the address');
   await page.getByRole('button', { name: 'more filters' }).click();
   await page.getByLabel('Conversation').fill('c-code');
@@ -93,7 +93,7 @@ test('time, score and conversation narrow it too', async () => {
   await page.getByLabel('Score at least').fill('0.01');
   await there(page, 4);
   await page.getByLabel('Until').fill('2001-01-01T00:00');
-  await page.getByText('No decision fits this').waitFor();
+  await page.getByText('No decision matches this filter').waitFor();
 });
 
 test('one is shown whole', async () => {
@@ -104,14 +104,14 @@ test('one is shown whole', async () => {
   assert.equal(await why.locator('.candidate').count(), 3);
   assert.equal(await why.locator('.candidate').first().locator('.signal').count(), 4);
   assert.match(await why.locator('.stack').first().getAttribute('aria-label'),
-    /score 0\.\d{3}: meaning 0\.\d{3}, record .* threshold 0\.30/);
-  const from = await page.getByRole('region', { name: 'What it was made from' }).innerText();
+    /score 0\.\d{3}: semantic 0\.\d{3}, performance .* threshold 0\.30/);
+  const from = await page.getByRole('region', { name: 'Basis' }).innerText();
   const whole = await server.ask('GET', `/api/decisions/${made.code.id}`);
-  for (const part of [whole.versions.config, 'Registry', 'Learning', 'builtin', 'meaning 0.60', 'helper'])
+  for (const part of [whole.versions.config, 'Registry', 'Learning', 'builtin', 'semantic 0.60', 'helper'])
     assert.ok(from.includes(part), `${part} in ${from}`);
   assert.match(whole.tier, /^(table|transformer)$/);
   assert.match(from, new RegExp(`Tier\\s+${whole.tier}: `));
-  const message = page.getByRole('region', { name: 'The message' });
+  const message = page.getByRole('region', { name: 'Message' });
   assert.ok((await message.innerText()).includes(TEXTS.code));
   assert.equal(await message.getByRole('link', { name: /^task_/ }).getAttribute('href'), `#/tasks/${whole.task_id}`);
   assert.equal(await message.getByRole('link', { name: 'c-code' }).getAttribute('href'),
@@ -137,7 +137,7 @@ test('every candidate is drawn with its own four signals, by their weights, and 
   const boxes = page.getByRole('region', { name: 'Who got it, and why' }).locator('.candidate');
   await boxes.nth(2).waitFor();
   const { candidates, weights, threshold } = await server.ask('GET', `/api/decisions/${made.code.id}`);
-  const KEYS = { meaning: 'semantic', record: 'performance', keyword: 'keyword', recent: 'recency' };
+  const KEYS = { semantic: 'semantic', performance: 'performance', keyword: 'keyword', recency: 'recency' };
   assert.ok(new Set(Object.values(KEYS).map((key) => candidates[0][key])).size > 2, 'signals that can be told apart');
   for (const [i, c] of candidates.entries()) {
     const box = boxes.nth(i);
@@ -160,12 +160,12 @@ test('every candidate is drawn with its own four signals, by their weights, and 
 test('right and wrong are said, and seen', async () => {
   const page = await open('letter');
   await page.getByRole('button', { name: 'Right' }).click();
-  await page.getByRole('region', { name: 'What came of it' }).getByText('positive').waitFor();
-  await page.getByText('Noted: that was right.').waitFor();
+  await page.getByRole('region', { name: 'Outcome' }).getByText('positive').waitFor();
+  await page.getByText('Feedback recorded: right.').waitFor();
   await page.getByRole('button', { name: 'Right' }).click();
-  await page.getByText('That was said before.').waitFor();
+  await page.getByText('This feedback was already recorded.').waitFor();
   await page.getByRole('button', { name: 'Wrong' }).click();
-  await page.getByRole('region', { name: 'What came of it' }).getByText('negative').waitFor();
+  await page.getByRole('region', { name: 'Outcome' }).getByText('negative').waitFor();
   assert.equal((await server.ask('GET', `/api/decisions/${made.letter.id}`)).verdict, 'negative');
 });
 
@@ -176,32 +176,32 @@ test('one click corrects it, shows what was learnt, and can be taken back', asyn
   await judge.getByText(/is now an example for/).waitFor();
   const learnt = await judge.getByRole('table').innerText();
   assert.match(learnt, /engineer\s+0\.\d{3}\s+0\.\d{3}\s+▲ higher/);
-  await page.getByRole('region', { name: 'What came of it' }).getByText('should have gone to').waitFor();
+  await page.getByRole('region', { name: 'Outcome' }).getByText('to engineer').waitFor();
   assert.equal((await server.ask('GET', `/api/decisions/${made.pulled.id}`)).overridden_to, 'engineer');
   await shot(page, 'decision-corrected', { whole: true });
-  await judge.getByRole('button', { name: 'Take the correction back' }).click();
-  await judge.getByText('The correction is taken back.').waitFor();
+  await judge.getByRole('button', { name: 'Remove the override' }).click();
+  await judge.getByText('The override was removed.').waitFor();
   assert.equal((await server.ask('GET', `/api/decisions/${made.pulled.id}`)).overridden_to, null);
 });
 
 test('it is corrected to somebody who was not compared, with a comment', async () => {
   const page = await open('trends');
   const judge = page.getByRole('region', { name: 'Was that right?' });
-  await judge.getByRole('button', { name: 'another…' }).click();
-  await judge.getByLabel('Why').fill('nobody knows');
-  await judge.getByLabel('Another agent').fill('nobody');
-  await judge.getByText('no agent’s name has this in it').waitFor();
+  await judge.getByRole('button', { name: 'other…' }).click();
+  await judge.getByLabel('Comment').fill('nobody knows');
+  await judge.getByLabel('Another agent').fill('missing');
+  await judge.getByText('no agent name contains this').waitFor();
   await judge.getByLabel('Another agent').fill('ELPE');
   await judge.getByRole('button', { name: /^helper/ }).click();
-  await judge.getByRole('button', { name: 'Correct', exact: true }).click();
+  await judge.getByRole('button', { name: 'Override', exact: true }).click();
   await judge.getByText(/is now an example for/).waitFor();
   const { items } = await server.ask('GET', '/api/feed?last=20');
   assert.ok(items.some((e) => e.type === 'decision.overridden' && e.data.comment === 'nobody knows'),
     JSON.stringify(items.map((e) => e.type)));
   allow(page, /404/);
-  await judge.getByLabel('Another agent').fill('nobody-there');
-  await judge.getByRole('button', { name: 'Correct', exact: true }).click();
-  await page.locator('.toast', { hasText: 'nobody-there' }).waitFor();
+  await judge.getByLabel('Another agent').fill('missing-there');
+  await judge.getByRole('button', { name: 'Override', exact: true }).click();
+  await page.locator('.toast', { hasText: 'missing-there' }).waitFor();
 });
 
 test('it is decided again, side by side', async () => {
@@ -218,7 +218,7 @@ test('it is decided again, side by side', async () => {
   assert.deepEqual(rows.map((r) => [r[0], r[1].replace('➜ ', ''), r[2].replace('➜ ', '')]),
     now.candidates.map((c) => [c.agent, score(then, c.agent), c.score.toFixed(3)]));
   assert.match(rows[0][1], /^➜/);
-  await both.getByText('The signals of now').click();
+  await both.getByText('Current signals').click();
   assert.equal(await both.locator('.candidate').count(), 3);
   await shot(page, 'decision-then-now', { whole: true });
 });
@@ -236,7 +236,7 @@ test('a message longer than its record is decided again whole, or not at all', a
     await both.getByText('would go to').waitFor();
     const changes = (await both.getByRole('table').locator('tbody tr').allInnerTexts())
       .map((r) => r.split('\t').at(-1).trim());
-    return { changes, isCut: await page.getByText('keeps the first 1024 bytes').count() };
+    return { changes, isCut: await page.getByText('stores the first 1024 bytes').count() };
   };
   const then = await server.ask('GET', `/api/decisions/${sent.long.id}`);
   const part = await server.ask('POST', '/api/route', { text: then.text });
@@ -249,7 +249,7 @@ test('a message longer than its record is decided again whole, or not at all', a
   await page.route('**/api/tasks/*', (route) => route.fulfill({ status: 404, contentType: 'application/json',
     body: '{"error":{"code":"not_found","message":"it is not kept any more"}}' }));
   await page.getByRole('button', { name: 'Decide again now' }).click();
-  await page.getByText('by a part of it, it would be another decision').waitFor();
+  await page.getByText('A part of the message could be decided differently').waitFor();
 });
 
 test('an envelope is shown by what it says, also where its record is a part of it', async () => {
@@ -263,15 +263,15 @@ test('an envelope is shown by what it says, also where its record is a part of i
   await list.getByText('REQUEST / SUBM-LONG · please look at this').waitFor();
   await list.getByText('{"type":"of a person"} is JSON').waitFor();
   await list.getByText('REQUEST / SUBM-C042 · please look at this').click();
-  const message = page.getByRole('region', { name: 'The message' });
+  const message = page.getByRole('region', { name: 'Message' });
   await message.getByText('please look at this', { exact: true }).waitFor();
-  assert.match(await message.innerText(), /Kind\s+REQUEST\s+Reference\s+SUBM-C042[\s\S]*confidence\s+8\.2/);
+  assert.match(await message.innerText(), /Type\s+REQUEST\s+Reference\s+SUBM-C042[\s\S]*confidence\s+8\.2/);
 });
 
 test('what others say of it is seen', async () => {
   const { decision } = await server.ask('POST', '/api/messages', { text: TEXTS.letter });
   const page = await server.newPage({ at: `#/decisions/${decision.id}` });
-  const outcome = page.getByRole('region', { name: 'What came of it' });
+  const outcome = page.getByRole('region', { name: 'Outcome' });
   await outcome.getByText('open', { exact: true }).waitFor();
   await server.ask('POST', `/api/decisions/${decision.id}/feedback`, { verdict: 'right' });
   await outcome.getByText('positive').waitFor();
@@ -313,7 +313,7 @@ for (const [name, wishes] of [['phone', { width: 360, height: 740 }], ['dark', {
     await shot(page, `decisions-${name}`);
     await axe(page);
     await page.goto(`${server.url}/#/decisions/${made.code.id}`);
-    await page.getByRole('region', { name: 'What it was made from' }).waitFor();
+    await page.getByRole('region', { name: 'Basis' }).waitFor();
     await shot(page, `decision-${name}`, { whole: true });
     await axe(page);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'no sideways scrolling');

@@ -47,7 +47,7 @@ const hasKids = (task, n) => eventually(async () => (await treeOf(task)).tasks =
 
 test('where nobody gave anything to anybody, the page says how', async () => {
   const page = await demo.newPage({ at: '#/delegations' });
-  await page.getByText('No agent has given anything to another yet').waitFor();
+  await page.getByText('No delegations yet').waitFor();
   await page.getByText(`build/signalbox send --url ${demo.url} "${DRAFT}"`, { exact: true }).waitFor();
   await page.getByText(`agents of this server (${new URL(demo.url).host})`).waitFor();
   await axe(page);
@@ -63,22 +63,22 @@ test('delegations are narrowed by who took part, how they stand and since when',
   const narrow = page.getByRole('search', { name: 'Filter delegations' });
   await row(done).waitFor();
   await row(open).waitFor();
-  await narrow.getByLabel('An agent that took part').fill('STUCK');
-  await narrow.getByLabel('An agent that took part').press('Enter');
+  await narrow.getByLabel('Agent involved').fill('STUCK');
+  await narrow.getByLabel('Agent involved').press('Enter');
   await row(done).waitFor({ state: 'detached' });
   await row(open).waitFor();
   await page.waitForURL('**agent=STUCK');
   await narrow.getByLabel('Status').selectOption('completed');
-  await page.getByText('No delegation fits this').waitFor();
+  await page.getByText('No delegation matches this filter').waitFor();
   await page.getByRole('button', { name: 'Show all' }).click();
   await narrow.getByLabel('Status').selectOption('completed');
   await row(done).waitFor();
   await row(open).waitFor({ state: 'detached' });
-  await narrow.getByLabel('Began').selectOption('last hour');
+  await narrow.getByLabel('Started').selectOption('last hour');
   await row(done).waitFor();
-  await narrow.getByLabel('For').fill('nobody-of-this-name');
-  await narrow.getByLabel('For').press('Enter');
-  await page.getByText('No delegation fits this').waitFor();
+  await narrow.getByLabel('User').fill('missing-of-this-name');
+  await narrow.getByLabel('User').press('Enter');
+  await page.getByText('No delegation matches this filter').waitFor();
   await shot(page, 'delegations-filter');
   await axe(page);
   await server.ask('POST', `/api/tasks/${open}/cancel`);
@@ -86,13 +86,13 @@ test('delegations are narrowed by who took part, how they stand and since when',
 
 test('the demo delegates, and the tree is a timeline', async () => {
   const page = await demo.newPage({ at: '#/delegations' });
-  await page.getByText('No agent has given').waitFor();
+  await page.getByText('No delegations yet').waitFor();
   const { task_id: task } = await send(demo, DRAFT);
   await page.getByRole('row').filter({ hasText: DRAFT }).getByText('completed').waitFor();
   await shot(page, 'delegations');
   await axe(page);
   await page.getByRole('row').filter({ hasText: DRAFT }).getByRole('link').first().click();
-  await page.getByRole('heading', { name: 'Who waited for whom' }).waitFor();
+  await page.getByRole('heading', { name: 'Timeline' }).waitFor();
   assert.equal(await page.locator('.timeline tbody tr').count(), 2);
   await page.getByRole('img', { name: /worked .*, waited .* for research/i }).waitFor();
   // What it waited for the researcher is no work of its own.
@@ -103,12 +103,12 @@ test('the demo delegates, and the tree is a timeline', async () => {
     others].map(duration));
   await shot(page, 'delegation');
   await axe(page);
-  await page.locator('.timeline tbody tr').last().getByTitle('The task in full').click();
-  await page.getByRole('heading', { name: 'The answer' }).waitFor();
-  await page.getByText('2 tasks hang together').waitFor();
+  await page.locator('.timeline tbody tr').last().getByTitle('Open the task').click();
+  await page.getByRole('heading', { name: 'Answer' }).waitFor();
+  await page.getByText('2 tasks in the tree').waitFor();
   await shot(page, 'task');
   await axe(page);
-  await page.getByRole('link', { name: '2 tasks hang together' }).click();
+  await page.getByRole('link', { name: '2 tasks in the tree' }).click();
   await page.locator('.timeline .is-current').waitFor();
   assert.equal(await statusOf(task, demo), 'completed');
 });
@@ -126,7 +126,7 @@ test('one that goes on grows, is heard, and ends by itself', async () => {
   const words = await server.newPage({ at: `#/tasks/${task}` });
   await words.getByText('let me ask.').waitFor();
   await words.getByText('left begins.').waitFor();
-  await words.getByText('Its agent works on it.').waitFor({ state: 'hidden' });
+  await words.getByText('The agent is working.').waitFor({ state: 'hidden' });
   letGo();
   await row('left').getByText('completed').waitFor();
   await words.getByText('left is done; please, quick').waitFor();
@@ -135,7 +135,7 @@ test('one that goes on grows, is heard, and ends by itself', async () => {
   // Where bars lie, what each branch cost and how long all of it took are as the server says.
   const { tree } = await treeOf(task);
   const span = tree.finished_ms - tree.began_ms;
-  await page.locator('.figure-box').filter({ hasText: 'from beginning to end' })
+  await page.locator('.figure-box').filter({ hasText: 'from start to end' })
     .getByText(duration(tree.duration_ms), { exact: true }).waitFor();
   for (const kid of tree.children) {
     const style = await row(kid.agent).locator('.track-worked').getAttribute('style');
@@ -180,9 +180,9 @@ test('every task is drawn where it was, with what it waited, worked and cost, an
     { waited: [[10, 12]], worked: [[12, 18]], others: [] }]);
   assert.equal(await page.locator('.track').first().getAttribute('aria-label'),
     'waited 1.0 s, worked 5.0 s, waited 6.0 s for quick, waited 8.0 s for quick');
-  const figures = (await page.getByRole('group', { name: 'In figures' }).locator('.figure-box').allInnerTexts())
+  const figures = (await page.getByRole('group', { name: 'Figures' }).locator('.figure-box').allInnerTexts())
     .map((t) => t.split('\n').map((w) => w.trim()).filter(Boolean).sort().join(' '));
-  for (const [name, value] of [['tasks', '3'], ['open', '0'], ['from beginning to end', '20 s'], ['paid', '6.00']])
+  for (const [name, value] of [['tasks', '3'], ['open', '0'], ['from start to end', '20 s'], ['charged', '6.00']])
     assert.ok(figures.includes([name, value].sort().join(' ')), `${name} ${value} in ${figures}`);
 });
 
@@ -204,9 +204,9 @@ test('a branch is cancelled, and what is beside it goes on', async () => {
   const { task_id: task } = await send(server, 'left stuck', 'boss');
   await hasKids(task, 2);
   const page = await server.newPage({ at: `#/delegations/${task}` });
-  await page.getByRole('button', { name: 'Cancel what stuck does' }).click();
-  await page.getByRole('button', { name: 'Leave it' }).click();
-  await page.getByRole('button', { name: 'Cancel what stuck does' }).click();
+  await page.getByRole('button', { name: 'Cancel the task of stuck' }).click();
+  await page.getByRole('button', { name: 'Go back' }).click();
+  await page.getByRole('button', { name: 'Cancel the task of stuck' }).click();
   await page.getByRole('button', { name: 'Cancel this branch' }).click();
   await page.getByText('The branch was cancelled.').waitFor();
   await page.getByRole('row').filter({ hasText: 'please, stuck' }).getByText('cancelled', { exact: true }).waitFor();
@@ -220,7 +220,7 @@ test('the root is cancelled, and everything with it', async () => {
   await hasKids(task, 2);
   const page = await server.newPage({ at: `#/delegations/${task}` });
   await page.getByRole('button', { name: 'Cancel everything' }).click();
-  await page.getByText('2 tasks below it end with it').waitFor();
+  await page.getByText('2 tasks below it will be cancelled too').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel everything' }).click();
   await eventually(async () => (await treeOf(task)).open === 0, 'all are over');
   for (const status of await page.locator('.timeline tbody .badge').all())
@@ -256,7 +256,7 @@ test('a task is cancelled, after a question', async () => {
   const page = await server.newPage({ at: `#/tasks/${task}` });
   await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Cancel the task' }).click();
-  await page.getByText('It was cancelled.').waitFor();
+  await page.getByText('The task was cancelled.').waitFor();
   assert.equal(await statusOf(task), 'cancelled');
 });
 
@@ -269,7 +269,7 @@ test('one that ends while it is being cancelled is told as over', async () => {
   letGo();
   await eventually(async () => await statusOf(task) === 'completed', 'it is done');
   await page.getByRole('button', { name: 'Cancel the task' }).click();
-  await page.getByText('It was over before it could be cancelled.').waitFor();
+  await page.getByText('The task finished before it could be cancelled.').waitFor();
 });
 
 test('the turns before, a failure and its words', async () => {
@@ -277,7 +277,7 @@ test('the turns before, a failure and its words', async () => {
     conversation_id: 'talk' });
   await server.ask('POST', '/api/messages', { text: 'two', task_id: first.task_id, executor: { name: 'echo' } });
   const page = await server.newPage({ at: `#/tasks/${first.task_id}` });
-  await page.getByRole('heading', { name: 'Turns before (1)' }).waitFor();
+  await page.getByRole('heading', { name: 'Earlier turns (1)' }).waitFor();
   await page.getByText('one <b>').first().waitFor();
   await axe(page);
 });
@@ -288,7 +288,7 @@ test('a long text is folded, and shown whole when that is asked for', async () =
     const text = `${'x'.repeat(length - 4)} end`;
     const { task_id: task } = await server.ask('POST', '/api/messages', { text, executor: { name: 'echo' } });
     const page = await server.newPage({ at: `#/tasks/${task}` });
-    const answer = page.getByRole('region', { name: 'The answer', exact: true }).locator('.words').first();
+    const answer = page.getByRole('region', { name: 'Answer', exact: true }).locator('.words').first();
     await answer.waitFor();
     const isFolded = length > MOST;
     assert.equal(await answer.getByRole('button').count(), isFolded ? 1 : 0);
@@ -311,5 +311,5 @@ test('the server comes back, and the page goes on', async () => {
   await own.restart();
   await page.getByRole('navigation').getByText('live').waitFor();
   await own.ask('POST', `/api/tasks/${task}/cancel`);
-  await page.getByRole('heading', { name: 'The answer', exact: true }).waitFor();
+  await page.getByRole('heading', { name: 'Answer', exact: true }).waitFor();
 });

@@ -45,8 +45,8 @@ async function dead() {
 test('who stands in for a dead agent is offered, and has it with two clicks', async () => {
   const { task_id: task, escalation_id: id } = await dead();
   const page = await server.newPage({ at: `#/escalations/${id}`, height: 900 });
-  await page.getByText('The agent that it is for is dead.').waitFor();
-  await page.getByText('stands in for').first().waitFor();
+  await page.getByText('The agent of this message is dead.').waitFor();
+  await page.getByText('is the backup of').first().waitFor();
   await page.getByRole('button', { name: 'Redirect it' }).click();
   assert.equal(await page.getByLabel('Another agent').inputValue(), 'Bea');
   await page.getByRole('button', { name: /^Bea/ }).waitFor();
@@ -62,17 +62,17 @@ test('an agent that comes back resolves it by itself, and the page says so', asy
   const page = await server.newPage({ at: `#/escalations/${id}` });
   await page.getByRole('button', { name: 'Approve' }).waitFor();
   const hub = await ada();
-  await page.getByRole('alert').getByText(/Signalbox has resolved it/).waitFor();
+  await page.getByRole('alert').getByText(/Signalbox resolved it/).waitFor();
   await hub.close();
 });
 
 test('an answer that is late was seen, and the work goes on', async () => {
   const { task_id: task } = await ask('slow');
-  await eventually(() => one(task), 'somebody is told');
+  await eventually(() => one(task), 'someone is told');
   const page = await server.newPage({ at: `#/tasks/${task}` });
-  await page.getByRole('link', { name: 'approve, reject or redirect it' }).click();
+  await page.getByRole('link', { name: 'decide it' }).click();
   await page.getByText('not answered in time').waitFor();
-  await page.getByRole('button', { name: 'It was seen' }).click();
+  await page.getByRole('button', { name: 'Acknowledge' }).click();
   await page.getByRole('heading', { name: 'Decided' }).waitFor();
   assert.equal((await one(task)).status, 'approved');
   assert.equal(await statusOf(task), 'working');

@@ -38,7 +38,7 @@ test('filters by agent, kind, conversation, decision and words; the address keep
   await page.getByLabel('Agent').fill('parrot');
   await page.getByLabel('Agent').press('Enter');
   await shows(3, 'registered, accepted and completed');
-  await page.getByLabel('Kind').selectOption('Tasks');
+  await page.getByLabel('Type').selectOption('Tasks');
   await shows(2, 'tasks');
   assert.match(page.url(), /agent=parrot/);
   await page.reload();
@@ -87,7 +87,7 @@ test('paused, what is new waits and is counted', async () => {
   await send('three', 'echo');
   await page.getByText('2 new entries').waitFor();
   assert.equal((await rows(page).first().innerText()).split('\n')[0], before.split('\n')[0]);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
   await rows(page).first().getByText('task.completed').waitFor();
 });
 
@@ -122,7 +122,7 @@ test('who opens an entry far down and comes back finds the feed where it was', a
   const there = page.locator('.row[aria-rowindex="306"]').getByRole('link').first();
   const seen = await there.getAttribute('href');
   await there.click();
-  await page.getByRole('heading', { name: 'A task' }).waitFor();
+  await page.getByRole('heading', { name: 'Task', level: 1 }).waitFor();
   await page.goBack();
   await eventually(async () => await box.evaluate((el) => el.scrollTop) === 12000, 'as far down as before');
   assert.equal(await there.getAttribute('href'), seen);

@@ -1,4 +1,4 @@
-// Fifty hostile strings wherever somebody's words are shown: none of them does
+// Fifty hostile strings wherever someone's words are shown: none of them does
 // anything, and all can be read.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -224,14 +224,14 @@ test('in every part of the analytics', async () => {
     assert.equal(status, 201, JSON.stringify(body));
   }
   for (const text of STRINGS)
-    await server.ask('POST', '/api/messages', { text, wait_ms: 0 }); // to whom it fits
+    await server.ask('POST', '/api/messages', { text, wait_ms: 0 }); // to the agent that fits
   await server.ask('POST', '/api/learning/run');
   const page = await openPage('#/analytics');
   const all = await server.ask('GET', '/api/analytics/all?window=7d');
   const samples = all.gaps.slice(0, 30).flatMap((gap) => gap.samples);
   assert.ok(samples.length > 2 && all.keywords.length > 10,
     `${samples.length} samples, ${all.keywords.length} keywords`);
-  await page.getByRole('region', { name: 'Agents, the most' }).waitFor();
+  await page.getByRole('region', { name: 'Agents, most' }).waitFor();
   await harmless(page);
   await goTo(page, '#/analytics?tab=types');
   await shows(page, samples);
@@ -346,7 +346,7 @@ test('as labels of tokens, and orgs of users and grants', async () => {
   await shows(page, taken.grant.map(begin));
 });
 
-// Whatever an address says, the page stays here and asks nobody else.
+// Whatever an address says, the page stays here and asks no one else.
 test('in addresses', async () => {
   const page = await openPage('#/playground');
   allow(page, /status of 4\d\d/);

@@ -1,4 +1,4 @@
-// What an agent's program asks while it works: shown where somebody looks on,
+// What an agent's program asks while it works: shown where someone looks on,
 // answered there, and told to the others. The program speaks pi's dialect.
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -14,7 +14,7 @@ const HOUSE = { agents: {
 } };
 const server = await stage(HOUSE);
 const message = (page) => page.getByLabel('Message', { exact: true });
-const question = (page) => page.getByRole('region', { name: 'A question of the agent' });
+const question = (page) => page.getByRole('region', { name: 'Question from the agent' });
 const button = (place, name) => place.getByRole('button', { name, exact: true });
 
 async function send(page, ...shown) {
@@ -36,16 +36,16 @@ test('each kind of question is asked in the playground and answered there', asyn
   await shot(page, 'playground-asked', { whole: true });
   await axe(page, { contrast: true });
   await button(one('rm -rf'), 'Block').click();
-  await page.getByText('admin has answered.').waitFor();
+  await page.getByText('admin answered.').waitFor();
   await button(one('Sure?'), 'Yes').click();
   await one('Your name').getByLabel('Your answer').fill('Grace');
   await one('Your name').getByLabel('Your answer').press('Enter');
   assert.equal(await one('The note').getByLabel('Your answer').inputValue(), 'Line 1\nLine 2');
-  await button(one('The note'), 'No answer').click();
+  await button(one('The note'), 'Don’t answer').click();
   await heard(page, { 'd-0': [{ value: 'Block' }], 'd-1': [{ confirmed: true }], 'd-2': [{ value: 'Grace' }],
     'd-3': [{ cancelled: true }] });
   assert.equal(await question(page).count(), 0);
-  await page.getByText('admin has cancelled it.').waitFor();
+  await page.getByText('admin cancelled it.').waitFor();
 });
 
 test('the page of the task shows it to who comes later, and who was first', async () => {
@@ -57,7 +57,7 @@ test('the page of the task shows it to who comes later, and who was first', asyn
   await question(two).waitFor();
   await shot(two, 'task-asked', { whole: true });
   await axe(two);
-  // Somebody else was first, and this page has not heard of it yet.
+  // Someone else was first, and this page has not heard of it yet.
   await two.route('**/input', async (route) => {
     const { inputs: [{ input_id }] } = await server.ask('GET', `/api/tasks/${id}`);
     await server.ask('POST', `/api/tasks/${id}/input`, { input_id, value: 'Allow' });
@@ -65,8 +65,8 @@ test('the page of the task shows it to who comes later, and who was first', asyn
   });
   allow(two, /409/);
   await button(question(two), 'Block').click();
-  await two.getByText('admin has answered.').waitFor();
-  await one.getByText('admin has answered.').waitFor();
+  await two.getByText('admin answered.').waitFor();
+  await one.getByText('admin answered.').waitFor();
   await heard(one, { 'd-0': [{ value: 'Allow' }] });
 });
 
@@ -90,7 +90,7 @@ test('the page of a task below shows what that asks, takes the answer, and says 
   await axe(pages[1], { contrast: true });
   await button(question(pages[2]), 'Block').click();
   for (const page of [root, ...pages])
-    await page.getByText('admin has answered.').waitFor();
+    await page.getByText('admin answered.').waitFor();
   await heard(root, { 'd-0': [{ value: 'Block' }] });
   await hub.close();
 });
@@ -108,11 +108,11 @@ test('who may only read sees it, and nobody waits for their answer', async () =>
   };
   const reader = await server.newPage({ token });
   assert.equal(await says(reader), undefined);
-  await question(reader).getByText('This token may read, and not answer.').waitFor();
+  await question(reader).getByText('This token can read but not answer.').waitFor();
   assert.equal(await question(reader).getByRole('button').count(), 0);
   assert.equal(await says(await server.newPage()), 'input');
-  await button(question(one), 'No answer').click();
-  await reader.getByText('admin has cancelled it.').waitFor();
+  await button(question(one), 'Don’t answer').click();
+  await reader.getByText('admin cancelled it.').waitFor();
 });
 
 // Each of n characters; only the last ones differ.
@@ -163,7 +163,7 @@ test('a question that is over is not asked any more', async () => {
   await send(page, SELECT);
   await question(page).waitFor();
   await page.getByRole('button', { name: 'Cancel', exact: true }).click();
-  await page.getByText('it is not asked any more').waitFor();
+  await page.getByText('the work it belonged to is over').waitFor();
   assert.equal(await question(page).count(), 0);
 });
 
@@ -181,7 +181,7 @@ async function cutOff(own) {
   }
   await own.kill9();
   for (const page of pages)
-    await page.getByText('coming back').first().waitFor();
+    await page.getByRole('navigation').getByText('reconnecting').waitFor();
   await own.restart();
   return { id, pages };
 }
@@ -191,16 +191,16 @@ const over = (page, words) => page.locator('.asked-over').getByText(words).waitF
 test('a question that ended while nobody could be told is over when the line is back', async () => {
   const own = await stage(HOUSE);
   const { id, pages } = await cutOff(own);
-  await eventually(async () => (await own.ask('GET', `/api/tasks/${id}`)).inputs.length, 'the next program asks anew');
+  await eventually(async () => (await own.ask('GET', `/api/tasks/${id}`)).inputs.length, 'the next program asks again');
   for (const page of pages) {
     await page.unroute('**/events');
-    await over(page, 'over before this page was back');
+    await over(page, 'it ended while this page was disconnected');
     await shot(page, `asked-over-${page === pages[0] ? 'playground' : 'task'}`, { whole: true });
     await question(page).waitFor(); // one, the new one: waitFor wants no more
   }
   await button(question(pages[1]), 'Block').click();
   for (const page of pages)
-    await over(page, 'admin has answered.');
+    await over(page, 'admin answered.');
   await heard(pages[0], { 'd-0': [{ value: 'Block' }] });
 });
 
@@ -210,7 +210,7 @@ test('a question of a task that ended while nobody could be told is over too', a
   await own.ask('POST', `/api/tasks/${id}/cancel`);
   for (const page of pages) {
     await page.unroute('**/events');
-    await over(page, /over before this page was back|what it belonged to is over/);
+    await over(page, /it ended while this page was disconnected|the work it belonged to is over/);
     assert.equal(await question(page).count(), 0);
   }
 });
@@ -220,6 +220,6 @@ test('whatever it asks is words and nothing else', async () => {
   const title = STRINGS.join(' ').slice(0, 4000);
   await send(page, { method: 'select', title, options: STRINGS.slice(0, 20) });
   await question(page).waitFor();
-  await button(question(page), 'No answer').click();
-  await page.getByText('admin has cancelled it.').waitFor();
+  await button(question(page), 'Don’t answer').click();
+  await page.getByText('admin cancelled it.').waitFor();
 });

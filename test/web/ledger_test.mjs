@@ -29,9 +29,9 @@ const submit = (dialog, name) => dialog.getByRole('button', { name, exact: true 
 
 test('a balance that is empty says what to do', async () => {
   const page = await at('', { token: zoe });
-  await page.getByText('Nothing was paid yet').waitFor();
+  await page.getByText('No entries yet').waitFor();
   await page.getByText('build/signalbox ledger topup zoe 25', { exact: true }).waitFor();
-  await page.getByText('An admin tops up a balance').waitFor();
+  await page.getByText('An admin can top up your balance').waitFor();
   assert.equal(await figure(page, 'Balance').textContent(), '0.00');
   for (const name of ['Top up', 'Refund', 'Pay out']) assert.equal(await page.getByRole('button', { name }).count(), 0);
   assert.deepEqual(await page.getByRole('tab').allTextContents(), ['Statement', 'Budgets']);
@@ -45,7 +45,7 @@ test('a top-up is exact to the last digit, and a double click pays once', async 
   await fill(dialog, { Amount: '20.000001', Note: 'invoice 4711' });
   await dialog.getByText('20.000001 units, 20,000,001 micro-units').waitFor();
   await dialog.getByRole('button', { name: 'Top up' }).dblclick();
-  await page.getByText('anna got 20.000001 and has 20.000001 now').waitFor();
+  await page.getByText('anna was topped up by 20.000001. Balance: 20.000001').waitFor();
   await figure(page, 'Balance').getByText('20.000001').waitFor();
   assert.equal(await balance('anna'), 20000001);
   await lines(page).filter({ hasText: 'invoice 4711' }).filter({ hasText: '+20.000001' }).waitFor();
@@ -54,7 +54,7 @@ test('a top-up is exact to the last digit, and a double click pays once', async 
 
 test('what somebody else pays in is there by itself', async () => {
   const page = await at('', { token: zoe });
-  await page.getByText('Nothing was paid yet').waitFor();
+  await page.getByText('No entries yet').waitFor();
   await server.ask('POST', '/api/ledger/topup', { user: 'zoe', amount_micros: 1230000 });
   await figure(page, 'Balance').getByText('1.23').waitFor();
   await lines(page).filter({ hasText: '+1.23' }).waitFor();
@@ -65,9 +65,9 @@ test('what somebody else pays in is there by itself', async () => {
 test('what is no amount moves nothing', async () => {
   const page = await at('?user=zoe');
   const dialog = await open(page, 'Top up');
-  for (const [text, words] of [['0', 'from 0.000001'], ['1.0000001', 'six digits'], ['1e3', 'six digits'],
-    ['-5', 'six digits'],
-    ['1,5', 'six digits'], ['1000000000000.000001', 'to 1,000,000,000,000.00'], ['12345678901234', 'six digits']]) {
+  for (const [text, words] of [['0', 'from 0.000001'], ['1.0000001', 'six decimal'], ['1e3', 'six decimal'],
+    ['-5', 'six decimal'],
+    ['1,5', 'six decimal'], ['1000000000000.000001', 'to 1,000,000,000,000.00'], ['12345678901234', 'six decimal']]) {
     await fill(dialog, { Amount: text });
     await submit(dialog, 'Top up');
     await dialog.getByRole('alert').filter({ hasText: words }).waitFor();
@@ -107,10 +107,10 @@ test('an answer that is lost is asked for again and paid once, also from another
   let dialog = await open(page, 'Top up');
   await fill(dialog, { Amount: '3', Note: 'lost' });
   await submit(dialog, 'Top up');
-  await dialog.getByRole('alert').filter({ hasText: 'press again, and it is done once' }).waitFor();
+  await dialog.getByRole('alert').filter({ hasText: 'Press again: it is made only once' }).waitFor();
   assert.equal(await balance('zoe'), 3000000);
   await submit(dialog, 'Top up');
-  await page.getByText('nothing was moved twice').waitFor();
+  await page.getByText('it was not repeated').waitFor();
   assert.equal(await balance('zoe'), 3000000);
 
   await loseOneAnswer(page);
@@ -123,7 +123,7 @@ test('an answer that is lost is asked for again and paid once, also from another
   dialog = await open(page, 'Top up');
   await fill(dialog, { Amount: '4' });
   await submit(dialog, 'Top up');
-  await page.getByText('nothing was moved twice').waitFor();
+  await page.getByText('it was not repeated').waitFor();
   assert.equal(await balance('zoe'), 7000000);
   // Answered, it is over: the same once more is another one.
   dialog = await open(page, 'Top up');
@@ -145,7 +145,7 @@ test('who works is paid, budgets fill, and a task is refunded once', async () =>
   let dialog = page.getByRole('dialog', { name: 'Refund' });
   assert.equal(await dialog.getByLabel('Task').inputValue(), task);
   await submit(dialog, 'Refund');
-  await page.getByText('0.25 were paid back to anna').waitFor();
+  await page.getByText('0.25 refunded to anna').waitFor();
   assert.equal(await balance('anna'), before + 250000);
   await lines(page).filter({ hasText: 'refund' }).filter({ hasText: '+0.25' }).waitFor();
 
@@ -155,7 +155,7 @@ test('who works is paid, budgets fill, and a task is refunded once', async () =>
   await axe(page);
   await shot(page, 'ledger-refund');
   await submit(dialog, 'Refund');
-  await page.getByText('This had been done before').waitFor();
+  await page.getByText('This transfer had already been made').waitFor();
   assert.equal(await balance('anna'), before + 250000);
 });
 
@@ -167,7 +167,7 @@ test('money goes back to its user, and to who earned it, never below nothing', a
   let dialog = await open(page, 'Refund');
   await fill(dialog, { Amount: '5', Note: 'account closed' });
   await submit(dialog, 'Refund');
-  await page.getByText('5.00 were paid back').waitFor();
+  await page.getByText('5.00 refunded').waitFor();
   assert.equal(await balance('anna'), before - 5000000);
 
   dialog = await open(page, 'Pay out');
@@ -176,7 +176,7 @@ test('money goes back to its user, and to who earned it, never below nothing', a
   await dialog.getByRole('alert').filter({ hasText: /balance|less/ }).waitFor();
   await fill(dialog, { Amount: '0.1' });
   await submit(dialog, 'Pay out');
-  await page.getByText('admin was paid 0.10').waitFor();
+  await page.getByText('0.10 paid out to admin').waitFor();
   await page.getByRole('searchbox', { name: 'User' }).fill('admin');
   await page.getByRole('searchbox', { name: 'User' }).press('Enter');
   await page.getByLabel('Account').selectOption('creator');
@@ -192,12 +192,12 @@ test('a charge is refunded from its task, and a creator who was paid out owes it
   const page = await server.newPage({ at: `#/tasks/${task}` });
   await page.getByText('Charge', { exact: true }).waitFor();
   const dialog = await open(page, 'Refund');
-  await dialog.getByText('Empty: all of the charge.').waitFor();
+  await dialog.getByText('Empty: the whole charge.').waitFor();
   await fill(dialog, { Amount: '0.1' });
   await axe(page);
   await shot(page, 'ledger-refund-task');
   await submit(dialog, 'Refund');
-  await page.getByText('0.10 were paid back to anna').waitFor();
+  await page.getByText('0.10 refunded to anna').waitFor();
   assert.equal(await balance('anna'), before + 100000);
   const books = await at('?user=admin');
   await figure(books, 'Owed').getByText('0.09').waitFor();
@@ -215,7 +215,7 @@ test('a budget is set, warns, is changed and removed', async () => {
   await fill(dialog, { Name: 'translator', Limit: 'x' });
   await dialog.getByLabel('For').selectOption('agent');
   await submit(dialog, 'Set');
-  await dialog.getByRole('alert').filter({ hasText: 'Write the limit in units' }).waitFor();
+  await dialog.getByRole('alert').filter({ hasText: 'The limit must be a number' }).waitFor();
   await fill(dialog, { Limit: '5' });
   await dialog.getByLabel('Period').selectOption('month');
   await axe(page);
@@ -241,7 +241,20 @@ test('a budget is set, warns, is changed and removed', async () => {
   assert.equal(await own.getByLabel('Name').count(), 0);
   await fill(own, { Limit: '1' });
   await submit(own, 'Set');
-  await hers.getByText('anna, by themselves: 1.00 a day.').waitFor();
+  await hers.getByText('anna, set by the user: 1.00 a day.').waitFor();
+  // Both stand beside the balance, and an admin can remove the one but not change it.
+  await hers.getByRole('img', { name: /^Used a day: .* of 2.50$/ }).waitFor();
+  await hers.getByRole('img', { name: /^Used a day, set by the user: .* of 1.00$/ }).waitFor();
+  await axe(hers);
+  await shot(hers, 'ledger-own-budget');
+  await rows.filter({ hasText: 'self' }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Change self anna day' }).count(), 0);
+  await page.getByRole('button', { name: 'Remove self anna day' }).click();
+  await page.getByRole('dialog').getByText('anna, set by the user').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
+  await rows.filter({ hasText: 'self' }).waitFor({ state: 'detached' });
+  await hers.getByRole('button', { name: 'Remove self anna day' }).waitFor({ state: 'detached' });
+  await server.ask('PUT', '/api/budgets', { period: 'day', limit_micros: 1000000 }, { token: anna });
   await hers.getByRole('button', { name: 'Remove self anna day' }).click();
   await hers.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await hers.getByText('Removed.').waitFor();
@@ -264,11 +277,11 @@ test('accounts lead to their lines, lines to a file, and the books add up', asyn
   assert.equal(csv.length, await lines(page).count());
   assert.ok(csv.some((line) => line.includes('invoice 4711') && line.includes('20.000001')));
 
-  await page.getByLabel('Up to and including (UTC)').fill('2001-01-01');
-  await page.getByText('No line fits').waitFor();
+  await page.getByLabel('To, inclusive (UTC)').fill('2001-01-01');
+  await page.getByText('No line matches').waitFor();
   await page.getByRole('button', { name: 'Show all lines' }).click();
   await lines(page).filter({ hasText: 'invoice 4711' }).waitFor();
-  allow(page, /400/); // of nobody's account
+  allow(page, /400/); // of no one's account
   await page.goto(`${server.url}/#/ledger?account=${encodeURIComponent('user:\u202egro.live')}`);
   await eventually(async () => (await page.getByLabel('Account').innerText()).includes('user:⟨U+202E⟩gro.live'),
     'the account is named, with what hides in it');
@@ -278,7 +291,7 @@ test('accounts lead to their lines, lines to a file, and the books add up', asyn
 
   await page.getByRole('tab', { name: 'Check' }).click();
   await page.getByRole('button', { name: 'Check', exact: true }).click();
-  await page.getByText('everything adds up').waitFor();
+  await page.getByText('no problems found').waitFor();
 });
 
 test('a long statement has few rows in the document, and all of them in its file', async () => {
@@ -293,7 +306,7 @@ test('a long statement has few rows in the document, and all of them in its file
     return (await lines(page).filter({ hasText: '+0.000001' }).count()) > 0;
   }, 'the first line of all');
   assert.ok(await lines(page).count() < 80);
-  await page.getByText('150 in all').waitFor();
+  await page.getByText('150 in total').waitFor();
 });
 
 test('another’s money is not theirs to see', async () => {
@@ -305,7 +318,7 @@ test('another’s money is not theirs to see', async () => {
 });
 
 test('who is not there is said once, and what hides in an account’s name is shown', async () => {
-  const page = await server.newPage({ at: '#/ledger?user=nobody-of-that-name' });
+  const page = await server.newPage({ at: '#/ledger?user=missing-of-that-name' });
   allow(page, /404|403|400/);
   await page.getByRole('alert').first().waitFor();
   assert.equal(await page.getByRole('alert').count(), 1);

@@ -6,7 +6,7 @@ import { allow, eventually, problems, stage, test } from './stage.mjs';
 
 const server = await stage({ agents: [{ id: 'echo', url: 'echo:' }] });
 
-// Somebody else's site, and all that was ever asked of it.
+// Another user's site, and all that was ever asked of it.
 const asked = [];
 const evil = http.createServer((request, reply) => {
   let body = '';
@@ -177,7 +177,7 @@ test('a hostile link leads nowhere, sends the token to nobody, and changes nothi
     await page.evaluate((hash) => { location.hash = hash; }, link.replaceAll('EVIL', new URL(sites[0]).host));
     await page.locator('main h1, main .loading').first().waitFor();
     if (link.startsWith('#token'))
-      await page.getByText('The link’s token is good no more.').first().waitFor();
+      await page.getByText('The token in this link is no longer valid.').first().waitFor();
     await page.locator('main h1').first().waitFor();
     assert.equal(new URL(page.url()).origin, server.url, link);
   }

@@ -5,7 +5,7 @@ import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 
 // A number as threshold: what "auto" shows is in bands_test.
 const server = await stage({ agents: 'demo', args: ['--set', 'routing.threshold=0.3'] });
-const candidates = (page) => page.getByRole('list', { name: 'Candidates' }).getByRole('listitem');
+const candidates = (page) => page.getByRole('list', { name: 'Candidates, best first' }).getByRole('listitem');
 const message = (page) => page.getByLabel('Message', { exact: true });
 const turns = (page) => page.getByRole('listitem', { name: 'A message and its answer' });
 
@@ -16,7 +16,7 @@ test('the decision forms while a message is typed, and nothing is sent', async (
   const first = candidates(page).first();
   await first.getByText('engineer').waitFor();
   assert.equal(await candidates(page).count(), 4);
-  for (const signal of ['meaning', 'record', 'keyword', 'recent'])
+  for (const signal of ['semantic', 'performance', 'keyword', 'recency'])
     await first.getByRole('img', { name: new RegExp(`^${signal}: [01]\\.`) }).waitFor();
   await first.getByRole('img', { name: /threshold 0\.30/ }).waitFor();
   await shot(page, 'playground-typed');
@@ -62,7 +62,7 @@ test('a wrong agent is corrected with one click, and what was learnt is shown', 
   await turns(page).getByText('completed').waitFor();
   await page.getByRole('button', { name: 'Wrong agent?' }).click();
   await page.getByRole('group', { name: 'Which agent' }).getByRole('button', { name: 'automation-operator' }).click();
-  await page.getByRole('heading', { name: 'What was learnt' }).waitFor();
+  await page.getByRole('heading', { name: 'What the router learned' }).waitFor();
   const row = page.getByRole('row', { name: /automation-operator/ });
   const [before, after] = (await row.getByRole('cell').allInnerTexts()).slice(1, 3).map(parseFloat);
   assert.ok(after > before, `${before} before, ${after} after`);
@@ -79,7 +79,7 @@ test('every message is decided anew, unless it goes on with the last one', async
   await turns(page).first().getByText('engineer').first().waitFor();
   await message(page).fill('draft a blog post about it');
   await candidates(page).first().getByText('content-writer').waitFor();
-  await page.getByLabel('go on with the last one').check();
+  await page.getByLabel('continue the last conversation').check();
   await page.getByText('sticky', { exact: true }).waitFor();
   await message(page).press('Enter');
   await turns(page).nth(1).getByText('completed').waitFor();
@@ -120,10 +120,10 @@ test('where nobody was compared, any agent can be named as the right one', async
   await turns(page).getByText('completed').waitFor();
   await page.getByRole('button', { name: 'Wrong agent?' }).click();
   await page.getByLabel('Agent', { exact: true }).fill('operator');
-  await page.getByRole('group', { name: 'Agents that could have it' })
+  await page.getByRole('group', { name: 'Matching agents' })
     .getByRole('button', { name: 'automation-operator' }).click();
-  await page.getByRole('button', { name: 'Correct', exact: true }).click();
-  await page.getByText('corrected to automation-operator').waitFor();
+  await page.getByRole('button', { name: 'Override', exact: true }).click();
+  await page.getByText('overridden to automation-operator').waitFor();
 });
 
 test('by keyboard, a correction leaves nobody lost', async () => {
@@ -138,14 +138,14 @@ test('by keyboard, a correction leaves nobody lost', async () => {
     && /^(engineer|content-writer|automation-operator)$/.test(await focused()), 'the first choice has the focus');
   const chosen = await focused();
   await page.keyboard.press('Enter');
-  await eventually(async () => await focused() === `corrected to ${chosen}`, 'what was done has it');
+  await eventually(async () => await focused() === `overridden to ${chosen}`, 'what was done has it');
 });
 
 test('a token that may only read says so calmly, and one that may only send sends', async () => {
   await server.user('reader');
   const { token: reading } = await server.ask('POST', '/api/tokens', { user: 'reader', scopes: ['read'] });
   const page = await server.newPage({ token: reading });
-  await page.getByPlaceholder('This token may read, and not send.').waitFor();
+  await page.getByPlaceholder('This token can read but not send.').waitFor();
   assert.equal(await message(page).isDisabled(), true);
   assert.equal(await page.getByRole('alert').count(), 0);
   const { token: sending } = await server.ask('POST', '/api/tokens', { user: 'reader', scopes: ['send'] });
@@ -155,14 +155,14 @@ test('a token that may only read says so calmly, and one that may only send send
   await message(other).press('Enter');
   await turns(other).getByText('completed').waitFor();
   await other.goto(`${server.url}/#/feed`);
-  await other.getByText('This token may not read').waitFor();
+  await other.getByText('This token cannot read').waitFor();
   assert.equal(await other.getByRole('alert').count(), 0);
 });
 
 test('what is refused is said in words, and nothing is half done', async () => {
   const page = await server.newPage();
   allow(page, /40[04]|422/);
-  await message(page).fill('/nobody-like-that hello');
+  await message(page).fill('/missing-agent hello');
   await page.getByText(/would go to|no agent/).first().waitFor();
   await message(page).fill('x'.repeat(1024 * 1024 + 1));
   await page.getByRole('alert').getByText('at most 1 MiB').waitFor();
@@ -180,7 +180,7 @@ test('a message is sent once, though the server is killed while it is answered',
   await turns(page).getByText(/queued|dispatched|working/).waitFor();
   await eventually(async () => (await own.ask('GET', '/api/tasks')).items.length === 1, 'the task is there');
   await own.kill9();
-  await page.getByText('coming back').first().waitFor();
+  await page.getByRole('navigation').getByText('reconnecting').waitFor();
   await own.restart();
   await turns(page).getByText('completed').waitFor();
   await turns(page).locator('.answer').getByText('are you there?').waitFor();
@@ -207,7 +207,7 @@ test('a message that the server is not there for is sent once it is, and lost by
   await message(page).fill('/echo hello in there');
   await message(page).press('Enter');
   await turns(page).getByText('sending').waitFor();
-  await turns(page).getByText('it has not got this yet').waitFor();
+  await turns(page).getByText('server unreachable; not sent yet').waitFor();
   await page.getByRole('link', { name: 'Settings' }).click();
   await page.getByRole('link', { name: 'Playground' }).click();
   await turns(page).getByText('sending').waitFor();
@@ -228,11 +228,11 @@ test('what nobody accepted is in the box again after loading anew, and what was 
   await page.reload();
   await eventually(async () => await message(page).inputValue() === '/echo not yet', 'it is back');
   await page.unroute('**/api/messages');
-  await message(page).fill('nobody fits this');
+  await message(page).fill('no one fits this');
   await message(page).press('Enter');
   await turns(page).getByText('not sent').waitFor();
   await page.getByRole('button', { name: 'Edit and send again' }).click();
-  assert.equal(await message(page).inputValue(), 'nobody fits this');
+  assert.equal(await message(page).inputValue(), 'no one fits this');
 });
 
 test('what takes long can be taken back', async () => {
@@ -249,7 +249,7 @@ test('nobody there: the page says how to connect an agent', async () => {
   const own = await stage();
   const page = await own.newPage();
   allow(page, /422/);
-  await page.getByText('No agents are here yet').waitFor();
+  await page.getByText('No agents yet').waitFor();
   await message(page).fill('hello?');
   await page.getByRole('alert').first().waitFor();
   await shot(page, 'playground-empty');
@@ -274,11 +274,11 @@ test('what a message may cost is shown, and may be said', async () => {
   await server.ask('POST', '/api/ledger/topup', { user: 'admin', amount_micros: 5000000 });
   const page = await server.newPage();
   await message(page).fill('/notary certify this');
-  await page.getByText('costs 1.50, and at most 1.60 with all').waitFor();
+  await page.getByText('costs 1.50, at most 1.60 with its delegations').waitFor();
   await page.getByLabel('at most').fill('1.00');
   await page.getByText('notary costs 1.50, and max_cost_micros allows 1.00').waitFor();
   await page.getByLabel('at most').fill('2');
-  await page.getByText('and at most 2.00 with all').waitFor();
+  await page.getByText('at most 2.00 with its delegations').waitFor();
   await axe(page);
   await message(page).press('Enter');
   await turns(page).getByText('completed').waitFor();

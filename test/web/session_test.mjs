@@ -1,5 +1,5 @@
 // Who is signed in: links that bring a token, tokens that end, servers that
-// restart, clocks that differ; nothing of what somebody was doing is lost.
+// restart, clocks that differ; nothing of what someone was doing is lost.
 import assert from 'node:assert/strict';
 import { allow, axe, eventually, shot, stage, test } from './stage.mjs';
 
@@ -48,7 +48,7 @@ test('a link whose token is good no more says so', async () => {
   const page = await server.newPage({ token: null });
   allow(page, /401/);
   await page.goto(`${server.url}/#token=sbx_nobody-has-this-one`);
-  await page.getByText('The link’s token is good no more.').waitFor();
+  await page.getByText('The token in this link is no longer valid.').waitFor();
   await page.getByLabel('Token').waitFor();
 });
 
@@ -60,7 +60,7 @@ test('without a token the page asks for one, and says what is wrong with another
   await axe(page);
   await page.getByLabel('Token').fill('sbx_nobody-has-this-one');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('alert').getByText('not known here').waitFor();
+  await page.getByRole('alert').getByText('unknown to this server').waitFor();
   await page.getByLabel('Token').fill('two words');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('alert').getByText('no spaces').waitFor();
@@ -157,7 +157,7 @@ test('an expired token is one that is good no more', async () => {
   const { token } = await newToken('cleo', { expires_in_s: 3 });
   const page = await server.newPage({ token });
   allow(page, /401/);
-  await page.getByText(/token is good no more/).first().waitFor(); // on a slow machine before the page was there
+  await page.getByText(/token is no longer valid/).first().waitFor(); // on a slow machine before the page was there
   await page.getByLabel('Token').waitFor();
 });
 
@@ -235,14 +235,14 @@ test('keys lead everywhere, and their help tells them', async () => {
     'the search has the focus');
   await page.getByRole('heading', { name: 'Feed' }).click();
   await page.keyboard.press('?');
-  await page.getByRole('heading', { name: 'Keys' }).waitFor();
+  await page.getByRole('heading', { name: 'Keyboard shortcuts' }).waitFor();
   await axe(page);
   await page.keyboard.press('Escape');
-  await page.getByRole('heading', { name: 'Keys' }).waitFor({ state: 'detached' });
+  await page.getByRole('heading', { name: 'Keyboard shortcuts' }).waitFor({ state: 'detached' });
   const button = menu(page).getByRole('button', { name: 'Sign out' });
   await button.focus();
   await page.keyboard.press('?');
-  await page.getByRole('heading', { name: 'Keys' }).waitFor();
+  await page.getByRole('heading', { name: 'Keyboard shortcuts' }).waitFor();
   await page.keyboard.press('Enter');
   await eventually(() => button.evaluate((el) => el === document.activeElement), 'the focus is where it was');
 });
@@ -251,7 +251,7 @@ test('light, dark, and as the system has it', async () => {
   const page = await server.newPage({ theme: 'light' });
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const before = await paper();
-  const button = menu(page).getByRole('button', { name: /^Colours/ });
+  const button = menu(page).getByRole('button', { name: /^Color theme/ });
   await button.click(); // light
   assert.equal(await paper(), before);
   await button.click(); // dark
@@ -259,13 +259,13 @@ test('light, dark, and as the system has it', async () => {
   await page.reload();
   await isIn(page, 'admin');
   assert.notEqual(await paper(), before);
-  await menu(page).getByRole('button', { name: /^Colours: dark/ }).click();
+  await menu(page).getByRole('button', { name: /^Color theme: dark/ }).click();
   assert.equal(await paper(), before);
 });
 
 test('an address that leads nowhere says so', async () => {
   const page = await server.newPage({ at: '#/nowhere/at/all' });
-  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  await page.getByRole('heading', { name: 'Page not found' }).waitFor();
 });
 
 test('a page of another version of the server says that it must be loaded again', async () => {
@@ -275,7 +275,7 @@ test('a page of another version of the server says that it must be loaded again'
   await page.route('**/pages/feed.js', (route) => route.fulfill({ status: 404, body: 'gone' }));
   await menu(page).getByRole('link', { name: 'Feed' }).click();
   await page.getByRole('heading', { name: 'This page could not be loaded' }).waitFor();
-  await page.getByRole('button', { name: 'Load again' }).waitFor();
+  await page.getByRole('button', { name: 'Reload' }).waitFor();
 });
 
 test('a page that could not be fetched is fetched again once the server is back', async () => {

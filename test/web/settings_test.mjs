@@ -43,10 +43,10 @@ const me = (token) => server.api('GET', '/api/me', undefined, { token });
 // Tokens.
 
 async function makeToken(page, fill) {
-  await page.getByRole('button', { name: 'Make a token' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Make a token' });
+  await page.getByRole('button', { name: 'Create a token' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Create a token' });
   await fill(dialog);
-  await dialog.getByRole('button', { name: 'Make it' }).click();
+  await dialog.getByRole('button', { name: 'Create', exact: true }).click();
 }
 
 test('a token is made with its scopes, told once, and revoked', async () => {
@@ -67,13 +67,13 @@ test('a token is made with its scopes, told once, and revoked', async () => {
   await page.keyboard.press('Escape'); // it would be gone
   assert.ok(await told.isVisible());
   await told.getByRole('button', { name: /^Copy token/ }).click();
-  await told.getByText('Copied').waitFor();
+  await told.getByText('Copied', { exact: true }).waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
   const { body } = await me(secret);
   assert.deepEqual([body.user, body.scopes], ['admin', ['send', 'read']]);
   const left = body.expires_ms - Date.now();
   assert.ok(left > 3500e3 && left <= 3600e3, `${left}`);
-  await told.getByRole('button', { name: 'I have it' }).click();
+  await told.getByRole('button', { name: 'I copied it' }).click();
   await told.waitFor({ state: 'detached' });
   assert.ok(!(await page.content()).includes(secret));
   const mine = row(page, 'Tokens', 'night');
@@ -91,20 +91,20 @@ test('a token without a scope is none, and what the server refuses is said', asy
     for (const scope of ['send', 'read', 'agents', 'escalations'])
       await dialog.getByLabel(new RegExp(`^${scope}`)).uncheck();
   });
-  const dialog = page.getByRole('dialog', { name: 'Make a token' });
+  const dialog = page.getByRole('dialog', { name: 'Create a token' });
   await dialog.getByRole('alert').filter({ hasText: 'at least one scope' }).waitFor();
   await dialog.getByLabel(/^read/).check();
-  await dialog.getByRole('textbox', { name: /^User/ }).fill('nobody-here');
-  await dialog.getByRole('button', { name: 'Make it' }).click();
+  await dialog.getByRole('textbox', { name: /^User/ }).fill('missing-here');
+  await dialog.getByRole('button', { name: 'Create', exact: true }).click();
   await dialog.getByRole('alert').filter({ hasText: /user/ }).waitFor();
   await dialog.getByRole('textbox', { name: /^User/ }).fill('anna');
-  await dialog.getByRole('button', { name: 'Make it' }).click();
-  await page.getByRole('button', { name: 'I have it' }).click();
+  await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('button', { name: 'I copied it' }).click();
   await page.getByRole('searchbox', { name: 'User' }).fill('anna');
   await page.getByRole('searchbox', { name: 'User' }).press('Enter');
   await page.waitForURL(/user=anna/);
   await eventually(async () => (await row(page, 'Tokens', 'anna').count()) === 2
-    && (await row(page, 'Tokens', 'admin').count()) === 0, 'both of hers, and nobody else’s');
+    && (await row(page, 'Tokens', 'admin').count()) === 0, 'both of hers, and no one else’s');
 });
 
 test('what is being typed stays while the list is read again', async () => {
@@ -123,7 +123,7 @@ test('who revokes the token they are signed in with is signed out', async () => 
   const mine = row(page, 'Tokens', 'this one');
   await mine.getByRole('button', { name: /^Revoke/ }).click();
   const sure = page.getByRole('dialog');
-  await sure.getByText('you will be signed out').waitFor();
+  await sure.getByText('You will be signed out').waitFor();
   await sure.getByRole('button', { name: 'Revoke' }).click();
   await page.getByText('You have revoked the token').waitFor();
   assert.equal((await me(token)).status, 401);
@@ -135,14 +135,14 @@ test('the last token of an admin goes after a second question', async () => {
   allow(page, /412|401/);
   const revoke = async () => {
     await row(page, 'Tokens', 'this one').getByRole('button', { name: /^Revoke/ }).click();
-    await page.getByRole('dialog').getByText('you will be signed out').waitFor();
+    await page.getByRole('dialog').getByText('You will be signed out').waitFor();
     await page.getByRole('button', { name: 'Revoke', exact: true }).click();
     await page.getByRole('heading', { name: 'Revoke the last token of an admin?' }).waitFor();
   };
   await revoke();
   await shot(page, 'revoke-last-admin');
   await axe(page);
-  await page.getByRole('button', { name: 'Leave it' }).click();
+  await page.getByRole('button', { name: 'Go back' }).click();
   assert.equal((await own.api('GET', '/api/me')).status, 200);
   await revoke();
   await page.getByRole('button', { name: 'Revoke the last one' }).click();
@@ -155,23 +155,23 @@ test('the last token of an admin goes after a second question', async () => {
 test('a user is made with a token, changed and removed', async () => {
   const page = await at('users');
   allow(page, /409/);
-  await page.getByRole('button', { name: 'Make a user' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Make a user' });
+  await page.getByRole('button', { name: 'Create a user' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Create a user' });
   await dialog.getByLabel('Name').fill('anna');
-  await dialog.getByRole('button', { name: 'Make', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Create', exact: true }).click();
   await dialog.getByRole('alert').filter({ hasText: 'there is a user of that name' }).waitFor();
   await dialog.getByLabel('Name').fill('clerk');
   await dialog.getByLabel('Role').selectOption('agent');
   await dialog.getByLabel('Owner').fill('anna');
   assert.equal(await dialog.getByRole('textbox', { name: /^Org/ }).count(), 0);
-  await dialog.getByRole('button', { name: 'Make', exact: true }).click();
-  const token = page.getByRole('dialog', { name: 'Make a token' });
+  await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+  const token = page.getByRole('dialog', { name: 'Create a token' });
   assert.equal(await token.getByRole('textbox', { name: /^User/ }).inputValue(), 'clerk');
   assert.equal(await token.getByRole('checkbox').count(), 2); // what the role may
-  await token.getByRole('button', { name: 'Make it' }).click();
+  await token.getByRole('button', { name: 'Create', exact: true }).click();
   const secret = await page.locator('[data-secret]').textContent();
   assert.equal((await me(secret)).body.owner, 'anna');
-  await page.getByRole('button', { name: 'I have it' }).click();
+  await page.getByRole('button', { name: 'I copied it' }).click();
   await row(page, 'Users', 'clerk').filter({ hasText: 'acme' }).waitFor();
 
   await row(page, 'Users', 'clerk').getByRole('button', { name: 'Change clerk' }).click();
@@ -184,11 +184,11 @@ test('a user is made with a token, changed and removed', async () => {
   const { role, org, owner } = items.find((u) => u.name === 'clerk');
   assert.deepEqual([role, org, owner], ['user', 'partner', null]);
 
-  await row(page, 'Users', 'clerk').getByRole('button', { name: 'Make a token for clerk' }).click();
+  await row(page, 'Users', 'clerk').getByRole('button', { name: 'Create a token for clerk' }).click();
   assert.equal(await token.getByRole('checkbox').count(), 3); // of the new role
   await token.getByRole('button', { name: 'Cancel' }).click();
   await row(page, 'Users', 'clerk').getByRole('button', { name: 'Remove clerk' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Go back' }).click();
   await row(page, 'Users', 'clerk').getByRole('button', { name: 'Remove clerk' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
   await row(page, 'Users', 'clerk').waitFor({ state: 'detached' });
@@ -211,9 +211,9 @@ test('a grant is given to a user and to an org, and taken back', async () => {
   allow(page, /400|404/);
   await page.getByText('build/signalbox grants add AGENT --user NAME').waitFor();
   await page.getByRole('button', { name: 'Grant', exact: true }).click();
-  let dialog = page.getByRole('dialog', { name: 'Let somebody see an agent' });
+  let dialog = page.getByRole('dialog', { name: 'Grant access to an agent' });
   await dialog.getByLabel('Agent').fill('drafts');
-  await dialog.getByRole('textbox', { name: /^User/ }).fill('nobody-here');
+  await dialog.getByRole('textbox', { name: /^User/ }).fill('missing-here');
   await dialog.getByRole('button', { name: 'Grant' }).click();
   await dialog.getByRole('alert').filter({ hasText: /user/ }).waitFor();
   await dialog.getByRole('textbox', { name: /^User/ }).fill('anna');
@@ -224,21 +224,21 @@ test('a grant is given to a user and to an org, and taken back', async () => {
   assert.equal(see.status, 200);
 
   await page.getByRole('button', { name: 'Grant', exact: true }).click();
-  dialog = page.getByRole('dialog', { name: 'Let somebody see an agent' });
+  dialog = page.getByRole('dialog', { name: 'Grant access to an agent' });
   await dialog.getByLabel('Agent').fill('quick');
   await dialog.getByLabel('For').selectOption('org');
   await dialog.getByRole('textbox', { name: /^Org/ }).fill('partner');
   await dialog.getByRole('button', { name: 'Grant' }).click();
-  await page.getByText('quick may be seen by partner. It is public').waitFor();
+  await page.getByText('quick is visible to partner. The agent is public').waitFor();
   await row(page, 'Grants', 'partner').waitFor();
 
-  await row(page, 'Grants', 'anna').getByRole('button', { name: /Take back/ }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Take back' }).click();
+  await row(page, 'Grants', 'anna').getByRole('button', { name: /Revoke/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await row(page, 'Grants', 'anna').waitFor({ state: 'detached' });
   assert.equal((await server.api('GET', '/api/agents/drafts', undefined, { token: anna })).status, 404);
   await page.getByRole('searchbox', { name: 'Agent' }).fill('drafts');
   await page.getByRole('searchbox', { name: 'Agent' }).press('Enter');
-  await page.getByText('No grants of that agent').waitFor();
+  await page.getByText('No grants for this agent').waitFor();
 });
 
 // Channels.
@@ -247,7 +247,7 @@ test('channels show how far they are, and what is wrong with one', async () => {
   await server.ask('POST', '/api/messages', { text: 'look', executor: { name: 'echo' }, wait_ms: 0 });
   const page = await at('channels');
   const kept = page.getByRole('row').filter({ hasText: '#kept' });
-  await kept.filter({ hasText: 'kept.jsonl' }).filter({ hasText: 'well' }).waitFor();
+  await kept.filter({ hasText: 'kept.jsonl' }).filter({ hasText: 'ok' }).waitFor();
   await eventually(async () => (await kept.getByRole('cell').nth(3).textContent()) === '1', 'an entry in the file');
   const broken = page.getByRole('row').filter({ hasText: '#broken' });
   await broken.filter({ hasText: 'failing' }).filter({ hasText: 'http://127.0.0.1:9/…set…' }).waitFor();
@@ -261,7 +261,7 @@ test('a server without any of it says what to do', async () => {
   await page.getByText('signalbox serve --set rules=routing_rules.json').waitFor();
   await shot(page, 'settings-channels-none');
   await page.goto(`${bare.url}/#/settings/configuration`);
-  await page.getByText('would be read if it were there').waitFor();
+  await page.getByText('would be read if it existed').waitFor();
   await page.goto(`${bare.url}/#/settings/grants`);
   await page.getByText('build/signalbox grants add AGENT --user NAME').waitFor();
 });
@@ -278,7 +278,7 @@ test('each value says where it is from, and is found by its name', async () => {
   await setting(page, 'stopGraceMs').filter({ hasText: '--set stopGraceMs' }).waitFor();
   const all = await page.locator('.setting').count();
   assert.ok(all > 100);
-  await page.getByLabel('Show').selectOption('only what is not default');
+  await page.getByLabel('Show').selectOption('changed settings');
   await page.waitForURL(/show=set/);
   await page.getByText(new RegExp(`of ${all} settings`)).waitFor();
   assert.equal(await page.locator('.setting').filter({ hasText: /^log\./ }).count(), 0);
@@ -302,10 +302,10 @@ test('each value says where it is from, and is found by its name', async () => {
 test('it is read again: what changed, what waits, and what is wrong, whole or not at all', async () => {
   const page = await at('configuration');
   allow(page, /422/);
-  const again = page.getByRole('button', { name: 'Read it again' });
+  const again = page.getByRole('button', { name: 'Reload' });
   write('real.jsonc', { ...config, retention: { days: 8 }, node: 'other' });
   await again.click();
-  const note = page.getByRole('status').filter({ hasText: 'Read again' });
+  const note = page.getByRole('status').filter({ hasText: 'Reloaded' });
   await note.filter({ hasText: 'node, retention.days' }).filter({ hasText: 'Waiting for a restart: node' }).waitFor();
   await setting(page, 'retention.days').filter({ hasText: '8 days' }).waitFor();
   await setting(page, 'node').filter({ hasText: 'main' }).filter({ hasText: 'after a restart' })
@@ -313,13 +313,13 @@ test('it is read again: what changed, what waits, and what is wrong, whole or no
 
   write('real.jsonc', '{\n  "retention": { "days": 0 }, "node": "third"\n}');
   await again.click();
-  await page.getByRole('alert').filter({ hasText: 'the one before stays' }).filter({ hasText: 'test.jsonc:2:26' })
-    .filter({ hasText: 'retention.days must be' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'The previous configuration stays' })
+    .filter({ hasText: 'test.jsonc:2:26' }).filter({ hasText: 'retention.days must be' }).waitFor();
   await setting(page, 'retention.days').filter({ hasText: '8 days' }).waitFor();
   await shot(page, 'settings-configuration-refused');
-  // Whoever comes later is told too.
+  // Anyone who comes later is told too.
   const later = await at('configuration');
-  await later.getByRole('alert').filter({ hasText: 'it was refused' }).waitFor();
+  await later.getByRole('alert').filter({ hasText: 'was rejected' }).waitFor();
 
   write('real.jsonc', config);
   await again.click();
@@ -335,7 +335,7 @@ test('who is no admin sees what is theirs, and is told of the rest', async () =>
   await row(page, 'Tokens', 'this one').waitFor();
   assert.equal(await row(page, 'Tokens', 'admin').count(), 0);
   assert.deepEqual(await page.getByRole('tab').allTextContents(), ['Tokens', 'Grants', 'About']);
-  await page.getByRole('button', { name: 'Make a token' }).click();
+  await page.getByRole('button', { name: 'Create a token' }).click();
   assert.equal(await page.getByRole('dialog').getByRole('checkbox').count(), 3);
   assert.equal(await page.getByRole('dialog').getByRole('textbox', { name: /^User/ }).count(), 0);
   await page.keyboard.press('Escape');
@@ -371,11 +371,11 @@ test('on a phone a user has a role, gets a token and goes', async () => {
   await row(page, 'Users', 'fay').getByText('user', { exact: true }).waitFor();
   await shot(page, 'settings-users-phone-row');
   await row(page, 'Users', 'fay').getByRole('button', { name: 'Change fay' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Make a token for them' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create a token for them' }).click();
   await page.getByRole('dialog', { name: /token/i }).getByRole('button', { name: 'Cancel' }).click();
   await row(page, 'Users', 'fay').getByRole('button', { name: 'Change fay' }).click();
   await shot(page, 'settings-users-phone-change');
-  await page.getByRole('dialog').getByRole('button', { name: 'Remove them' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('dialog', { name: 'Remove this user?' }).getByRole('button', { name: 'Remove', exact: true })
     .click();
   await row(page, 'Users', 'fay').waitFor({ state: 'detached' });

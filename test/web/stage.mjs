@@ -15,7 +15,7 @@
 //     });
 //
 // `node run.mjs FILE [NAME-PART]` runs them one after the other. A test fails
-// too when one of its pages saw what nobody expects: an error in the console, a
+// too when one of its pages saw what no one expects: an error in the console, a
 // script's error, a request that failed or went elsewhere, a dialog, something
 // that the content security policy refused. What a test does expect it allows:
 // allow(page, /409/). Chromium says each refused call in the console.
@@ -119,7 +119,7 @@ export function allow(page, ...patterns) {
   open.pages.get(page).allowed.push(...patterns);
 }
 
-// What the page has seen that nobody allowed.
+// What the page has seen that no one allowed.
 export function problems(page) {
   const { problems, allowed } = open.pages.get(page);
   return problems.filter((what) => !allowed.some((pattern) => pattern.test(what)));

@@ -127,7 +127,7 @@ static inline int audit(void)
     return a.n_open;
 }
 
-/* For whoever has to find out why. */
+/* For anyone who has to find out why. */
 static void show_open(void *ctx, const struct row *r)
 {
     enum task_status status = (enum task_status)row_int(r, TASK_STATUS);

@@ -18,7 +18,7 @@ void kill_arm(struct world *w)
 void kill_now(void)
 {
     world->n_kills++;
-    world->calls_left = 0;
+    world->api_left = 0;
     kill(getpid(), SIGKILL);
 }
 
@@ -28,7 +28,7 @@ static int is_time(void)
     if (!world)
         return 0;
     world->hour_calls++;
-    if (world->calls_left == 0 || --world->calls_left > 0)
+    if (world->api_left == 0 || --world->api_left > 0)
         return 0;
     return 1 + (int)(world->random % 3);
 }

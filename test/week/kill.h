@@ -4,7 +4,7 @@
 #include "test/week/world.h"
 
 /* From now on system calls of the store are counted, and the one that brings
- * w->calls_left to zero is the last. Borrows w. */
+ * w->api_left to zero is the last. Borrows w. */
 void kill_arm(struct world *w);
 
 /* Here and now. */

@@ -3,7 +3,7 @@
 
 /* What is sent. A story is five messages: Jay asks Z, Jay submits to Rick what
  * Z has to have answered first, and adds to it; Leroy checks on Jay, and Jay
- * has a lead for Leroy. Whoever was not answered sends the same again. */
+ * has a lead for Leroy. Anyone who was not answered sends the same again. */
 
 #include "speak/speak.h"
 #include "test/week/house.h"
@@ -78,7 +78,7 @@ static void on_letter(struct msg *m, void *ctx)
 
 static inline void letter_send(int i)
 {
-    struct caller who = somebody("admin");
+    struct caller who = caller_named("admin");
     struct msg *m = msg_new(&who, loop_wall_ms(&stage.loop));
     struct letter_log *l = &world->letters[i];
     struct envelope e;

@@ -4,10 +4,10 @@
 /* Two people who are asked: now and then one of them decides what is open, and
  * sometimes both do, in the same moment. */
 
-#include "broker/broker.h"
+#include "gate/gatekeeper.h"
 #include "test/week/agents.h"
 
-#pragma weak broker_say
+#pragma weak gatekeeper_reply
 static void on_said(void *ctx, enum err e, const struct why *why)
 {
     (void)ctx;
@@ -23,15 +23,15 @@ static inline void say(const char *by, struct str escalation, struct str agent)
     static const enum escalation_status words[] = {
         ESCALATION_APPROVED, ESCALATION_APPROVED, ESCALATION_REJECTED,
         ESCALATION_REDIRECTED};
-    struct escalation_word word = {.id = escalation,
-                                   .status = words[chance(4)],
-                                   .comment = STR("seen"),
-                                   .by = str_of(by)};
+    struct escalation_reply word = {.id = escalation,
+                                    .status = words[chance(4)],
+                                    .comment = STR("seen"),
+                                    .by = str_of(by)};
 
     if (word.status == ESCALATION_REDIRECTED)
         word.agent = str_eq(agent, STR("Jay")) ? STR("Leroy") : STR("Jay");
-    if (broker_say)
-        broker_say(walk_broker(stage.walk), &word, on_said, NULL);
+    if (gatekeeper_reply)
+        gatekeeper_reply(walk_gatekeeper(stage.walk), &word, on_said, NULL);
 }
 
 static inline void people_step(void)

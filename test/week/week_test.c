@@ -27,7 +27,7 @@ static void arm(void)
         return;
     if (world->kill_hour < hour + 1)
         world->kill_hour = hour + 1;
-    world->calls_left =
+    world->api_left =
         1 + (long)chance(world->hour_calls > 100 ? (uint64_t)world->hour_calls
                                                  : 100);
     world->hour_calls = 0;
@@ -38,7 +38,7 @@ static void kill_late(void)
 {
     int64_t in_ms = (world->now_ms - world->began_ms) % HOUR_MS;
 
-    if (world->calls_left > 0 && in_ms >= HOUR_MS - STEP_MS)
+    if (world->api_left > 0 && in_ms >= HOUR_MS - STEP_MS)
         kill_now();
 }
 
@@ -185,7 +185,7 @@ static void simulate(int hours, uint64_t seed)
     begin(hours, seed);
     while (was_killed(root)) {
         CHECK(++lives < hours + LIVES_MORE);
-        world->now_ms += between_ms(1, 60); /* until somebody starts it */
+        world->now_ms += between_ms(1, 60); /* until someone starts it */
     }
     remove_folder(root);
     CHECK(world->is_done);

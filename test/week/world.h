@@ -64,7 +64,7 @@ struct world {
     int lane_last[LANES_MAX]; /* letter that was carried last, plus one */
     struct world_agent agents[AGENTS];
     int64_t kill_hour; /* the next in which the server is killed */
-    long calls_left;   /* until it is; zero: not now */
+    long api_left;     /* until it is; zero: not now */
     long hour_calls;   /* that an hour took */
     /* For the report. */
     int n_kills, n_refused, n_again, n_deaths, n_results;

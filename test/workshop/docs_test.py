@@ -1,5 +1,6 @@
 """Every page: its links lead somewhere, its JSON is JSON, and no command or
 option is named that does not exist. test/lib/doc_pages.py has the rules."""
+import itertools
 import os
 import re
 import subprocess
@@ -70,7 +71,9 @@ class Docs(unittest.TestCase):
 
     def test_every_setting_that_is_named_is_one(self):
         source = set()
-        for folder, _, names in os.walk(os.path.join(doc_pages.SOURCE, "src")):
+        for folder, _, names in itertools.chain.from_iterable(
+                os.walk(os.path.join(doc_pages.SOURCE, top))
+                for top in ("src", "cli", "lab")):
             for name in names:
                 with open(os.path.join(folder, name), encoding="utf-8",
                           errors="replace") as f:

@@ -8,7 +8,7 @@ LAYERS = os.path.join(os.environ["SIGNALBOX_SOURCE"], "tools", "layers.sh")
 
 
 def layers(**files):
-    """Check a small house; keys are paths with '__' for '/' and no '.c'."""
+    """Check a small tree; keys are paths with '__' for '/' and no '.c'."""
     with tempfile.TemporaryDirectory() as root:
         for name, text in files.items():
             path = os.path.join(root, "src", name.replace("__", "/") + ".c")
@@ -37,78 +37,83 @@ class Layers(unittest.TestCase):
 
     def test_down_is_fine(self):
         self.assert_fine(
-            walk='#include "choose/choose.h"\n#include "gate/gate.h"',
-            main='#include "server.h"\n#include "config/config.h"\n#include <uv.h>',
-            calls__agents='#include "registry/registry.h"\n#include "walk.h"',
-            cli__route='#include "calls/calls.h"\n#include "config/config.h"',
-            deliver__queue='#include "net/net.h"\n#include <uv.h>',
+            walk__walk='#include "choose/layers/choose.h"\n#include "gate/rules/rules.h"',
+            main='#include "server/server.h"\n#include "api/internal.h"\n#include <uv.h>',
+            api__agents='#include "registry/registry.h"\n#include "walk/walk.h"',
+            deliver__queue='#include "net/server/net.h"\n#include <uv.h>',
             registry__registry='#include "embed/embed.h"',
-            choose__score='#include "index/index.h"\n#include <math.h>\n'
-                          '#include "choose/internal.h"\n'
-                          '#include "base/arena.h"\n#include "model/msg.h"',
-            config__table='#include "config/internal.h"\n'
-                          '#include "base/json.h"\n'
-                          '#include "model/agent.h"\n  x = getenv("X");')
+            choose__layers__score='#include "registry/index/index.h"\n#include <math.h>\n'
+                                  '#include "choose/layers/internal.h"\n'
+                                  '#include "base/arena.h"\n#include "model/msg.h"',
+            server__config__table='#include "server/config/internal.h"\n'
+                                  '#include "base/json.h"\n'
+                                  '#include "model/agent.h"\n  x = getenv("X");')
 
     def test_tests_may_include_what_they_like(self):
-        self.assert_fine(choose__choose_test='#include "gate/gate.h"')
+        self.assert_fine(choose__choose_test='#include "walk/walk.h"')
 
     def test_up(self):
         self.assert_seen("src/base/a.c:2: base may not include net",
-                         base__a='\n#include "net/net.h"')
+                         base__a='\n#include "net/server/net.h"')
         self.assert_seen("store may not include watch",
                          store__a='#include "watch/watch.h"')
         self.assert_seen("net may not include deliver",
                          net__a='# include "deliver/deliver.h"')
 
     def test_up_to_the_top(self):
-        self.assert_seen("net may not include config",
-                         net__a='#include "config/config.h"')
         self.assert_seen("gate may not include walk",
-                         gate__a='#include "walk.h"')
-        self.assert_seen("deliver may not include calls",
-                         deliver__a='#include "calls/tasks.h"')
-        self.assert_seen("config may include only base and model",
-                         config__table='#include "net/net.h"')
+                         gate__a='#include "walk/walk.h"')
+        self.assert_seen("deliver may not include api",
+                         deliver__a='#include "api/api.h"')
+        self.assert_seen("api may not include server",
+                         api__a='#include "server/server.h"')
+        self.assert_seen("server/config may not include net",
+                         server__config__table='#include "net/server/net.h"')
+        self.assert_seen("there is no module cli",
+                         server__a='#include "cli/cli.h"')
+        self.assert_seen("only main.c is outside the modules",
+                         walk='#include "base/str.h"')
 
     def test_what_is_asked_knows_nobody_who_asks(self):
-        for room in ("broker", "route", "lessons"):
-            for outer in ("calls/calls", "hub/hub", "walk"):
+        for module in ("gate", "choose", "learn", "delegation"):
+            for outer in ("api/api", "walk/walk"):
                 self.assert_seen(
-                    f"{room} may not include {outer.split('/')[0]}",
-                    **{room + "__a": f'#include "{outer}.h"'})
-            self.assert_fine(**{room + "__a": '#include "speak/speak.h"'})
+                    f"{module} may not include {outer.split('/')[0]}",
+                    **{module + "__a": f'#include "{outer}.h"'})
+            self.assert_fine(**{module + "__a": '#include "speak/speak.h"'})
 
     def test_sideways(self):
-        self.assert_seen("choose may not include gate",
-                         choose__a='#include "gate/gate.h"')
         self.assert_seen("task may not include ledger",
                          task__a='#include "ledger/ledger.h"')
+        self.assert_seen("gate may not include choose",
+                         gate__a='#include "choose/route.h"')
 
     def test_behind_the_door(self):
-        self.assert_seen("from outside, net is net/net.h",
-                         deliver__a='#include "net/internal.h"')
-        self.assert_seen("from outside, choose is choose/choose.h",
-                         walk='#include "choose/score.h"')
+        self.assert_seen("net/server/internal.h is private to net",
+                         deliver__a='#include "net/server/internal.h"')
+        self.assert_seen("choose/layers/score.h is private to choose",
+                         walk__walk='#include "choose/layers/score.h"')
 
     def test_pure_rooms_reach_nothing(self):
         for header in "uv.h", "time.h", "sys/socket.h", "sqlite3.h":
-            self.assert_seen(f"gate is pure and may not include <{header}>",
-                             gate__a=f"#include <{header}>")
+            self.assert_seen(
+                f"gate/rules is pure and may not include <{header}>",
+                gate__rules__a=f"#include <{header}>")
         for header in "base/loop.h", "base/clock.h", "base/log.h":
             self.assert_seen(f"speak is pure and may not include {header}",
                              speak__a=f'#include "{header}"')
-        self.assert_seen("choose is pure and registry is not",
-                         choose__a='#include "registry/registry.h"')
+        self.assert_seen("choose/layers is pure and registry is not",
+                         choose__layers__a='#include "registry/registry.h"')
 
     def test_unknown_rooms_and_paths(self):
-        self.assert_seen("attic is in no layer", attic__a="")
-        self.assert_seen("attic is no room", net__a='#include "attic/a.h"')
+        self.assert_seen("attic is not in the row", attic__a="")
+        self.assert_seen("there is no module attic",
+                         net__a='#include "attic/a.h"')
         self.assert_seen("write includes from src/",
                          net__a='#include "../base/str.h"')
         self.assert_seen("write includes from src/",
                          net__a='#include "internal.h"')
 
     def test_only_config_reads_the_environment(self):
-        self.assert_seen("only config/ reads the environment",
+        self.assert_seen("only server/config reads the environment",
                          net__a='    x = getenv("HOME");')

@@ -137,7 +137,7 @@ class NpmGet(unittest.TestCase):
         want = {"a/a.js": b"A", "a/dist/b.js": b"B", "@s/b/c.js": b"C"}
         self.assertEqual(self.there(), want)
         self.assertEqual(len(self.registry.asked), 2)
-        # And then nobody is asked, and nothing said.
+        # And then no one is asked, and nothing said.
         self.assertEqual(self.get(), (0, ""))
         self.assertEqual(len(self.registry.asked), 2)
         self.assertEqual(self.there(), want)

@@ -1,4 +1,4 @@
-"""tools/quality_route.py makes sets of fleets and averages over them. Whoever
+"""tools/quality_route.py makes sets of fleets and averages over them. Anyone who
 plays `signalbox` here keeps what it was given and answers with figures that
 depend on the number of agents alone."""
 import gzip

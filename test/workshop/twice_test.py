@@ -12,7 +12,7 @@ SOURCE = os.environ["SIGNALBOX_SOURCE"]
 TWICE = os.path.join(SOURCE, "tools", "twice.py")
 
 LONG = ("The user at the top of that chain pays, and where there is none the "
-        "agent's creator; nobody else is ever asked.")
+        "agent's creator; no one else is ever asked.")
 POINT = ("- A model remembers nothing, so it is told what was said before in "
          "the conversation, the newest first.")
 

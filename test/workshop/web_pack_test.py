@@ -1,5 +1,5 @@
 """tools/web_pack.py packs what it is meant to, always alike, and says so when
-something is not as it was. What is in the binary, src/web/web_test.c looks
+something is not as it was. What is in the binary, src/api/web/web_test.c looks
 at."""
 import os
 import re

@@ -1,5 +1,5 @@
 """all-MiniLM-L6-v2 and what is cut out of it, in plain PyTorch; and the file
-that the server reads (src/embed/minilm.h has its layout)."""
+that the server reads (src/embed/transformer/minilm.h has its layout)."""
 import hashlib
 import json
 import struct
@@ -173,7 +173,7 @@ def aligned(b):
 
 
 def vocabulary(pieces):
-    """vocab_make of src/embed/vocab.c."""
+    """vocab_make of src/embed/transformer/vocab.c."""
     magic, by = 0x316261636f567853, 0x9e3779b97f4a7c15
     all_bytes = [p.encode() for p in pieces]
     n_slots = 8
@@ -207,7 +207,7 @@ def rounded(w, scale):
 
 
 def as_fitting_bytes(w):
-    """As pairs_fit of src/embed/minilm.h asks for: weights 0 and 1, 2 and 3
+    """As pairs_fit of src/embed/transformer/minilm.h asks for: weights 0 and 1, 2 and 3
     and so on of a channel are at most 128 together where they have one sign.
     Scales become a quarter larger by it, and AVX2 a half faster. Rounding up
     both of a pair can exceed 128 by one, hence 127."""

@@ -4,7 +4,8 @@ that registries offer under free licences: parallel.jsonl.gz, lines of
 
     parallel.py --out FILE [--frontend WHEEL] [--cldr TGZ] [--typescript TGZ]
                 [--debian FOLDER] [--places TGZ] [--scratch TGZ]
-                [--documents FOLDER]
+                [--documents FOLDER] [--editor GIT] [--chat GIT]
+                [--sentences GIT]
 
 WHEEL     home-assistant-frontend (Apache-2.0): texts of its user interface
 TGZ       cldr-annotations-full (Unicode-3.0): names and keywords of emoji;
@@ -14,6 +15,11 @@ TGZ       cldr-annotations-full (Unicode-3.0): names and keywords of emoji;
 FOLDER    git folders of projects with translated pages (documents.py);
           lists of apt with Translation-* of the languages: descriptions of
           packages (each package's own licence, free by Debian's guidelines)
+GIT       microsoft/vscode-loc (MIT): texts of an editor. Its English is that
+          of the pack qps-ploc, which replaces letters one by one;
+          RocketChat/Rocket.Chat (MIT outside ee/): texts of a chat program;
+          Helsinki-NLP/Tatoeba-Challenge: sentences of its development and test
+          parts (CC BY 2.0 FR, by the contributors of Tatoeba)
 
 What is missing is left out. Texts with place-holders are cut at them.
 """
@@ -35,7 +41,13 @@ HOLE = re.compile(r"\{[^{}]*\}|<[^<>]*>|%\w|\[\w+\]")
 # At most so many of one source and language.
 MOST = {"debian": 14000, "home-assistant": 9000, "cldr": 6000,
         "typescript": 2500, "places": 4000, "scratch": 3000,
-        "documents": 30000}
+        "documents": 30000, "editor": 14000, "chat": 5000,
+        "sentences": 25000}
+# What the pack qps-ploc writes for a letter.
+DISGUISED = str.maketrans("ÆßÇÐËÏ£ÑØ§ÜÝæþçðëïñøµÿ", "ABCDEILNOSUYabcdeinouy")
+TATOEBA = {"deu": "de", "spa": "es", "fra": "fr", "ita": "it", "por": "pt",
+           "nld": "nl", "pol": "pl", "rus": "ru", "tur": "tr", "cmn": "zh",
+           "jpn": "ja", "kor": "ko", "ara": "ar"}
 
 
 def language(code):
@@ -63,6 +75,15 @@ def flat(tree, path=()):
             yield path + (key,), value
 
 
+def shared_keys(trees):
+    """Texts that stand under the same key as an English one. trees: language
+    code -> key -> text."""
+    for code, tree in trees.items():
+        for key, value in tree.items() if code != "en" else ():
+            if key in trees["en"]:
+                yield language(code), clean(value), clean(trees["en"][key])
+
+
 def frontend(path):
     """The translations lie in fragments, each with a hash in its name."""
     found = {}
@@ -77,10 +98,7 @@ def frontend(path):
                 continue
             for key, value in flat(json.loads(wheel.read(name)), (m[1],)):
                 found.setdefault(lang, {}).setdefault(key, value)
-    for lang in LANGS:
-        for key, value in found.get(lang, {}).items():
-            if key in found["en"]:
-                yield lang, clean(value), clean(found["en"][key])
+    yield from shared_keys(found)
 
 
 def cldr(path):
@@ -128,10 +146,7 @@ def places(path):
                     "pt-BR", "zh-CN", "zh-TW")):
                 trees[m[1]] = dict(flat(json.load(tar.extractfile(member))[
                     m[1]]))
-    for code, tree in trees.items():
-        for key, value in tree.items() if code != "en" else ():
-            if key in trees["en"]:
-                yield language(code), clean(value), clean(trees["en"][key])
+    yield from shared_keys(trees)
 
 
 def scratch(path):
@@ -142,10 +157,7 @@ def scratch(path):
             if m and language(m[2]) in LANGS + ("en",):
                 for key, value in flat(json.load(tar.extractfile(member))):
                     found.setdefault(m[2], {})[(m[1], *key)] = value
-    for code, of in found.items():
-        for key, value in of.items() if code != "en" else ():
-            if key in found["en"]:
-                yield language(code), clean(value), clean(found["en"][key])
+    yield from shared_keys(found)
 
 
 def pages(folder):
@@ -153,6 +165,48 @@ def pages(folder):
     for code, text, english in documents.read(folder, wanted):
         code = {"br": "pt", "tw": "zh"}.get(code.lower(), code)
         yield language(code), clean(text), clean(english)
+
+
+def editor(path):
+    repository, trees = documents.Repository(path), {}
+    found = {p: m[1] for p in repository.files for m in [re.fullmatch(
+        r"i18n/vscode-language-pack-([\w-]+)/translations/main\.i18n\.json",
+        p)] if m}
+    for p, text in repository.read(sorted(found)).items():
+        code = {"qps-ploc": "en"}.get(found[p], found[p])
+        if language(code) in LANGS + ("en",):
+            trees[code] = dict(flat(json.loads(text.lstrip("\ufeff"))[
+                "contents"]))
+    trees["en"] = {k: v.translate(DISGUISED) for k, v in trees["en"].items()}
+    yield from shared_keys(trees)
+
+
+def chat(path):
+    repository = documents.Repository(path)
+    found = {p: m[1] for p in repository.files for m in [re.fullmatch(
+        r"packages/i18n/src/locales/([\w-]+)\.i18n\.json", p)]
+        if m and language(m[1]) in LANGS + ("en",)}
+    yield from shared_keys({found[p]: dict(flat(json.loads(text))) for p, text
+                            in repository.read(sorted(found)).items()})
+
+
+def sentences(path):
+    """Lines of two languages and their texts; the largest files may be
+    missing in a copy."""
+    repository = documents.Repository(path)
+    wanted = [p for p in sorted(repository.files) if re.match(
+        r"data/(dev|test|devtest)/(eng-\w+|\w+-eng)/", p)
+        and p.endswith(".txt") and set(p.split("/")[2].split("-"))
+        - {"eng"} <= {*TATOEBA, "zho"}]
+    for text in repository.read(wanted).values():
+        for line in text.split("\n"):
+            part = line.split("\t")
+            if len(part) != 4:
+                continue
+            (a, x), (b, y) = sorted(((p[:3], t) for p, t in zip(
+                part[:2], part[2:])), key=lambda p: p[0] == "eng")
+            if b == "eng" and a in TATOEBA:
+                yield TATOEBA[a], clean(x), clean(y)
 
 
 def stanzas(path):
@@ -193,7 +247,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--out", required=True)
     for name in ("frontend", "cldr", "typescript", "debian", "places",
-                 "scratch", "documents"):
+                 "scratch", "documents", "editor", "chat", "sentences"):
         p.add_argument("--" + name)
     a = p.parse_args()
     rows, counts = [], {}
@@ -203,7 +257,10 @@ def main():
                                ("debian", debian, a.debian),
                                ("places", places, a.places),
                                ("scratch", scratch, a.scratch),
-                               ("documents", pages, a.documents)):
+                               ("documents", pages, a.documents),
+                               ("editor", editor, a.editor),
+                               ("chat", chat, a.chat),
+                               ("sentences", sentences, a.sentences)):
         seen = set()
         for lang, text, english in read(path) if path else ():
             if is_good(text, english) and (lang, text) not in seen:

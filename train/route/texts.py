@@ -5,7 +5,7 @@ import gzip
 import json
 import random
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 FORMS = ("profile", "description", "skills", "thin", "tags", "examples")
 FORM_WEIGHTS = (0.42, 0.14, 0.16, 0.14, 0.06, 0.08)
@@ -175,19 +175,23 @@ class Route:
 
     def _english(self):
         """The English card of cards in other languages: `alt`, and for
-        commands the page of the same name."""
-        found, pages = {}, {}
+        commands the page of the same name. A name that several pages of a
+        language have (`pkg` of three systems) says nothing."""
+        found, pages, copies = {}, {}, Counter()
+        is_page = [f >= 0 and self.fleets[f]["part"] == "tldr"
+                   for f in self.fleet_of]
         for i, c in enumerate(self.cards):
             if "alt" in c and c["alt"] in self.number:
                 found[i] = self.number[c["alt"]]
-            if c["lang"] == "en" and self.fleet_of[i] >= 0 and self.fleets[
-                    self.fleet_of[i]]["part"] == "tldr":
-                pages.setdefault(c["name"], i)
+            if is_page[i]:
+                copies[c["lang"], c["name"]] += 1
+                if c["lang"] == "en":
+                    pages[c["name"]] = i
         for i, c in enumerate(self.cards):
-            if (c["lang"] != "en" and i not in found and self.fleet_of[i] >= 0
-                    and self.fleets[self.fleet_of[i]]["part"] == "tldr"
-                    and c["name"] in pages):
-                found[i] = pages[c["name"]]
+            if (is_page[i] and c["lang"] != "en" and c["name"] in pages
+                    and copies["en", c["name"]] == 1
+                    and copies[c["lang"], c["name"]] == 1):
+                found.setdefault(i, pages[c["name"]])
         return found
 
     def same_messages(self):

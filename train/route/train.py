@@ -279,7 +279,7 @@ RESULTS = []
 # ---- tuning ----
 
 def draw(step, route, texts, weights):
-    """One batch: numbers of texts and who belongs to whom. No tensors."""
+    """One batch: numbers of texts and which belong together. No tensors."""
     r = random.Random(C.seed * 1_000_003 + step)
     fleets = set()
     while len(fleets) < C.fleets:

@@ -1,9 +1,10 @@
-// Calls to the server: with the token, errors in its words, and signing in
-// again without losing what was being done. Talks to our own origin only.
+// Calls to the server, with the token. Errors carry the server's message. A call
+// that fails for its token waits until the user has signed in again. Only our
+// own origin is called.
 
 const KEPT = 'signalbox.token';
 
-/** What the server refused, or that it could not be asked. */
+/** The server's refusal, or status 0 when it could not be reached. */
 export class ApiError extends Error {
   constructor(status, code, message, details = {}) {
     super(message);
@@ -11,11 +12,11 @@ export class ApiError extends Error {
   }
 }
 
-// Who is here. `state`: 'out' (nobody), 'in', 'again' (the token is good no
-// more, and calls wait for another).
+// The session. `state`: 'out' (not signed in), 'in', 'again' (the token is no
+// longer valid, and calls wait for another one).
 const session = { token: '', me: null, state: 'out', reason: '' };
 const watchers = new Set();
-let waiting = []; // calls that go on once somebody has signed in again
+let waiting = []; // calls that continue after signing in again
 let skew = 0; // the server's clock minus ours
 
 export const me = () => session.me;
@@ -35,31 +36,32 @@ function become(state, reason = '') {
 
 // Paths.
 
-/** path`/api/agents/${name}`: whatever stands in it, it stays one part. */
+/** path`/api/agents/${name}`: a value is encoded, so that it stays one segment of the path. */
 export function path(strings, ...values) {
   return strings.reduce((all, part, i) => all + encodePart(values[i - 1]) + part);
 }
 
 function encodePart(value) {
   const text = String(value);
-  if (text === '' || text === '.' || text === '..') throw new ApiError(0, 'bad_request', `“${text}” is no name`);
+  if (text === '' || text === '.' || text === '..')
+    throw new ApiError(0, 'bad_request', `“${text}” is not a valid name`);
   return encodeURIComponent(text.toWellFormed ? text.toWellFormed() : text);
 }
 
 function address(where, params) {
   const url = new URL(where, location.origin);
   if (url.origin !== location.origin || !/^\/(api\/|healthz$)/.test(url.pathname))
-    throw new ApiError(0, 'bad_request', 'only this server is asked');
+    throw new ApiError(0, 'bad_request', 'calls go to this server only');
   for (const [key, value] of Object.entries(params || {}))
     if (value !== undefined && value !== null && value !== '') url.searchParams.set(key, value);
   return url;
 }
 
-// Asking.
+// Calls.
 
 function noteClock(reply) {
   const date = Date.parse(reply.headers.get('Date') || '');
-  // The header counts in seconds: what is less is no skew that could be told.
+  // The header has whole seconds: a smaller skew cannot be measured.
   if (date) skew = Math.abs(date - Date.now()) > 2000 ? date + 500 - Date.now() : 0;
 }
 
@@ -67,14 +69,14 @@ async function refusal(reply) {
   let error = {};
   try {
     error = (await reply.json()).error || {};
-  } catch { /* not ours: a proxy's page, perhaps */ }
+  } catch { /* not from our server: perhaps the page of a proxy */ }
   return new ApiError(reply.status, error.code || 'http_error',
-    error.message || `the server answered ${reply.status}`, error.details);
+    error.message || `The server answered with status ${reply.status}.`, error.details);
 }
 
-const UNREACHABLE = 'The server cannot be reached. It may be restarting; nothing that it accepted is lost.';
+const UNREACHABLE = 'The server cannot be reached. It may be restarting; accepted work is not lost.';
 
-/** A fetch that has the token and waits for another one where it is good no more. */
+/** A fetch with the token. If the token is no longer valid, the call waits for a new one and is sent again. */
 export async function ask(method, where, { params, body, headers, signal, accept = 'application/json' } = {}) {
   const url = address(where, params);
   for (;;) {
@@ -118,9 +120,9 @@ async function json(method, where, options) {
   return reply.status === 204 ? null : exact(await reply.text());
 }
 
-// Amounts may be larger than a JavaScript number holds to the last digit: those
-// come as text, and go as BigInt. Inside a string of JSON a quote has a
-// backslash before it, so that nobody's words are taken for an amount.
+// Amounts may be larger than a JavaScript number can hold exactly. Large ones
+// are read as strings and sent as BigInt. A quote within a JSON string is
+// escaped, so the pattern never matches text that a user wrote.
 const LARGE = /("\w+_micros":\s*)(-?\d{16,})/g;
 export const exact = (text) => JSON.parse(text.replace(LARGE, '$1"$2"'));
 function jsonOf(body) {
@@ -136,7 +138,7 @@ export const put = (where, body, options) => json('PUT', where, { ...options, bo
 export const patch = (where, body, options) => json('PATCH', where, { ...options, body });
 export const del = (where, options) => json('DELETE', where, options);
 
-/** A key for what must happen once, however often it is asked for. */
+/** An idempotency key. */
 export const newKey = () => `web-${crypto.randomUUID ? crypto.randomUUID() : randomHex()}`;
 function randomHex() { // plain HTTP from another machine has no randomUUID
   return [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, '0')).join('');
@@ -163,12 +165,15 @@ export async function whoIs(text) {
   }
   noteClock(reply);
   if (reply.status === 401) throw new ApiError(401, 'unauthenticated',
-    'This token is not known here, or is good no more.');
+    'This token is unknown to this server or no longer valid.');
   if (!reply.ok) throw await refusal(reply);
   return reply.json();
 }
 
-/** `who`: what whoIs has said of it. Throws an ApiError. Who was somebody else before starts afresh. */
+/**
+ * `who`: the answer of whoIs, if there is one already. Throws an ApiError. If another user was signed in before, the
+ * calls that wait are rejected.
+ */
 export async function signIn(token, { stay = true, who } = {}) {
   const text = asToken(token);
   const found = who ?? await whoIs(text);
@@ -179,19 +184,19 @@ export async function signIn(token, { stay = true, who } = {}) {
   waiting = [];
   become('in');
   for (const call of before)
-    if (isAnother) call.reject(new ApiError(401, 'unauthenticated', 'somebody else signed in'));
+    if (isAnother) call.reject(new ApiError(401, 'unauthenticated', 'another user signed in'));
     else call.resolve();
   return found;
 }
 
-// For this window, or for all of them. Another window's own is left alone: to
-// take it away would sign that one out.
+// For this window, or for all windows. A token in localStorage is never removed
+// here: that would sign the other windows out.
 function keep(token, stay) {
   if (stay) sessionStorage.removeItem(KEPT);
   (stay ? localStorage : sessionStorage).setItem(KEPT, token);
 }
 
-// Drafts and the like are in the session's store, and go with who wrote them.
+// Drafts are in sessionStorage, and go with the user who wrote them.
 function forget(token) {
   if (localStorage.getItem(KEPT) === token) localStorage.removeItem(KEPT);
   sessionStorage.clear();
@@ -207,7 +212,7 @@ export function signOut(reason = '') {
 
 export const keptToken = () => sessionStorage.getItem(KEPT) || localStorage.getItem(KEPT) || '';
 
-// Another tab signed out: so does this one.
+// Signing out in one tab signs out all tabs.
 addEventListener('storage', (e) => {
   if (e.key === KEPT && !e.newValue && e.oldValue === session.token) signOut('Signed out in another tab.');
 });

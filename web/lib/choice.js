@@ -1,6 +1,6 @@
-// Choosing an agent by a part of its name: of ten thousand the server finds
-// the few that fit. Names are shown through Text, so no list of the browser's
-// own, which would show what hides in them as it likes.
+// Choosing an agent by part of its name. The server searches, since there may be
+// ten thousand agents. Names are shown through Text and not in a native datalist,
+// which would not reveal hidden characters.
 import { Button, Field, Text, html, useEffect, useState } from './ui.js';
 import { get } from './api.js';
 
@@ -10,7 +10,7 @@ const OFFERED = 6;
 
 const isAmong = (name, names) => names.some((n) => n?.toLowerCase() === name.toLowerCase());
 
-/** Those whose name has this text in it, less some: [{name, state}]; null until the first answer. */
+/** Agents whose name contains the text, except some: [{name, state}]; null until the first answer. */
 function useAgents(text, except) {
   const [found, setFound] = useState(null);
   useEffect(() => {
@@ -26,24 +26,24 @@ function useAgents(text, except) {
   return found && found.filter((a) => !isAmong(a.name, except));
 }
 
-/** One agent: typed, or one of those that fit. `sign(agent)`: what stands beside a name, else its state. */
+/** An agent: typed, or one of the matches. `sign(agent)`: shown with a name instead of its state. */
 export function AgentChoice({ value, onChange, except = [], sign, error, label = 'Another agent' }) {
   const found = useAgents(value, except);
   return html`<div class="stack-of agent-choice">
-    <${Field} label=${label} error=${error} hint="a part of its name finds it">
+    <${Field} label=${label} error=${error} hint="Type part of its name.">
       <input value=${value} onInput=${(e) => onChange(e.target.value)} spellcheck=${false} autocomplete="off"
         maxlength="128"/><//>
-    <div class="choices" role="group" aria-label="Agents that could have it">
+    <div class="choices" role="group" aria-label="Matching agents">
       ${(found || []).slice(0, OFFERED).map((a) => html`
       <button type="button" class="chip" key=${a.name} aria-pressed=${a.name === value}
         onClick=${() => onChange(a.name)}><${Text} text=${a.name} max=${40} line=${true}/> ${
         sign?.(a) || html`<span class="faint">${a.state}</span>`}</button>`)}
-      ${found?.length === 0 && html`<span class="faint" role="status">no agent’s name has this in it</span>`}</div>
+      ${found?.length === 0 && html`<span class="faint" role="status">no agent name contains this</span>`}</div>
   </div>`;
 }
 
-/** The same with a button that does it: onChoose(name) may return a promise. */
-export function OtherAgent({ onChoose, action = 'Correct', ...more }) {
+/** The same with a button: onChoose(name) may return a promise. */
+export function OtherAgent({ onChoose, action = 'Override', ...more }) {
   const [name, setName] = useState('');
   const choose = () => name.trim() && onChoose(name.trim());
   const key = (e) => {

@@ -1,10 +1,10 @@
-// What somebody has typed and not yet sent: kept for this window, by user, so
-// that who goes away and comes back finds it. Signing out takes it along.
+// Drafts: what a user has typed and not yet sent, kept per window and user.
+// Signing out deletes them.
 import { me } from './api.js';
 
 const keyOf = (what) => `signalbox.draft.${me()?.user}.${what}`;
 
-/** What was kept; null where there is nothing, or nothing that can be read. */
+/** The kept draft; null if there is none, or it cannot be parsed. */
 export function keptDraft(what) {
   try {
     return JSON.parse(sessionStorage.getItem(keyOf(what)));
@@ -16,7 +16,7 @@ export function keptDraft(what) {
 export function keepDraft(what, value) {
   try {
     sessionStorage.setItem(keyOf(what), JSON.stringify(value));
-  } catch { /* full: it lives as long as the page shows it */ }
+  } catch { /* storage is full: the draft lives as long as the page */ }
 }
 
 export const dropDraft = (what) => sessionStorage.removeItem(keyOf(what));

@@ -1,11 +1,11 @@
-// What narrows a list stands in the address, so that a reload, a bookmark and
-// Back find it again; and the one field to search with.
+// A list's filters are kept in the address, so that they survive a reload, a
+// bookmark and Back. Also the fields to filter with.
 import { Field, html, useEffect, useRef, useState } from './ui.js';
 import { now } from './api.js';
 
 const PAUSE_MS = 300;
 
-/** The address with some of its filters changed, as it is now: another may have changed since the last drawing. */
+/** The address with some filters changed, as the browser has it now: it may have changed since the last render. */
 export function withFilters(to, more) {
   const now = new URLSearchParams(location.hash.split('?')[1] || '');
   const next = Object.entries({ ...Object.fromEntries(now), ...more }).filter(([, value]) => value);
@@ -13,8 +13,8 @@ export function withFilters(to, more) {
 }
 
 /**
- * set(more, goesOn) for a page's filters; set(null) takes all away. What goes on
- * takes the place of what was there: Back does not go letter by letter.
+ * set(more, goesOn) for a page's filters; set(null) clears them. With goesOn the
+ * history entry is replaced, so that Back does not go letter by letter.
  */
 export function filtersAt(to, go) {
   return (more, goesOn) => {
@@ -25,8 +25,8 @@ export function filtersAt(to, go) {
 }
 
 /**
- * What is typed counts once the typing pauses, with Enter, and when it is left:
- * onSearch(text, goesOn), where goesOn says that it is the same search, longer.
+ * A search field. It applies when typing pauses, on Enter, and on blur:
+ * onSearch(text, goesOn), where goesOn is true while the same search continues.
  */
 export function Search({ label, hint, value = '', onSearch, type = 'search', ...more }) {
   const [text, setText] = useState(value);
@@ -37,7 +37,7 @@ export function Search({ label, hint, value = '', onSearch, type = 'search', ...
     s.timer = 0;
   };
   useEffect(() => {
-    if (value === s.sent) return; // ours: what is being typed is not disturbed
+    if (value === s.sent) return; // our own change: leave what is being typed alone
     forget();
     s.sent = value;
     setText(value);
@@ -66,7 +66,7 @@ export function Search({ label, hint, value = '', onSearch, type = 'search', ...
     onKeyDown=${(e) => e.key === 'Enter' && tell(e.target.value)} ...${more}/><//>`;
 }
 
-/** A whole name, of which a part means nothing: it counts with Enter, or when it is left. */
+/** A field for a complete name. It applies on Enter or on blur. */
 export function Exact({ label, hint, value = '', onChoose, ...more }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -75,7 +75,7 @@ export function Exact({ label, hint, value = '', onChoose, ...more }) {
     onInput=${(e) => setText(e.target.value)} onChange=${(e) => onChoose(e.target.value.trim())} ...${more}/><//>`;
 }
 
-/** One of a few, or any: options are [id, word]. */
+/** A select with "any" as its first option; options are [id, word]. */
 export function Choice({ label, name, filter, set, options }) {
   const choose = (e) => set({ [name]: e.target.value });
   return html`<${Field} label=${label}><select value=${filter[name] || ''} onChange=${choose}>
@@ -83,7 +83,7 @@ export function Choice({ label, name, filter, set, options }) {
     ${options.map(([id, word]) => html`<option key=${id} value=${id}>${word}</option>`)}</select><//>`;
 }
 
-// Times: a span before now, or a moment as a field for it has it.
+// Times: a span before now, or the value of a datetime-local input.
 
 const DAY_MS = 86400e3;
 export const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', DAY_MS],
@@ -91,7 +91,7 @@ export const SPANS = [['1h', 'last hour', 3600e3], ['24h', 'last 24 hours', DAY_
 
 export const timeOf = (text) => (text && !Number.isNaN(Date.parse(text)) ? Date.parse(text) : undefined);
 
-/** As the server has it. Counted from now: kept by who asks, else every drawing would ask anew. */
+/** In ms, as the API takes it. Relative to now: callers must memoize it, or every render would send a new request. */
 export function sinceOf(value) {
   const span = SPANS.find(([id]) => id === value);
   return span ? Math.floor(now() - span[2]) : timeOf(value);

@@ -1,9 +1,9 @@
-// Forms: a dialog that is sent, and a line of input with its name.
+// Forms: a dialog with a form, and a labeled input.
 import { Button, Dialog, Field, Problem, html, useState } from './ui.js';
 
 /**
- * A dialog that is sent as a form. `send` does it and may throw: what the
- * server refuses is said above the buttons, and what was typed stays.
+ * A dialog with a form. `send` submits it and may throw: the error is shown
+ * above the buttons, and the typed values stay.
  */
 export function FormDialog({ title, action, send, onClose, kind = 'main', children }) {
   const [error, setError] = useState(null);
@@ -29,7 +29,7 @@ export function FormDialog({ title, action, send, onClose, kind = 'main', childr
     </form><//>`;
 }
 
-/** One line of input with its name. */
+/** A labeled input of one line. */
 export function Line({ label, hint, value, onInput, ...more }) {
   return html`<${Field} label=${label} hint=${hint}><input value=${value} onInput=${(e) => onInput(e.target.value)}
     spellcheck=${false} autocomplete="off" ...${more}/><//>`;

@@ -1,4 +1,4 @@
-// Figures and words as people read them. Pure: no page, no server.
+// Numbers, times and texts in readable form. Pure: no page, no server.
 
 const group = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 
@@ -36,14 +36,14 @@ export function duration(ms) {
   return `${Math.round(t / 1000)} s`;
 }
 
-/** "43 µs", "1.2 ms": microseconds, as a decision counts them. */
+/** "43 µs", "1.2 ms", from microseconds. */
 export function microseconds(us) {
   if (us === null || us === undefined) return '–';
   if (us < 1000) return `${Math.round(us)} µs`;
   return us < 9950 ? `${(us / 1000).toFixed(1)} ms` : duration(us / 1000);
 }
 
-/** One unit is enough for an age: "4 s", "12 min", "3 h", "2 d" */
+/** An age in one unit: "4 s", "12 min", "3 h", "2 d" */
 export function age(ms) {
   const s = Math.max(1, Math.floor(ms / 1000));
   if (s < 60) return `${s} s`;
@@ -54,7 +54,7 @@ export function age(ms) {
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
 
-/** "14:02:11" today, with the day before it else. `now` is the server's. */
+/** "14:02:11" for today, otherwise with the date. `now` is the server's time. */
 export function when(ms, now = Date.now()) {
   if (!ms) return '–';
   const at = new Date(ms);
@@ -72,7 +72,7 @@ export function money(micros) {
   return `${sign}${whole.toLocaleString('en')}.${part}`;
 }
 
-/** "1.50" -> 1500000n; null where it is no amount. */
+/** "1.50" -> 1500000n; null if the text is not an amount. */
 export function micros(text) {
   const m = /^\s*(\d{1,13})(?:\.(\d{0,6}))?\s*$/.exec(text);
   return m ? BigInt(m[1]) * 1000000n + BigInt((m[2] || '').padEnd(6, '0')) : null;
@@ -83,8 +83,9 @@ export function bytes(n) {
   return n < 1048576 ? `${(n / 1024).toFixed(1)} KB` : `${(n / 1048576).toFixed(1)} MB`;
 }
 
-// What cannot be seen, or turns the writing around: shown by name, so that no
-// text looks like another than it is. Joiners between emoji are left alone.
+// Characters that are invisible or change the direction of text. They are shown
+// by name, so that a text cannot pass for another one. Joiners between emoji
+// stay as they are.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|(?<!\p{Extended_Pictographic}\ufe0f?|\p{Emoji_Modifier})\u200d/gu;
 
 const NAMES = {
@@ -96,7 +97,7 @@ const NAMES = {
   0x2068: 'first strong isolate', 0x2069: 'end of isolate', 0xfeff: 'byte order mark',
 };
 
-/** A text in parts: strings as they are, and {code, name} where something hides. */
+/** A text in parts: strings, and {code, name} for each hidden character. */
 export function visible(text) {
   const parts = [];
   let from = 0;
@@ -110,18 +111,15 @@ export function visible(text) {
   return parts;
 }
 
-/** How long a text is where bytes are counted. */
+/** The length of a text in bytes of UTF-8. */
 export const bytesOf = (text) => new TextEncoder().encode(text).length;
 
-/**
- * The same as one string, for titles, labels and options, where a mark cannot be an element of its own:
- * "safe⟨U+202E⟩gnp".
- */
+/** The same as one string, for titles, labels and options, which cannot contain elements: "safe⟨U+202E⟩gnp". */
 export function marked(text) {
   return visible(String(text)).map((p) => (typeof p === 'string' ? p : `⟨${p.code}⟩`)).join('');
 }
 
-/** At most so many characters, never half of one. */
+/** The first `most` UTF-16 units of a text, without splitting a character. */
 export function cut(text, most) {
   if (text.length <= most) return text;
   const end = /[\ud800-\udbff]/.test(text[most - 1]) ? most - 1 : most;

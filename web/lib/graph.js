@@ -1,19 +1,20 @@
-// The rules as a picture: on the left who must say or be something, in the
-// middle what waits for it, on the right who would get that. Three layers,
-// placed by hand: each rule is one box, as high as what leads to it. The same
-// stands below as a list, for who cannot see the picture or wants to follow it.
+// The rules as a diagram: on the left the agents whose messages or health a rule
+// depends on, in the middle the messages that wait, on the right the agents that
+// would get them. The three layers are placed by hand: each rule is one box, as
+// high as the lines that lead to it. A list below has the same content, for
+// screen readers and to follow the links.
 import { Age, Badge, Id, Name, State, Text, html } from './ui.js';
 import { cut, duration, marked } from './format.js';
 
 const LANE = 40; // from one line to the next
-const APART = 14; // between what stands below each other
-const LOW = 46; // of a box with one line
+const APART = 14; // between boxes in a column
+const LOW = 46; // height of a box with one line
 const SIDE = 118, GAP = 232, MIDDLE = 216, OUT = 40;
 const X = { left: 0, middle: SIDE + GAP, right: SIDE + GAP + MIDDLE + OUT };
-const ANYBODY = '\u0000anybody', TARGET = '\u0000the target'; // no agent's name
-const IT = '\u0000it'; // no rule's
+const ANYONE = '\u0000anyone', TARGET = '\u0000the target'; // not a valid agent name
+const IT = '\u0000it'; // not a valid rule name
 
-/** Words for a picture, where a mark cannot be an element of its own, as far as they fit. */
+/** Text for the SVG, cut to the width. Hidden characters are marked in the text. */
 function fit(text, width, size) {
   const all = marked(cut(String(text), 200));
   let left = width / size;
@@ -24,14 +25,14 @@ function fit(text, width, size) {
   return all;
 }
 
-/** Whose word, health or data an edge takes. */
+/** The agents whose message, health or data an edge depends on. */
 function sources(edge, task) {
   if (edge.from.length) return edge.from;
-  if (edge.kind !== 'freshness') return [ANYBODY];
+  if (edge.kind !== 'freshness') return [ANYONE];
   return [(edge.is_for_it && task?.to) || TARGET];
 }
 
-/** What waits: the message itself for all of its rules, else one for each rule. */
+/** The box that waits: the task's message for all of its rules, otherwise one box per rule. */
 function boxOf(edge, task) {
   if (edge.is_for_it && task) return { key: IT, isIt: true, title: task.type, below: `from ${task.from}`,
     to: [task.to] };
@@ -40,7 +41,7 @@ function boxOf(edge, task) {
 
 const found = (map, key, make) => map.get(key) || map.set(key, make()).get(key);
 
-/** Where everything stands: each line has a lane of its own where it begins. */
+/** Places everything: each line starts in its own lane. */
 function layout(edges, task) {
   const left = new Map(), boxes = new Map(), right = new Map(), lines = [];
   for (const edge of edges) {
@@ -58,7 +59,7 @@ function layout(edges, task) {
     node.height = Math.max(LOW, node.lines.length * LANE);
     node.lines.forEach((line, i) => { line.y = node.y + node.height * ((i + 0.5) / node.lines.length); });
   });
-  for (const box of boxes.values()) box.lines.sort((a, b) => a.y - b.y); // so that none crosses another there
+  for (const box of boxes.values()) box.lines.sort((a, b) => a.y - b.y); // so that lines do not cross at the box
   spread([...boxes.values()], (box) => box.lines.map((l) => l.y), (box) => Math.max(LOW, box.lines.length * 16));
   for (const box of boxes.values())
     for (const name of box.to) found(right, name.toLowerCase(), () => ({ name, boxes: [] })).boxes.push(box);
@@ -80,7 +81,7 @@ function pile(nodes, place) {
   }
 }
 
-/** Each as near to the middle of what leads to it as the one above lets it. */
+/** Each node as close to the center of its incoming lines as the node above allows. */
 function spread(nodes, leads, height) {
   let free = 0;
   for (const node of nodes.sort((a, b) => mean(leads(a)) - mean(leads(b)))) {
@@ -94,14 +95,15 @@ const stateOf = (edge) => (edge.is_blocking ? 'blocking' : edge.state || 'unaske
 const SIGNS = { blocking: '✕ ', met: '✓ ', unmet: '○ ', unasked: '' };
 
 function Agent({ node, x, nodes }) {
-  const isSomebody = node.name[0] === '\u0000';
+  const isPlaceholder = node.name[0] === '\u0000';
   const known = nodes.find((n) => n.agent.toLowerCase() === node.name.toLowerCase());
   const y = node.height / 2;
   return html`<g class="graph-agent state-${known?.state || 'none'}" transform=${`translate(${x} ${node.y})`}>
     <rect width=${SIDE} height=${node.height} rx="8"/>
-    <text x="11" y=${isSomebody ? y + 4 : y - 3} class="graph-name">
-      ${isSomebody ? node.name.slice(1) : fit(node.name, SIDE - 16, 12.5)}</text>
-    ${!isSomebody && html`<text x="11" y=${y + 13} class="graph-state">${known?.state || 'not here'}</text>`}
+    <text x="11" y=${isPlaceholder ? y + 4 : y - 3} class="graph-name">
+      ${isPlaceholder ? node.name.slice(1) : fit(node.name, SIDE - 16, 12.5)}</text>
+    ${!isPlaceholder && html`<text x="11" y=${y + 13} class="graph-state">
+      ${known?.state || 'not registered'}</text>`}
   </g>`;
 }
 
@@ -110,7 +112,7 @@ function Line({ line }) {
   const state = stateOf(edge);
   const n = box.lines.length;
   const end = box.y + box.height * ((box.lines.indexOf(line) + 0.5) / n);
-  const below = state === 'blocking' ? `blocks it: ${edge.rule}` : box.isIt ? edge.rule : '';
+  const below = state === 'blocking' ? `blocking: ${edge.rule}` : box.isIt ? edge.rule : '';
   return html`<g class="graph-line is-${state}">
     <path d=${`M${SIDE} ${y} H${X.middle - 34} L${X.middle - 10} ${end} H${X.middle - 2}`}
       marker-end=${`url(#arrow-${state})`}/>
@@ -141,7 +143,7 @@ function Picture({ graph, edges }) {
   const at = layout(edges, task);
   const width = (at.right.length ? X.right + SIDE : X.middle + MIDDLE) + 4;
   return html`<div class="graph-scroll" tabindex="0" role="group"
-    aria-label="The rules as a picture; the list below says the same">
+    aria-label="The rules as a diagram; the list below has the same content">
     <svg class="graph" viewBox=${`-2 -2 ${width} ${at.height + 4}`} style=${{ maxWidth: `${width}px` }}
       aria-hidden="true" focusable="false">
       <defs>${['blocking', 'met', 'unmet', 'unasked'].map((s) => html`<${Arrow} key=${s} state=${s}/>`)}</defs>
@@ -157,8 +159,8 @@ function Picture({ graph, edges }) {
 
 // The same as a list.
 
-const KINDS = { dependency: 'must have been said', safety_gate: 'must be so', freshness: 'must be so' };
-const BADGES = { blocking: ['bad', 'blocks it'], met: ['good', 'met'], unmet: ['warn', 'not yet'],
+const KINDS = { dependency: 'must arrive', safety_gate: 'must be true', freshness: 'must be true' };
+const BADGES = { blocking: ['bad', 'blocking'], met: ['good', 'met'], unmet: ['warn', 'not yet'],
   unasked: ['calm', ''] };
 
 function Met({ edge }) {
@@ -177,31 +179,31 @@ function Entry({ edge, nodes }) {
   return html`<li class="graph-entry is-${stateOf(edge)}">
     <span>${word && html`<${Badge} tone=${tone}>${word}<//>`}</span>
     <span><strong><${Text} text=${edge.words} max=${200}/></strong> ${KINDS[edge.kind]} before <${Text}
-      text=${edge.held_words} max=${200}/> goes${
+      text=${edge.held_words} max=${200}/> can go${
       edge.within_ms && edge.kind === 'dependency' ? `, within ${duration(edge.within_ms)}` : ''}
-        ${edge.has_condition ? ', where its condition holds' : ''}
+        ${edge.has_condition ? ', if its condition holds' : ''}
       <span class="graph-why">rule <${Text} text=${edge.rule} max=${100}/><${Met} edge=${edge}/></span></span>
     <span class="graph-agents">
       ${agents.map((n) => html`<span key=${n.agent}><${Name}
         agent=${n.agent}/> ${n.state ? html`<${State} state=${n.state}/>`
-          : html`<span class="faint">not here</span>`}</span>`)}</span>
+          : html`<span class="faint">not registered</span>`}</span>`)}</span>
   </li>`;
 }
 
-const MOST = 40; // edges drawn; the list has all of them
+const MOST = 40; // edges in the diagram; the list has all of them
 
-/** A graph as GET /api/gate/graph gives it. `only`: edges of the task's own rules alone. */
+/** The graph of GET /api/gate/graph. `only`: just the edges of the task's own rules. */
 export function Graph({ graph, only }) {
   const edges = only && graph.task ? graph.edges.filter((e) => e.is_for_it) : graph.edges;
   const rest = !graph.is_whole
-    && html`<p class="faint">There is more that is not shown: rules about agents that you do not see, or more than
-      fit.</p>`;
+    && html`<p class="faint">Some rules are not shown: they are about agents that you cannot see, or there are too
+      many.</p>`;
   if (!edges.length)
-    return rest || html`<p class="faint">${only ? 'No rule of the file waits for anything before this goes.'
-      : 'The rules wait for nothing.'}</p>`;
+    return rest || html`<p class="faint">${only ? 'No rule in the file makes this message wait.'
+      : 'No rule makes a message wait.'}</p>`;
   return html`<div class="graph-all">
     <${Picture} graph=${graph} edges=${edges.slice(0, MOST)}/>
-    <ul class="graph-list" aria-label="What must be so before it goes">
+    <ul class="graph-list" aria-label="Conditions">
       ${edges.map((e, i) => html`<${Entry} key=${i} edge=${e} nodes=${graph.nodes}/>`)}</ul>
     ${rest}
   </div>`;

@@ -1,23 +1,23 @@
-// What an agent asks while it works, and the answer of whoever is first. The
-// words are an agent's: buttons have them as text, and nothing else.
+// Questions that an agent asks while it works. The first answer counts. The
+// agent's words are shown as text only, also on buttons.
 import { Button, Field, Name, Text, Time, html, useId, useState } from './ui.js';
 import { can, path, post } from './api.js';
 import { cut } from './format.js';
 
-const OPTION_MOST = 600; // what a phone shows at once
+const OPTION_MOST = 600; // fits on a phone's screen
 
 const ENDED = {
-  unheard: 'nobody was there for too long, so it was cancelled.',
-  expired: 'the agent did not wait any longer.',
-  withdrawn: 'it is not asked any more: what it belonged to is over.',
-  missed: 'it was over before this page was back.',
+  unheard: 'cancelled, because no client that can answer was connected.',
+  expired: 'the agent stopped waiting.',
+  withdrawn: 'withdrawn, because the work it belonged to is over.',
+  missed: 'it ended while this page was disconnected.',
 };
 
 function Ended({ input }) {
   return html`<p class="asked-over faint" role="status"><${Name} agent=${input.agent}/> asked <${Text}
     text=${`“${input.title || 'something'}”`} max=${200}/>: ${
-    input.by ? html`<${Text} text=${input.by} max=${128} line=${true}/> ${input.outcome === 'answered' ? 'has answered.'
-      : 'has cancelled it.'}` : ENDED[input.outcome]}</p>`;
+    input.by ? html`<${Text} text=${input.by} max=${128} line=${true}/> ${input.outcome === 'answered' ? 'answered.'
+      : 'cancelled it.'}` : ENDED[input.outcome]}</p>`;
 }
 
 function Choices({ input, say }) {
@@ -28,7 +28,7 @@ function Choices({ input, say }) {
     text=${o} choose=${() => say({ value: o })}/>`)}</div><${Nothing} say=${say}/></div>`;
 }
 
-// Nobody agrees to words that were not shown: one that is folded cannot be chosen.
+// A folded option cannot be chosen: users must see all of what they agree to.
 function Option({ text, choose }) {
   const [isWhole, setWhole] = useState(text.length <= OPTION_MOST);
   const id = useId();
@@ -37,7 +37,7 @@ function Option({ text, choose }) {
   return text.length <= OPTION_MOST ? button : html`<div class="asked-folded">${button}
     <button type="button" class="link" aria-expanded=${isWhole} aria-controls=${id}
       onClick=${() => setWhole(!isWhole)}>${isWhole ? 'show less'
-        : `show all ${text.length.toLocaleString('en')} characters, to choose it`}</button></div>`;
+        : `show all ${text.length.toLocaleString('en')} characters to choose it`}</button></div>`;
 }
 
 function Words({ input, say, error }) {
@@ -49,9 +49,10 @@ function Words({ input, say, error }) {
     <div class="actions"><${Button} kind="main" type="submit">Answer<//><${Nothing} say=${say}/></div></form>`;
 }
 
-const Nothing = ({ say }) => html`<${Button} className="small" onClick=${() => say({ cancelled: true })}>No answer<//>`;
+const Nothing = ({ say }) => html`<${Button} className="small"
+  onClick=${() => say({ cancelled: true })}>Don’t answer<//>`;
 
-/** One question with what it takes to answer it, or what became of it. */
+/** One question with the controls to answer it, or its outcome. */
 function Asked({ input }) {
   const [error, setError] = useState('');
   const say = async (said) => {
@@ -59,21 +60,21 @@ function Asked({ input }) {
     try {
       await post(path`/api/tasks/${input.task_id}/input`, { input_id: input.input_id, ...said });
     } catch (e) {
-      setError(e.message); // also that somebody else was first, by name
+      setError(e.message); // also when another user was first, with their name
     }
   };
   if (input.outcome) return html`<${Ended} input=${input}/>`;
   const isWords = input.kind === 'text' || input.kind === 'editor';
-  return html`<section class="asked" aria-label="A question of the agent">
+  return html`<section class="asked" aria-label="Question from the agent">
     <p class="asked-head"><${Name} agent=${input.agent}/> asks</p>
-    <p class="asked-title"><${Text} text=${input.title || 'Go on?'} max=${1000}/></p>
+    <p class="asked-title"><${Text} text=${input.title || 'Continue?'} max=${1000}/></p>
     ${input.message && html`<p><${Text} text=${input.message}/></p>`}
-    ${!can('send') ? html`<p class="faint">This token may read, and not answer.</p>`
+    ${!can('send') ? html`<p class="faint">This token can read but not answer.</p>`
       : isWords ? html`<${Words} input=${input} say=${say} error=${error}/>`
       : html`<${Choices} input=${input} say=${say}/>`}
     ${error && !isWords && html`<p class="field-error" role="alert"><${Text} text=${error}/></p>`}
-    <p class="faint">It waits until <${Time} ms=${input.until_ms
-      }/>, as long as somebody who may answer looks on; the time of the task goes on.</p>
+    <p class="faint">The agent waits until <${Time} ms=${input.until_ms
+      }/>, as long as a client that can answer is connected. The task’s deadline keeps running.</p>
   </section>`;
 }
 

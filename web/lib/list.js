@@ -1,12 +1,12 @@
-// Lists: pages from the server, and only the rows in view in the document. Ten
-// thousand agents or a million decisions are as light as fifty.
+// Lists: loaded page by page, with only the rows in view in the document. Ten
+// thousand agents or a million decisions cost as little as fifty.
 import { Loading, Problem, html, useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from './ui.js';
 import { get } from './api.js';
 
 const PAGE = 100;
-const MOST_EMPTY = 20; // short pages in a row before we stop by ourselves
+const MOST_EMPTY = 20; // empty pages in a row before loading stops
 
-/** A list of the server, page by page. Params that change begin it anew. */
+/** A list of the server, loaded page by page. It starts over when the params change. */
 export function usePages(where, params = {}, limit = PAGE) {
   const key = JSON.stringify([where, params]);
   const state = useRef(null);
@@ -16,7 +16,7 @@ export function usePages(where, params = {}, limit = PAGE) {
 
   const more = useCallback(async () => {
     const mine = state.current;
-    // An effect of the drawing before may call the one before this.
+    // An effect of the previous render may call the previous version of this.
     if (!where || mine.key !== key || mine.isLoading || mine.done) return;
     mine.isLoading = true;
     draw();
@@ -30,7 +30,7 @@ export function usePages(where, params = {}, limit = PAGE) {
     if (mine === state.current) draw();
   }, [key]);
 
-  // What is there stays until the new one has come, so that nothing jumps.
+  // The old rows stay until the new ones have arrived, so that nothing jumps.
   const reload = useCallback(async () => {
     const next = fresh(key);
     next.isLoading = true;
@@ -46,14 +46,14 @@ export function usePages(where, params = {}, limit = PAGE) {
   }, [key]);
 
   useEffect(() => { more(); }, [key]);
-  useEffect(() => () => { state.current = fresh(''); }, []); // who left reads no further
+  useEffect(() => () => { state.current = fresh(''); }, []); // stop loading on unmount
   return { rows: s.rows, done: s.done, error: s.error, loading: s.isLoading || (!s.done && !s.rows.length), more,
     reload };
 }
 
 const fresh = (key) => ({ key, rows: [], cursor: null, done: false, error: null, isLoading: false });
 
-// A page with filters may be empty though there is more.
+// With filters, a page may be empty even though more follow.
 async function readOn(s, where, params, limit, isWanted = () => true) {
   for (let i = 0; i < MOST_EMPTY && isWanted(); i++) {
     const page = await get(where, { ...params, limit, cursor: s.cursor });
@@ -66,9 +66,9 @@ async function readOn(s, where, params, limit, isWanted = () => true) {
 
 /**
  * A virtual table. columns: [{key, title, width, align, render(row), phone}];
- * width is a CSS grid track, phone another one there, or false: not on a phone.
- * `pages` from usePages, or `rows` alone. onTop tells whether the first row is in view,
- * onView({from, to}) which rows are drawn: a setter of a state.
+ * width is a CSS grid track; phone is the track on phones, or false to hide the column there.
+ * Takes `pages` from usePages, or `rows`. onTop(isTop) reports whether the first row is in view;
+ * onView, a state setter, gets {from, to} of the rendered rows.
  */
 export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id, href, label, empty, rowHeight = 40,
   height, onTop, onView }) {
@@ -116,16 +116,16 @@ export function List({ pages, rows = pages?.rows, columns, rowKey = (r) => r.id,
     </div></div>
     ${pages?.error && html`<${Problem} error=${pages.error} onRetry=${pages.reload}/>`}
     <p class="list-foot" role="status">${pages && !pages.done ? `${rows.length.toLocaleString('en')} shown, more below`
-      : `${rows.length.toLocaleString('en')} in all`}</p>
+      : `${rows.length.toLocaleString('en')} in total`}</p>
   </div>`;
 }
 
-// Who opens a row and comes back finds the list where they left it. Each entry
-// of the browser's history has a key; where a browser has none, the list is at
-// its top, as ever.
+// A list keeps its scroll position when the user opens a row and goes back. Each
+// history entry has a key in the Navigation API; in browsers without it the list
+// starts at the top.
 const places = new Map();
 const PLACES_MOST = 100;
-const RETURN_MOST = 4000 * 40; // pixels that are read again to get there
+const RETURN_MOST = 4000 * 40; // pixels of rows loaded again to get there
 
 function useReturn(box, pages, height, label) {
   const key = globalThis.navigation?.currentEntry && `${navigation.currentEntry.key} ${label}`;
@@ -149,8 +149,8 @@ function useReturn(box, pages, height, label) {
   }, [!height]);
 }
 
-// The first cell's link covers the row, so that a click anywhere opens it and
-// the keyboard has one stop.
+// The link of the first cell covers the row: a click anywhere opens it, and it is
+// one stop for the keyboard.
 function Row({ row, at, columns, href, height }) {
   const to = href?.(row);
   return html`<div class="row ${to ? 'opens' : ''}" role="row" aria-rowindex=${at + 2}
@@ -161,7 +161,7 @@ function Row({ row, at, columns, href, height }) {
   </div>`;
 }
 
-/** A small table, all of it there. columns as above; `row.className` is drawn. */
+/** A small table, rendered in full. columns as above; `row.className` is applied. */
 export function Table({ columns, rows, rowKey = (r, i) => i, label, empty }) {
   if (!rows.length) return empty || null;
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${label}><table>

@@ -1,13 +1,13 @@
-// What comes by itself: server-sent events over fetch (EventSource cannot send
-// a token), coming back after every break from where they were, and the one
-// stream of the feed that all pages share.
+// Live updates: server-sent events over fetch, since EventSource cannot send a
+// token. A stream resumes where it broke off. All pages share one stream of the
+// feed.
 import { useEffect, useRef, useState } from '../vendor/hooks.js';
 import { ApiError, ask, can, get, me, onSession, path } from './api.js';
 
-const EVENT_BYTES = 64 * 1024 * 1024; // a result at its largest, escaped
+const EVENT_BYTES = 64 * 1024 * 1024; // the largest result, escaped
 const PAUSES_MS = [300, 1000, 2000, 5000, 10000];
 
-/** Feed lines of text/event-stream in; onEvent({id, type, data}) for each event. */
+/** Returns a function that takes pieces of text/event-stream. onEvent({id, type, data}) is called for each event. */
 export function sseParser(onEvent) {
   let rest = '', id = '', type = '', data = [], size = 0;
   const line = (text) => {
@@ -27,7 +27,7 @@ export function sseParser(onEvent) {
     const lines = (rest + text).split(/\r?\n/);
     rest = lines.pop();
     lines.forEach(line);
-    if (rest.length + size > EVENT_BYTES) throw new ApiError(0, 'too_large', 'an event is larger than any may be');
+    if (rest.length + size > EVENT_BYTES) throw new ApiError(0, 'too_large', 'an event exceeds the size limit');
   };
 }
 
@@ -45,12 +45,12 @@ const isForGood = (e) => e instanceof ApiError && e.status >= 400 && e.status < 
   && e.status !== 408;
 
 /**
- * Follow a stream until `close` is called or an event's type is in `ends`.
- *   method, body, headers   of the request; a POST must carry an idempotency key, since it is sent again after a break
- *   after                   the id to begin behind
- *   resume(lastId)          another {where, method} to go on with after a break, where the first was a POST
+ * Follow a stream until the returned function is called or an event's type is in `ends`.
+ *   method, body, headers   of the request; a POST needs an idempotency key, since it is sent again after a break
+ *   after                   the id to start after
+ *   resume(lastId)          the {where, method} to continue with after a break, if the first request was a POST
  *   onEvent({id,type,data}) data is parsed
- *   onState(state, error)   'open', 'lost' (coming back), 'refused' (not coming back), 'over'
+ *   onState(state, error)   'open', 'lost' (reconnecting), 'refused' (given up), 'over'
  */
 export function stream(where, { method = 'GET', body, headers, after = '', ends = [], resume, onEvent,
   onState = () => {} }) {
@@ -67,7 +67,7 @@ export function stream(where, { method = 'GET', body, headers, after = '', ends 
     const again = resume?.(last) || { where, method, body, headers };
     const reply = await ask(again.method || 'GET', again.where, {
       body: again.body, accept: 'text/event-stream', signal: stop.signal,
-      // Who looks on may answer what agents ask; with a token that only reads nobody should wait for that.
+      // Tells the server that this client can answer questions. A token that only reads cannot.
       headers: { ...(can('send') && { 'Signalbox-Answers': 'input' }), ...again.headers,
         ...(last && { 'Last-Event-ID': last }) },
     });
@@ -93,8 +93,8 @@ export function stream(where, { method = 'GET', body, headers, after = '', ends 
   return () => stop.abort();
 }
 
-// A little chance in it: not all pages come back in the same moment. Sooner
-// where the browser says that there is a network again.
+// The pause is randomized, so that pages do not all reconnect at once. It ends
+// early when the browser reports that the network is back.
 function pause(ms, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(done, ms * (0.7 + 0.6 * Math.random()));
@@ -108,7 +108,7 @@ function pause(ms, signal) {
   });
 }
 
-// What agents ask on a stream.
+// Questions of agents, on a stream.
 
 function heardInput(list, type, { input }) {
   const at = list.findIndex((i) => i.input_id === input.input_id);
@@ -116,20 +116,20 @@ function heardInput(list, type, { input }) {
   return list.map((i, n) => (n === at ? { ...i, ...input } : i));
 }
 
-/** The questions with those that are still open, or those of them that it is about, at an end. */
+/** The list with its open questions ended, or with those of them that isAbout selects. */
 export const endInputs = (list, outcome, isAbout = () => true) =>
   list.map((i) => (!i.outcome && isAbout(i) ? { ...i, outcome } : i));
 
 /**
- * The questions of a task's stream, kept right over its breaks: `onChange(list)` with each news of them.
- *   taskId()        of the task, once it is known
- *   take(event)     each event of the stream
- *   back()          the stream is open, perhaps again
+ * The questions on a task's stream, kept correct across breaks. `onChange(list)` is called when they change.
+ *   taskId()        the id of the task, once it is known
+ *   take(event)     call it with each event of the stream
+ *   back()          call it when the stream opens, also after a break
  */
 export function questions(taskId, onChange) {
   let list = [];
   const put = (next) => { list = next; onChange(list); };
-  // Only what was open before the server is asked can have ended unheard: what is new is told by the stream.
+  // Only a question that was open before this call can have ended unnoticed: the stream reports newer ones.
   const compare = async () => {
     const before = new Set(list.filter((i) => !i.outcome).map((i) => i.input_id));
     if (!before.size) return;
@@ -137,7 +137,7 @@ export function questions(taskId, onChange) {
     for (const { input_id } of inputs) before.delete(input_id);
     put(endInputs(list, 'missed', (i) => before.has(i.input_id)));
   };
-  const back = () => compare().catch(() => {}); // away again, and so it comes back again
+  const back = () => compare().catch(() => {}); // the stream broke again, and will call this again
   return {
     back,
     take({ type, data }) {
@@ -177,7 +177,7 @@ function open() {
   });
 }
 
-// One stream for whoever is signed in; none for nobody.
+// One stream for the user who is signed in.
 let whose = null;
 onSession(({ state }) => {
   const user = state === 'out' ? null : me()?.user;
@@ -188,7 +188,7 @@ onSession(({ state }) => {
   else close?.();
 });
 
-/** Every entry from now on, and null when the connection changes. */
+/** Calls onEntry with every entry from now on, and with null when the connection changes. */
 export function useFeed(onEntry) {
   const latest = useRef(onEntry);
   latest.current = onEntry;
@@ -199,17 +199,17 @@ export function useFeed(onEntry) {
   }, []);
 }
 
-/** Whether the feed is open, as a value to draw. */
+/** The state of the feed's connection. */
 export function useFeedState() {
   const [state, setState] = useState(feed.state);
   useFeed((entry) => entry || setState(feed.state));
-  useEffect(() => setState(feed.state), []); // it may have opened since the first drawing
+  useEffect(() => setState(feed.state), []); // it may have opened since the first render
   return state;
 }
 
 /**
- * Reload when the feed tells of types that begin so, of entries that are about it; at most once in so many ms, and
- * after a break.
+ * Reload after feed entries whose type starts with one of `types` and that isAbout accepts, and after a break. At most
+ * once per `ms`.
  */
 export function useRefresh(types, reload, ms = 1000, isAbout = () => true) {
   const latest = useRef(reload);

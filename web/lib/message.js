@@ -1,7 +1,7 @@
-// One message as it was sent: an envelope between agents, or a person's words.
+// One message as it was sent: an envelope between agents, or a person's text.
 import { Facts, Name, Text, Time, html } from './ui.js';
 
-/** The envelope in a task's text; null where it is a person's message. */
+/** The envelope in a task's text; null if the text is a person's message. */
 export function envelopeOf(text) {
   if (!text?.startsWith('{')) return null;
   try {
@@ -12,7 +12,7 @@ export function envelopeOf(text) {
   }
 }
 
-// What a record has of a long envelope ends somewhere: its first fields are there.
+// A record cuts a long envelope off. Its first fields can still be read.
 function field(text, name) {
   const found = new RegExp(`"${name}":("(?:[^"\\\\]|\\\\.)*")`).exec(text);
   try {
@@ -22,7 +22,7 @@ function field(text, name) {
   }
 }
 
-/** For one line of a list: of an envelope its kind, what it is about and what it says. */
+/** One line for a list. For an envelope: its type, reference and context. */
 export function brief(text) {
   if (!text?.startsWith('{')) return text;
   const { to, type, reference, context } = envelopeOf(text) || Object.fromEntries(['to', 'type', 'reference',
@@ -37,17 +37,17 @@ export function Envelope({ envelope, from }) {
   return html`<div class="stack-of">
     <${Facts} facts=${[
       ['From', html`<${Text} text=${envelope.from || from}/>`], ['To', html`<${Name} agent=${envelope.to}/>`],
-        ['Kind', html`<${Text} text=${envelope.type}/>`],
+        ['Type', html`<${Text} text=${envelope.type}/>`],
       ['Reference', envelope.reference && html`<${Text} text=${envelope.reference}/>`],
         ['Priority', String(envelope.priority || 'NORMAL').toLowerCase()],
       ['Sent', envelope.timestamp && html`<${Time} ms=${when(envelope.timestamp)}/>`],
-        ['Its own id', envelope.message_id && html`<${Text} text=${envelope.message_id}/>`],
-      ['Says', envelope.context && html`<${Text} text=${envelope.context}/>`]]}/>
+        ['Message id', envelope.message_id && html`<${Text} text=${envelope.message_id}/>`],
+      ['Context', envelope.context && html`<${Text} text=${envelope.context}/>`]]}/>
     ${payload && Object.keys(payload).length > 0 && html`<div><h3>Payload</h3><${Payload} payload=${payload}/></div>`}
   </div>`;
 }
 
-/** Plain values one by one; what is nested as JSON. */
+/** Plain values one by one; nested values as JSON. */
 function Payload({ payload }) {
   const entries = Object.entries(payload);
   if (entries.length > 24) return html`<pre><${Text} text=${JSON.stringify(payload, null, 2)}/></pre>`;

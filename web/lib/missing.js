@@ -1,7 +1,7 @@
-// A page whose one thing did not come: why, and the way to the others.
+// The page of a thing that could not be loaded: the error, and a link to the list.
 import { Link, Page, Problem, html } from './ui.js';
 
-const FOR_GOOD = [403, 404]; // asking again helps nobody
+const FOR_GOOD = [403, 404]; // trying again would not help
 
 export function Missing({ title, error, onRetry, to, label }) {
   return html`<${Page} title=${title}><${Problem} error=${error}

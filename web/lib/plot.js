@@ -1,6 +1,6 @@
-// Plots, for the pages that draw: lines and bars over time or over any number,
-// in the colours of the page, read by eye, by pointer, by the arrow keys and by
-// a screen reader (a slider whose value is what stands at that place).
+// Plots: lines and bars over time or over any number, in the colors of the theme.
+// They can be read with the pointer, the arrow keys and a screen reader, as a
+// slider whose value is the text at that point.
 import uPlot from '../vendor/uplot.js';
 import { html, useEffect, useId, useLayoutEffect, useReducer, useRef, useState } from './ui.js';
 
@@ -10,7 +10,7 @@ document.head.append(link);
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** Changes when the page goes from day to night. */
+/** Changes when the theme changes between light and dark. */
 function useTheme() {
   const [round, again] = useReducer((n) => n + 1, 0);
   useEffect(() => {
@@ -24,12 +24,12 @@ function useTheme() {
 }
 
 const FONT = '11px system-ui, sans-serif';
-const ROOM_RIGHT = 24; // half of the last label stands there
+const ROOM_RIGHT = 24; // half of the last label
 
 const isThere = (v) => v !== null && v !== undefined;
 const isEmpty = (plot) => !plot.series.some((s) => s.values.some(isThere));
 
-// A scale of nothing would only mislead.
+// Without data, a scale would only mislead.
 function axes(plot) {
   const nothing = isEmpty(plot);
   const common = { stroke: colour('--faint'), font: FONT, ticks: { stroke: colour('--line'), size: 4 } };
@@ -47,7 +47,7 @@ function line(s, n) {
     spanGaps: true };
 }
 
-// Whole lines from top to bottom: where something is now, where it would be.
+// Marks: vertical lines, for example at the current threshold.
 function drawMarks(u, marks) {
   const { ctx, bbox } = u;
   for (const mark of marks || []) {
@@ -70,7 +70,7 @@ function drawNothing(u, plot) {
   ctx.save();
   Object.assign(ctx, { fillStyle: colour('--faint'), textAlign: 'center', textBaseline: 'middle',
     font: FONT.replace(/^\d+/, (px) => px * devicePixelRatio) });
-  ctx.fillText('nothing yet', bbox.left + bbox.width / 2, bbox.top + bbox.height / 2);
+  ctx.fillText('no data yet', bbox.left + bbox.width / 2, bbox.top + bbox.height / 2);
   ctx.restore();
 }
 
@@ -90,22 +90,22 @@ function options(plot, width, latest, onCursor) {
 const said = (plot, i) => [plot.atFormat(plot.x[i]), ...plot.series.map((s) =>
   `${s.label} ${isThere(s.values[i]) ? s.format(s.values[i]) : '–'}`)].join(' · ');
 
-/** In a sentence: from, to, the least and the most. */
+/** A summary for screen readers: the range of x, and the minimum, maximum and last value of each series. */
 function summary(plot) {
   const n = plot.x.length;
   return `${plot.label}, from ${plot.atFormat(plot.x[0])} to ${plot.atFormat(plot.x[n - 1])}. ${plot.series.map((s) => {
     const there = s.values.filter(isThere);
     return there.length
-      ? `${s.label}: between ${s.format(Math.min(...there))} and ${s.format(Math.max(...there))}, at last `
-        + `${s.format(there.at(-1))}` : `${s.label}: nothing`;
+      ? `${s.label}: between ${s.format(Math.min(...there))} and ${s.format(Math.max(...there))}, ending at `
+        + `${s.format(there.at(-1))}` : `${s.label}: no data`;
   }).join('; ')}.`;
 }
 
 /**
- * label; x: numbers in order (seconds where isTime); series: [{label, values,
- * tone: a CSS variable, format, isBars, dash}]; atFormat(x) for one place, xFormat
- * for the axis; most: the least that the top of the axis is; marks: [{at, tone, dash}];
- * rest: the place that is read out where nobody points; the last, if not given.
+ * label; x: ascending numbers (seconds if isTime); series: [{label, values,
+ * tone: a CSS variable, format, isBars, dash}]; atFormat(x) for one point, xFormat
+ * for the axis; most: the minimum of the axis' upper end; marks: [{at, tone, dash}];
+ * rest: the point shown while the pointer is elsewhere, the last one by default.
  */
 export function Plot({ height = 150, isTime = true, ...more }) {
   const plot = { height, isTime, ...more };
@@ -144,6 +144,6 @@ export function Plot({ height = 150, isTime = true, ...more }) {
       aria-valuemin="0" aria-valuemax=${n - 1} aria-valuenow=${place} aria-valuetext=${said(plot, place)}
         onKeyDown=${key}></div>
     <p class="plot-at" aria-hidden="true">${said(plot, place)}</p>
-    <p class="off-screen" id=${id}>${summary(plot)} The arrow keys go from place to place.</p>
+    <p class="off-screen" id=${id}>${summary(plot)} Use the arrow keys to move between the points.</p>
   </figure>`;
 }

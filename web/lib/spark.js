@@ -1,10 +1,10 @@
-// Sparklines: sixty numbers as a small drawing, with the same in words for who
-// does not see it. Null is no value: a line has a gap there.
+// Sparklines: a list of numbers as a small drawing, with a label for screen
+// readers. Null is no value.
 import { html } from './ui.js';
 
 const HEIGHT = 24;
 
-/** Pieces of a line, each a list of [x, y]: one number alone is a piece too. */
+/** The pieces of a line between gaps, each a list of [x, y]. A single number is a piece too. */
 function pieces(values, top, width, height) {
   const step = width / Math.max(1, values.length - 1);
   const found = [];
@@ -19,7 +19,7 @@ function pieces(values, top, width, height) {
 
 const at = ([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`;
 
-// Across what is not known the line goes on faintly; one number alone is a dot.
+// A faint line spans the gaps; a single number is a dot.
 function Line({ values, top, width, height }) {
   const found = pieces(values, top * 1.1, width, height);
   return html`<path class="spark-line is-faint" d=${`M${found.flat().map(at).join('L')}`}/>
@@ -35,7 +35,7 @@ function Bars({ values, top, width, height }) {
     y=${(height - Math.max(2, (v / top) * height)).toFixed(1)} height=${Math.max(2, (v / top) * height).toFixed(1)}/>`);
 }
 
-/** `label` says what it shows and how it goes: "latency, last hour: 12 ms to 80 ms". */
+/** `label` says what it shows: "latency, last hour: 12 ms to 80 ms". */
 export function Spark({ values, label, kind = 'line', tone = 'accent', width = 120, height = HEIGHT }) {
   if (!values.some((v) => v !== null && v !== undefined)) return null;
   const top = Math.max(...values.map((v) => v || 0)) || 1;
@@ -48,7 +48,7 @@ export function Spark({ values, label, kind = 'line', tone = 'accent', width = 1
 
 export const sum = (values) => values.reduce((all, v) => all + (v || 0), 0);
 
-/** The least and the most of what is known; null where nothing is. */
+/** The minimum and maximum of the known values; null if there are none. */
 export function span(values) {
   const known = values.filter((v) => v !== null && v !== undefined);
   return known.length ? [Math.min(...known), Math.max(...known)] : null;

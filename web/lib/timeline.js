@@ -1,11 +1,11 @@
-// A tree of tasks as rows over one time: until an agent had it a task waited
-// (hatched), then it was worked on (solid), and while it had others do
-// something it waited for them (striped over the solid part, with whom).
+// A tree of tasks as rows over one time axis. A task waits until its agent has it
+// (hatched), then the agent works on it (solid). While it waits for delegated
+// tasks, the solid part is striped and names their agents.
 import { Name, Status, Text, html } from './ui.js';
 import { isOver } from './tasks.js';
 import { duration, money } from './format.js';
 
-/** The tasks from the top down, each with its level and where its bar lies. */
+/** The tasks from the top down, each with its level and the position of its bars. */
 export function rows(tree, nowMs) {
   const list = [];
   const add = (task, level) => {
@@ -33,10 +33,7 @@ function bars(task, share, nowMs) {
   };
 }
 
-/**
- * When it waited for whom: its children's lives within its own, together where they overlap. One with mode async is not
- * waited for.
- */
+/** The times a task waited for its children, merged where they overlap. It does not wait for a child of mode async. */
 function waitsOf(task, share, nowMs) {
   const over = endOf(task, nowMs), waits = [];
   const kids = task.children.filter((kid) => kid.mode !== 'async' && kid.parent_task_id === task.task_id);
@@ -55,7 +52,7 @@ const percent = (share) => `${(share * 100).toFixed(3)}%`;
 const at = (start, end) => ({ left: percent(start), width: `max(2px, ${percent(end - start)})` });
 
 function words({ waitedMs, workedMs, waits }) {
-  const parts = [`waited ${duration(waitedMs)}`, workedMs === null ? 'nobody has begun'
+  const parts = [`waited ${duration(waitedMs)}`, workedMs === null ? 'not started'
     : `worked ${duration(workedMs)}`];
   for (const w of waits) parts.push(`waited ${duration(w.to - w.from)} for ${w.who}`);
   return parts.join(', ');
@@ -77,23 +74,24 @@ const TONES = { completed: 'good', failed: 'bad', expired: 'bad', cancelled: 'ca
 const toneOf = (task) => TONES[task.status] || 'busy';
 
 function Ticks({ span }) {
-  const steps = span < 8 ? [0, 1] : [0, 0.25, 0.5, 0.75, 1]; // whole milliseconds, each once
+  const steps = span < 8 ? [0, 1] : [0, 0.25, 0.5, 0.75, 1]; // too few milliseconds for five ticks
   return html`<span class="ticks" aria-hidden="true">${steps.map((s) =>
     html`<span key=${s} style=${{ left: percent(s) }} class=${s === 1 ? 'is-last' : s === 0 ? 'is-first' : s === 0.5
       ? '' : 'not-phone'}>${duration(Math.round(span * s))}</span>`)}</span>`;
 }
 
-/** Who gave what to whom. `current`: the task that was asked about; actions(task) stands at the end of its row. */
+/** `current`: the id of the task to highlight; actions(task) renders at the end of its row. */
 export function Timeline({ tree, nowMs, current, actions }) {
   const { list, from, to } = rows(tree, nowMs);
   return html`<div class="table-box" tabindex="0" role="region" aria-label="Timeline"><table class="timeline">
-    <caption class="off-screen">Who gave what to whom, when it waited and was worked on, and what it cost</caption>
+    <caption class="off-screen">The delegated tasks: how long each waited and was worked on, and what it cost</caption>
     <thead><tr><th scope="col">Task</th><th scope="col" class="track-head">
-      <span class="off-screen">From beginning to end</span><${Ticks} span=${to - from}/></th>
-      <th scope="col" class="right not-phone" title="until its agent had it">Waited</th>
-        <th scope="col" class="right not-phone" title="itself, without what it waited for others">Worked</th>
-          <th scope="col" class="right not-phone" title="waited for what it gave to others">For others</th>
-            <th scope="col" class="right not-phone">Cost</th><th scope="col" class="right not-phone">Branch</th>
+      <span class="off-screen">From start to end</span><${Ticks} span=${to - from}/></th>
+      <th scope="col" class="right not-phone" title="until its agent received it">Waited</th>
+        <th scope="col" class="right not-phone" title="without the time it waited for delegated tasks">Worked</th>
+          <th scope="col" class="right not-phone" title="waited for delegated tasks">Delegated</th>
+            <th scope="col" class="right not-phone">Cost</th><th scope="col" class="right not-phone"
+              title="with all tasks below it">Branch cost</th>
               <th class="not-phone"><span class="off-screen">Actions</span></th></tr></thead>
     <tbody>${list.map((row) => html`<${Row} key=${row.task.task_id} row=${row} isCurrent=${row.task.task_id === current}
       actions=${actions}/>`)}</tbody>
@@ -107,7 +105,7 @@ function Row({ row, isCurrent, actions }) {
   return html`<tr class=${isCurrent ? 'is-current' : ''} aria-current=${isCurrent ? 'true' : undefined}>
     <th scope="row"><span class="branch" style=${{ '--level': Math.min(level, 12) }}>
       <span class="branch-who"><${Name} agent=${task.agent}/> <${Status} status=${task.status}/></span>
-      <a class="branch-text" href=${to} title="The task in full">
+      <a class="branch-text" href=${to} title="Open the task">
         <${Text} text=${task.text || task.task_id} max=${90} line=${true}/></a>
       <span class="phone-only">${(task.captured_micros || task.price_micros) ? cost(task)
         : ''} ${actions?.(task)}</span>
@@ -124,9 +122,9 @@ function Row({ row, isCurrent, actions }) {
   </tr>`;
 }
 
-/** What was paid; what is set aside for it where nothing is paid yet. */
+/** The amount charged; the price in parentheses if nothing is charged yet. */
 export function cost({ captured_micros: paid, price_micros: price }) {
   if (paid || !price) return money(paid);
   return html`<span class="faint"
-    title="its price; nothing of it is paid yet, or it was given back">(${money(price)})</span>`;
+    title="the price: not charged yet, or released">(${money(price)})</span>`;
 }

@@ -1,7 +1,7 @@
-// What goes on while nothing happens.
+// Hooks that run on a timer.
 import { useEffect, useReducer, useRef } from './ui.js';
 
-/** Drawn again every so often: times go on, bars grow. */
+/** Render again every `ms`, for times and bars that grow. */
 export function useTick(ms = 1000, isOn = true) {
   const [, tick] = useReducer((n) => n + 1, 0);
   useEffect(() => {
@@ -11,7 +11,7 @@ export function useTick(ms = 1000, isOn = true) {
   }, [ms, isOn]);
 }
 
-/** Asked again every so often, while somebody looks: for what the feed does not tell. */
+/** Call `ask` every `ms` while the page is visible, for changes that the feed does not report. */
 export function useEvery(ms, ask) {
   const latest = useRef(ask);
   latest.current = ask;

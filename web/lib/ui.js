@@ -1,5 +1,5 @@
-// What every page is made of. Words of agents and users go through Text or
-// Name and nothing else: text nodes, with what hides in them made visible.
+// The components of all pages. Text of agents and users is shown through Text or
+// Name only: as text nodes, with hidden characters made visible.
 import { cloneElement, createElement, render } from '../vendor/preact.js';
 import { useCallback, useEffect, useId, useLayoutEffect, useMemo, useReducer, useRef,
   useState } from '../vendor/hooks.js';
@@ -32,7 +32,7 @@ export function Card({ title, actions, className = '', children, ...more }) {
   </section>`;
 }
 
-/** Nothing here yet: what will appear, and the command to try. */
+/** An empty state: what will appear, and commands to try. */
 export function Empty({ title, command, children }) {
   return html`<div class="empty">
     <p class="empty-title">${title}</p>
@@ -52,18 +52,18 @@ export function Problem({ error, onRetry }) {
 
 export const Loading = ({ what = 'Loading' }) => html`<p class="loading" role="status">${what}…</p>`;
 
-/** Pairs of a name and a value; those without a value are left out. */
+/** Pairs of name and value; pairs without a value are left out. */
 export function Facts({ facts }) {
   const there = facts.filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
   return html`<dl class="facts">${there.map(([name, value]) =>
     html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-// Words.
+// Text.
 
 const TEXT_MOST = 4000;
 
-/** Somebody's words. `max`: characters before the rest is folded; `line`: on one line. */
+/** Text of a user or agent. `max`: characters before the rest is folded; `line`: on one line. */
 export function Text({ text, max = TEXT_MOST, line }) {
   const [isWhole, setWhole] = useState(false);
   const all = text === null || text === undefined ? '' : String(text);
@@ -76,7 +76,7 @@ export function Text({ text, max = TEXT_MOST, line }) {
       onClick=${() => setWhole(true)}>show all ${all.length.toLocaleString('en')} characters</button>`)}</bdi>`;
 }
 
-/** An agent's name, leading to it. */
+/** An agent's name, as a link. */
 export function Name({ agent, plain }) {
   if (!agent) return html`<span class="faint">–</span>`;
   const words = html`<${Text} text=${agent} max=${128} line=${true}/>`;
@@ -87,7 +87,7 @@ export function Link({ to, children, ...more }) {
   return html`<a href=${`#${to}`} ...${more}>${children}</a>`;
 }
 
-/** An id, short, leading somewhere. */
+/** A shortened id, as a link. */
 export function Id({ id, to }) {
   if (!id) return html`<span class="faint">–</span>`;
   const short = /^[a-z]+_[0-9a-z]{26}$/.test(id) ? `${id.slice(0, id.indexOf('_') + 1)}…${id.slice(-6)}` : id;
@@ -105,7 +105,7 @@ export function Time({ ms }) {
 const ticking = new Set();
 setInterval(() => { for (const tick of ticking) tick(); }, 5000);
 
-/** "3 min ago", going on by itself. */
+/** "3 min ago", updated as time passes. */
 export function Age({ ms, suffix = ' ago' }) {
   const [, tick] = useReducer((n) => n + 1, 0);
   useEffect(() => {
@@ -117,7 +117,7 @@ export function Age({ ms, suffix = ' ago' }) {
     ${suffix}</time>`;
 }
 
-// Signs. Colour is never alone: the word is there.
+// Badges. Color is never the only sign: the word is always there.
 
 const TONES = {
   ACTIVE: 'good', IDLE: 'calm', BUSY: 'busy', SLOW: 'warn', ERROR: 'bad', DEAD: 'bad', PAUSED: 'warn',
@@ -138,7 +138,7 @@ export const Status = ({ status }) => (status ? html`<${Badge}
 export const State = ({ state }) => (state ? html`<${Badge} tone=${TONES[state]}>${state}<//>`
   : html`<span class="faint">–</span>`);
 
-/** A share of a whole, with its figure; `mark` draws a line there. */
+/** A share of a whole, with its value; `mark` draws a line. */
 export function Bar({ value, max = 1, label, text, tone = 'accent', mark }) {
   const share = (x) => `${Math.max(0, Math.min(1, (x || 0) / (max || 1))) * 100}%`;
   return html`<span class="bar tone-${tone}" role="img" aria-label=${`${label}: ${text ?? value}`}
@@ -148,9 +148,9 @@ export function Bar({ value, max = 1, label, text, tone = 'accent', mark }) {
   </span>`;
 }
 
-// Doing.
+// Controls.
 
-/** Busy while what it does goes on; what goes wrong is said. */
+/** Busy while the promise of onClick is pending. An error is shown as a toast. */
 export function Button({ onClick, kind = 'plain', type = 'button', disabled, className = '', children, ...more }) {
   const [isBusy, setBusy] = useState(false);
   const isThere = useRef(true);
@@ -182,7 +182,7 @@ export function Copy({ text, label = 'Copy' }) {
     : label}: ${marked(cut(text, 60))}`}>${isDone ? 'Copied' : label}<//>`;
 }
 
-// Over plain HTTP from another machine browsers have no clipboard to write to.
+// Browsers have no clipboard API over plain HTTP from another machine.
 async function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = Object.assign(document.createElement('textarea'), { value: text, className: 'off-screen' });
@@ -190,7 +190,7 @@ async function copyText(text) {
   area.select();
   const isDone = document.execCommand('copy');
   area.remove();
-  if (!isDone) throw new Error('The browser does not let this page copy: mark the text and copy it by hand.');
+  if (!isDone) throw new Error('The browser does not allow this page to copy. Select the text and copy it yourself.');
   return undefined;
 }
 
@@ -198,7 +198,7 @@ export function Command({ text }) {
   return html`<div class="command"><code>${text}</code><${Copy} text=${text}/></div>`;
 }
 
-/** A label, what it is for, what is wrong with it, and one control, which gets the id. */
+/** A control with its label, hint and error. The control gets the id. */
 export function Field({ label, hint, error, children }) {
   const id = useId();
   const about = [hint && `${id}-hint`, error && `${id}-error`].filter(Boolean).join(' ');
@@ -210,9 +210,7 @@ export function Field({ label, hint, error, children }) {
     ${error && html`<span class="field-error" role="alert" id=${`${id}-error`}><${Text} text=${error}/></span>`}</div>`;
 }
 
-/**
- * An input that counts once it is left, or with Enter: what is being typed is not disturbed by what happens meanwhile.
- */
+/** An input that commits on blur or Enter, so that renders in between do not disturb what is being typed. */
 export function Typed({ value = '', onCommit, as = 'input', ...more }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -220,21 +218,21 @@ export function Typed({ value = '', onCommit, as = 'input', ...more }) {
     ...${more}/>`;
 }
 
-/** Open for as long as it is drawn; Escape asks onClose, and closes nothing by itself. */
+/** Open for as long as it is rendered. Escape calls onClose and does not close it by itself. */
 export function Dialog({ title, onClose, actions, wide, children }) {
   const box = useRef(null);
   const id = useId();
   useLayoutEffect(() => {
     const el = box.current;
     const before = document.activeElement;
-    // Browsers close a dialog by themselves when Escape is pressed again and
-    // again, whatever a page says to that.
+    // Browsers close a dialog when Escape is pressed repeatedly, even if the
+    // page prevents it.
     const reopen = () => el.isConnected && !el.open && el.showModal();
     el.showModal();
     el.addEventListener('close', reopen);
     return () => {
       el.removeEventListener('close', reopen);
-      el.close(); // what is behind it can have the focus only then
+      el.close(); // only then can an element behind it take the focus
       focusOn(before);
     };
   }, []);
@@ -251,13 +249,13 @@ export function Dialog({ title, onClose, actions, wide, children }) {
   </dialog>`;
 }
 
-// The button may be gone with what it did: then the page's heading.
+// If the element is gone, the page's heading gets the focus.
 function focusOn(element) {
   if (element?.isConnected && element !== document.body) element.focus();
   else document.querySelector('main h1')?.focus();
 }
 
-/** Ask before what cannot be taken back: true if they mean it. */
+/** Ask before an action that cannot be undone. Resolves to true if confirmed. */
 export function confirm({ title, text, action, kind = 'danger' }) {
   return new Promise((resolve) => {
     const host = document.createElement('div');
@@ -268,13 +266,13 @@ export function confirm({ title, text, action, kind = 'danger' }) {
       resolve(answer);
     };
     render(html`<${Dialog} title=${title} onClose=${() => end(false)} actions=${html`
-      <${Button} onClick=${() => end(false)}>Leave it<//><${Button} kind=${kind}
+      <${Button} onClick=${() => end(false)}>Go back<//><${Button} kind=${kind}
         onClick=${() => end(true)}>${action}<//>`}>
       <p><${Text} text=${text}/></p><//>`, host);
   });
 }
 
-// What happened to what they did; read out where it is not seen.
+// Toasts: results of actions, announced to screen readers.
 const toasts = [];
 let drawToasts = () => {};
 export function toast(text, tone = 'good') {
@@ -317,7 +315,7 @@ export function Tabs({ tabs, current, onChange, label }) {
         && html` <span class="tab-count">${t.count}</span>`}</button>`)}</div>`;
 }
 
-/** A module that is fetched when it is first wanted, not before. */
+/** A module that is loaded when it is first wanted. */
 export function useLater(isWanted, load) {
   const [module, setModule] = useState(null);
   useEffect(() => {
@@ -326,7 +324,7 @@ export function useLater(isWanted, load) {
   return module;
 }
 
-// Asking, as a value to draw. What was there stays while it is asked again.
+// A GET as state: {data, error, loading, reload}. The old data stays during a reload.
 
 export function useGet(where, params) {
   const key = where && JSON.stringify([where, params]);

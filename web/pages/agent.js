@@ -1,17 +1,19 @@
-// One agent: what it says of itself, how it is and does, what it did last, who
-// may see it, and what can be done to it.
+// One agent: its card, state, figures, recent work and visibility, and the actions
+// on it.
 import { Badge, Button, Card, Copy, Facts, Link, Loading, Page, Problem, State, Text, Time, Age, confirm, html, toast,
   useGet, useState } from '../lib/ui.js';
 import { can, del, me, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
 import { count, money } from '../lib/format.js';
+import { ReviewBadges } from '../lib/review.js';
 import { useEvery } from '../lib/timers.js';
 import { Hour, Now } from './agent_figures.js';
 import { Recent, isAbout } from './agent_recent.js';
+import { Hide, Report, Reports, Review } from './agent_review.js';
 
-const REFRESH_MS = 15000; // what others give it is in nobody else's feed, and minutes pass
+const REFRESH_MS = 15000; // the feed omits the tasks of other users, and the last hour moves on
 
-/** Who may change it: its creator and admins; what the configuration has is changed there. */
+/** What the user may do with it. Its creator and admins may change it, unless it comes from the configuration. */
 function rightsOf(card) {
   const isAdmin = can('admin');
   const isMine = isAdmin || (!!card.creator_id && card.creator_id.toLowerCase() === me()?.user.toLowerCase());
@@ -19,80 +21,85 @@ function rightsOf(card) {
   return {
     isMine,
     mayChange: mayAct && !!card.creator_id,
+    mayHide: isAdmin && !!card.creator_id && card.review?.state !== 'hidden',
+    mayReport: !isMine && can('send'),
     mayPause: mayAct,
     mayWake: mayAct && !!card.wake?.url,
     mayRestart: mayAct && (/^process:/.test(card.url) || !!card.restart?.command || !!card.wake?.url),
   };
 }
 
-// Doing.
+// Actions.
 
 function Actions({ card, figures, reload, go }) {
   const rights = rightsOf(card);
   const isPaused = figures?.paused ?? card.paused;
   const say = async (what, done) => {
     const now = await post(path`/api/agents/${card.name}/${what}`);
-    toast(`${card.name} ${done}; it is ${now.state}.`);
+    toast(`${card.name} ${done}. State: ${now.state}.`);
     reload();
   };
   const pause = async () => {
     const sure = await confirm({ title: `Pause ${card.name}?`, action: 'Pause it', kind: 'main',
-      text: 'Nothing new is carried to it until somebody resumes it. What it works on goes on; messages for it are '
-        + 'accepted and wait. A restart of the server does not end a pause.' });
+      text: 'It gets no new tasks until someone resumes it. Tasks in flight continue; messages for it are accepted and '
+        + 'wait. A restart of the server does not end the pause.' });
     return sure && say('pause', 'is paused');
   };
   const restart = async () => {
     const sure = await confirm({ title: `Restart ${card.name}?`, action: 'Restart it', kind: 'main',
-      text: 'What it is working on is carried to it again afterwards.' });
-    return sure && say('restart', 'was started again');
+      text: 'Its tasks in flight are delivered to it again afterwards.' });
+    return sure && say('restart', 'was restarted');
   };
   const remove = async () => {
     const sure = await confirm({ title: `Remove ${card.name}?`, action: 'Remove it',
-      text: 'Its card and its grants go, and its name is free for anybody. Tasks that it has wait for an agent of '
+      text: 'Its card and its grants are deleted, and anyone can take its name. Its open tasks wait for an agent of '
         + 'that name until their deadline.' });
     if (!sure) return;
     await del(path`/api/agents/${card.name}`, { headers: { 'If-Match': `"${card.revision}"` } });
-    toast(`${card.name} is removed.`);
+    toast(`${card.name} was removed.`);
     go('/agents');
   };
   return html`
-    ${can('send') && html`<${Button} onClick=${() => go(path`/agents/${card.name}/wins`)}>What would it win?<//>`}
+    ${can('send') && html`<${Button} onClick=${() => go(path`/agents/${card.name}/wins`)}>Test routing<//>`}
     ${rights.mayWake && html`<${Button} onClick=${() => say('wake', 'was woken')}>Wake<//>`}
     ${rights.mayRestart && html`<${Button} onClick=${restart}>Restart<//>`}
-    ${rights.mayPause && (isPaused ? html`<${Button} kind="main" onClick=${() => say('resume', 'goes on')}>Resume<//>`
+    ${rights.mayPause && (isPaused
+      ? html`<${Button} kind="main" onClick=${() => say('resume', 'was resumed')}>Resume<//>`
       : html`<${Button} onClick=${pause}>Pause<//>`)}
+    ${rights.mayReport && html`<${Report} card=${card}/>`}
+    ${rights.mayHide && html`<${Hide} card=${card} reload=${reload}/>`}
     ${rights.mayChange && html`<${Button} onClick=${() => go(path`/agents/${card.name}/edit`)}>Edit<//>
       <${Button} kind="danger" onClick=${remove}>Remove<//>`}`;
 }
 
-// Saying.
+// Parts of the page.
 
 function Paused({ figures }) {
   if (!figures?.paused) return null;
   return html`<p class="note" role="status">Paused${figures.paused_by
     && html` by <${Text} text=${figures.paused_by} max=${60} line=${true}/>`}${
     figures.paused_ms && html`, since <${Time} ms=${figures.paused_ms}/> (<${Age}
-      ms=${figures.paused_ms}/>)`}: nothing new is carried to it, messages for it wait.</p>`;
+      ms=${figures.paused_ms}/>)`}. It gets no new tasks; messages for it wait.</p>`;
 }
 
 const line = (text, max = 400) => (text ? html`<${Text} text=${text} max=${max}/>` : null);
 
 function About({ card }) {
   const { routing = {}, limits = {}, provider = {} } = card;
-  return html`<${Card} title="About it"><p><${Text} text=${card.description} max=${1200}/></p><${Facts} facts=${[
+  return html`<${Card} title="Details"><p><${Text} text=${card.description} max=${1200}/></p><${Facts} facts=${[
     ['Address', html`<code><${Text} text=${card.url} max=${300}/></code>`],
     ['Version', line(card.version)],
-    ['Price', card.pricing ? `${money(card.pricing.amount_micros)} a call` : null],
+    ['Price', card.pricing ? `${money(card.pricing.amount_micros)} per call` : null],
     ['Keywords', routing.keywords?.length ? html`<${Words} list=${routing.keywords}/>` : null],
-    ['Chosen for messages', routing.routable === false ? 'only where it is named' : 'yes'],
+    ['Routable', routing.routable === false ? 'no: only messages that name it' : 'yes'],
     ['System prompt', line(routing.system_prompt, 300)],
-    ['At once', limits.in_flight],
-    ['Queue', limits.queue],
+    ['In-flight limit', limits.in_flight],
+    ['Queue limit', limits.queue],
     ['Priority', limits.priority],
-    ['Stands in for it', card.backup ? html`<a href=${`#/agents/${encodeURIComponent(card.backup)}`}>
+    ['Backup', card.backup ? html`<a href=${`#/agents/${encodeURIComponent(card.backup)}`}>
       <${Text} text=${card.backup} max=${128} line=${true}/></a>` : null],
     ['Provider', line(provider.organization)],
-    ['Found by meaning', card.embedded ? 'yes' : 'not yet: by its words alone'],
+    ['Embedded', card.embedded ? 'yes' : 'not yet: matched by its words only'],
     ['Registered', html`<${Time} ms=${card.created_ms}/>`],
     ['Changed', html`<${Time} ms=${card.updated_ms}/>, revision ${card.revision}`],
   ]}/><//>`;
@@ -108,7 +115,7 @@ function Skills({ card }) {
   const skills = card.skills || [];
   return html`<${Card} title=${skills.length ? count(skills.length, 'skill') : 'No skills'}>
     ${!skills.length
-      && html`<p class="faint">It is found by its description alone. Skills with examples make it found better.</p>`}
+      && html`<p class="faint">It is matched by its description only. Skills with examples improve matching.</p>`}
     <ul class="skills">${skills.slice(0, 100).map((s) => html`<li key=${s.id}>
       <h3><${Text} text=${s.name} max=${128} line=${true}/> <code
         class="faint"><${Text} text=${s.id} max=${128} line=${true}/></code>
@@ -118,12 +125,12 @@ function Skills({ card }) {
       ${s.examples?.length > 0 && html`<ul class="examples">
         ${s.examples.map((x) => html`<li key=${x}>“<${Text} text=${x} max=${200}/>”</li>`)}</ul>`}
     </li>`)}</ul>
-      ${skills.length > 100 && html`<p class="faint">and ${skills.length - 100} more, in the card below</p>`}<//>`;
+      ${skills.length > 100 && html`<p class="faint">and ${skills.length - 100} more in the card below</p>`}<//>`;
 }
 
 const SEES = {
-  public: 'Everybody who may call.', private: 'Its creator, and admins.',
-  shared: 'Its creator, the members of its org, who was granted it, and admins.',
+  public: 'everyone who may call this server.', private: 'its creator and admins.',
+  shared: 'its creator, the members of its org, users and orgs with a grant, and admins.',
 };
 
 function Seen({ card }) {
@@ -131,8 +138,8 @@ function Seen({ card }) {
   const grants = useGet(isMine ? '/api/grants' : '', { agent: card.name, limit: 100 });
   useRefresh(['grant.'], grants.reload);
   const list = grants.data?.items || [];
-  return html`<${Card} title="Who may see it"><${Facts} facts=${[
-    ['Visibility', html`<strong>${card.visibility}</strong>: ${SEES[card.visibility]}`],
+  return html`<${Card} title="Visibility"><${Facts} facts=${[
+    ['Visible to', html`<strong>${card.visibility}</strong>: ${SEES[card.visibility]}`],
     ['Creator', card.creator_id ? line(card.creator_id) : 'the configuration'],
     ['Org', card.org ? line(card.org) : 'none'],
     ['Kind', card.kind],
@@ -143,18 +150,17 @@ function Seen({ card }) {
         line=${true}/>${
       g.expires_ms && html` <span class="faint">until <${Time} ms=${g.expires_ms}/></span>`}</li>`)}</ul>`}
     ${isMine && html`<p>
-      <${Link} to=${path`/settings/grants?agent=${card.name}`}>Grants<//> are given and taken back in the
-        settings.</p>`}<//>`;
+      <${Link} to=${path`/settings/grants?agent=${card.name}`}>Manage the grants<//> in the settings.</p>`}<//>`;
 }
 
 function Raw({ card }) {
   const text = JSON.stringify(card, null, 2);
-  return html`<${Card} title="The card" actions=${html`<${Copy} text=${text}/>`}>
+  return html`<${Card} title="Card" actions=${html`<${Copy} text=${text}/>`}>
     <details><summary>As JSON, ${count(text.split('\n').length, 'line')}</summary>
     <pre tabindex="0" aria-label="The card as JSON"><${Text} text=${text} max=${40000}/></pre></details><//>`;
 }
 
-// Why it is in that state, if the card is as new as the figures are.
+// The reason for its state, unless the figures already show a newer state.
 function Reason({ card, figures }) {
   if (!card.state_reason || (figures && figures.state !== card.state)) return null;
   return html`<p class="agent-reason">It is ${card.state}: <${Text} text=${card.state_reason} max=${500}/></p>`;
@@ -186,9 +192,11 @@ export default function Agent({ name, go }) {
     class="agent-lead">${card.title && html`<code><${Text} text=${card.name} max=${128}/></code> `}
       <${State} state=${figures?.state || card.state}/>${
       (figures?.paused ?? card.paused) && html` <${Badge} tone="warn">paused<//>`} <${Badge}>
-        ${card.visibility}<//></span>`}
+        ${card.visibility}<//><${ReviewBadges} state=${card.review?.state} reports=${card.reports}/></span>`}
       actions=${html`<${Actions} card=${card} figures=${figures} reload=${reload} go=${go}/>`}>
     <p class="crumb"><${Link} to="/agents">All agents<//></p>
+    ${card.review && html`<${Review} card=${card} reload=${reload}/>`}
+    ${card.reports > 0 && can('admin') && html`<${Reports} card=${card} reload=${reload}/>`}
     <${Paused} figures=${figures}/>
     <${Reason} card=${card} figures=${figures}/>
     <${Warnings} card=${card}/>
@@ -200,13 +208,13 @@ export default function Agent({ name, go }) {
   <//>`;
 }
 
-// What somebody may not see is not there either: no more can be said.
+// An invisible agent looks like one that does not exist, so no more can be said.
 function Gone({ name, error }) {
   const nearest = error.details?.nearest || [];
-  return html`<${Page} title="There is no such agent"><p><${Text} text=${name} max=${128}
-    line=${true}/> is not there, was removed, or is not yours to see.</p>
+  return html`<${Page} title="Agent not found"><p><${Text} text=${name} max=${128}
+    line=${true}/> does not exist, was removed, or is not visible to you.</p>
     ${nearest.length > 0
-      && html`<p>Near: ${nearest.map((n) => html`<a key=${n} class="name"
+      && html`<p>Similar names: ${nearest.map((n) => html`<a key=${n} class="name"
         href=${`#/agents/${encodeURIComponent(n)}`}><${Text} text=${n} max=${128} line=${true}/></a> `)}</p>`}
     <p><${Link} to="/agents">All agents<//></p><//>`;
 }

@@ -1,5 +1,5 @@
-// "Connect your own agent": a token, a few lines in the language they have, and
-// the command. The lines are those of examples/.
+// "Connect your own agent": a token, the code in one of three languages, and the
+// command. The code is that of examples/.
 import { Button, Card, Command, Copy, Dialog, Problem, Tabs, Text, html, useState } from '../lib/ui.js';
 import { can, me, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
@@ -60,23 +60,23 @@ const LANGUAGES = [
       './echo'], own: 'make install' },
 ];
 
-/** A token for the agent: shown this once, and put into the commands. */
+/** A token for the agent. It is shown once, within the commands. */
 function Token({ token, setToken }) {
   const [error, setError] = useState(null);
   const make = async () => {
     setError(null);
-    // As much as an agent's program needs, and no more.
+    // The scopes that an agent's program needs.
     const scopes = ['send', 'read', 'agents'].filter(can);
-    await post('/api/tokens', { label: 'an agent of mine', scopes }).then((t) => setToken(t.token), setError);
+    await post('/api/tokens', { label: 'my agent', scopes }).then((t) => setToken(t.token), setError);
   };
   if (token) return html`<p class="note"
-    role="status">This token is shown now and never again. Keep it where your program finds it; <a
-      href="#/settings/tokens">Settings</a> revokes it.</p>
+    role="status">This token is shown only now. Store it where your program finds it. You can revoke it in the <a
+      href="#/settings/tokens">settings</a>.</p>
     <${Command} text=${`export SIGNALBOX_URL=${location.origin} SIGNALBOX_TOKEN=${token}`}/>`;
-  return html`<p>The agent belongs to who its token is of: you, <${Text} text=${me()?.user} max=${60}
+  return html`<p>The agent will belong to the user of the token: you, <${Text} text=${me()?.user} max=${60}
     line=${true}/>.</p>
     ${error && html`<${Problem} error=${error}/>`}<p><${Button} kind="main"
-      onClick=${make}>Create a token for it<//></p>`;
+      onClick=${make}>Create a token<//></p>`;
 }
 
 function Steps() {
@@ -86,20 +86,20 @@ function Steps() {
   const shown = LANGUAGES.find((l) => l.id === language);
   useRefresh(['agent.registered'], () => arrived('arrived'));
   return html`<ol class="steps">
-    <li><h3>A token</h3><${Token} token=${token} setToken=${setToken}/></li>
-    <li><h3>A few lines</h3><${Tabs} tabs=${LANGUAGES} current=${language} onChange=${choose} label="Language"/>
+    <li><h3>Create a token</h3><${Token} token=${token} setToken=${setToken}/></li>
+    <li><h3>Write the agent</h3><${Tabs} tabs=${LANGUAGES} current=${language} onChange=${choose} label="Language"/>
       <div class="code"><div class="code-head"><code>${shown.file}</code><${Copy} text=${shown.code}/></div>
-        <pre tabindex="0" aria-label=${`${shown.file}, the code`}>${shown.code}</pre></div></li>
-    <li><h3>Run it</h3><p>In the folder of Signalbox’s source, which has these lines as <code>
+        <pre tabindex="0" aria-label=${`Code of ${shown.file}`}>${shown.code}</pre></div></li>
+    <li><h3>Run it</h3><p>In Signalbox’s source folder, which contains this code as <code>
       ${shown.example}</code>:</p>${shown.run.map((c) => html`<${Command} key=${c} text=${c}/>`)}
-      <p class="faint">In a folder of your own save them as <code>${shown.file}</code>, after <code>
-        ${shown.own}</code>, where PATH is that of the source. A program in any other language speaks JSON over a
-          WebSocket to <code>/hub</code>; docs/protocol.md shows each message.</p>
-      ${name && html`<p class="note" role="status">An agent has just been registered: it is in the list.</p>`}</li>
+      <p class="faint">In your own folder, first run <code>${shown.own}</code>, where PATH is the source folder, and
+        save the code as <code>${shown.file}</code>. A program in any other language sends JSON over a WebSocket to
+          <code>/hub</code>; docs/protocol.md describes every message.</p>
+      ${name && html`<p class="note" role="status">An agent was just registered. It is in the list.</p>`}</li>
   </ol>`;
 }
 
-/** Within a page, or over it where it can be closed. */
+/** A card within the page, or a dialog if it can be closed. */
 export function Connect({ onClose }) {
   if (!onClose) return html`<${Card} title="Connect your own agent"><${Steps}/><//>`;
   return html`<${Dialog} title="Connect your own agent" wide=${true} onClose=${onClose}

@@ -1,24 +1,26 @@
-// Register an agent, or change one: a form, or the card as JSON. What the
-// server finds wrong is said at its field. A change is a merge patch against
-// the revision that was read: who was second is shown what the first one did.
+// Register or change an agent, with a form or as JSON. The server's problems are
+// shown at their fields. A change is a merge patch against the revision that was
+// read. When two users edit at once, the second one to save sees what the first
+// one changed.
 import { Button, Card, Field, Link, Loading, Page, Problem, Tabs, Text, html, toast, useEffect, useRef,
   useState } from '../lib/ui.js';
 import { can, get, patch, path, post } from '../lib/api.js';
 import { count } from '../lib/format.js';
 import { dropDraft, keepDraft, keptDraft } from '../lib/draft.js';
 import { applyPatch, changedFields, mergePatch, ownFields } from '../lib/card.js';
+import { cardToChange } from '../lib/review.js';
 import { CardForm, formOf, isInForm } from './agent_form.js';
 
 const TABS = [{ id: 'form', label: 'Form' }, { id: 'json', label: 'JSON' }];
 
 const emptyCard = () => ({ name: '', description: '', visibility: can('admin') ? 'public' : 'private', skills: [] });
 
-/** before: as the server had it; card: as it is to be. */
+/** before: the card as the server has it; card: as edited. */
 function startDraft(before, card = ownFields(before)) {
   return { before, card, errors: {}, problems: [], refusal: null, theirs: null };
 }
 
-// What was typed, until it is saved or dropped.
+// Drafts are kept until they are saved or discarded.
 
 const keptAs = (name) => `agent.${name ?? ''}`;
 const untouched = (draft) => shown(draft.before ? ownFields(draft.before) : emptyCard());
@@ -33,7 +35,7 @@ function keptStart(name) {
   return kept && { start: startDraft(kept.before, kept.card), tab: kept.tab, text: kept.text, isKept: true };
 }
 
-/** A field counts once it is left: so it is, by the keys of the browser too, before the page goes. */
+/** A field commits on blur. Blur it before the browser navigates away, so that Back does not lose its text. */
 function useLeavingFields() {
   useEffect(() => {
     const leave = () => document.activeElement?.blur();
@@ -42,7 +44,7 @@ function useLeavingFields() {
   }, []);
 }
 
-// On the way to the server.
+// Saving.
 
 async function save(draft, isNew) {
   if (isNew) return post('/api/agents', draft.card, { headers: { 'If-None-Match': '*' } });
@@ -52,15 +54,46 @@ async function save(draft, isNew) {
     { headers: { 'If-Match': `"${draft.before.revision}"` } });
 }
 
-/** What the refusal means for the draft. */
+/** The draft after a refusal. */
 async function refused(draft, error, isNew) {
   const problems = error.details?.problems || [];
   const next = { ...draft, problems, refusal: error };
   if (error.status !== 412 || isNew) return next;
-  return { ...next, refusal: null, theirs: await get(path`/api/agents/${draft.before.name}`) };
+  return { ...next, refusal: null, theirs: cardToChange(await get(path`/api/agents/${draft.before.name}`)) };
 }
 
-// Two at once.
+// Review.
+
+/** The message after saving, also if the card waits for review. */
+function doneWith(saved, isNew) {
+  const done = isNew ? `${saved.name} was registered.` : `${saved.name} was changed.`;
+  const state = saved.changed && !can('admin') && saved.review?.state;
+  if (state === 'hidden') return 'Saved. It stays hidden until an admin approves it.';
+  if (state !== 'waiting') return saved.changed ? done : 'Nothing was changed.';
+  return isNew || saved.visibility !== 'public'
+    ? `${isNew ? done : 'Saved.'} An admin has to approve it before others see it.`
+    : 'Saved. An admin has to approve it before others see the change.';
+}
+
+const OF_ADMINS = {
+  waiting: 'This is the active card. The card that waits for review stays unchanged.',
+  rejected: 'This is the active card. The rejected card stays unchanged.',
+  hidden: 'This agent is hidden. It becomes visible once you save it as public or shared.',
+};
+const OF_CREATORS = {
+  waiting: 'This is your card that waits for review, not the active card.',
+  rejected: 'This is your card that was rejected. Once you change it, it waits for review again.',
+  hidden: 'This agent is hidden, and stays hidden until an admin approves it.',
+};
+
+/** Says which card this is, if there are two. */
+function Which({ review }) {
+  if (!review) return null;
+  return html`<p class="note">${(can('admin') ? OF_ADMINS : OF_CREATORS)[review.state]}${review.reason
+    && html` Reason: <${Text} text=${review.reason} max=${400}/>`}</p>`;
+}
+
+// Two edits at once.
 
 function Conflict({ draft, take, merge }) {
   const { before, theirs, card } = draft;
@@ -71,23 +104,23 @@ function Conflict({ draft, take, merge }) {
     <code key=${f} class="field-name"><${Text} text=${f} max=${60} line=${true}/></code>`);
   return html`<div class="problem"
     role="alert">
-      <p><strong>Somebody else has changed this agent meanwhile.</strong> It is revision ${theirs.revision} by now, and
-        you began with ${before.revision}. Nothing of yours was saved yet.</p>
-    <p>They changed ${did.length ? names(did) : 'nothing that the card shows'}; you ${mine.length ? names(mine)
-      : 'nothing'}.${both.length > 0 && html` Both of you: ${names(both)}.`}</p>
-    <div class="actions"><${Button} kind="main" onClick=${merge}>Keep my changes on top of theirs<//>
-      <${Button} onClick=${take}>Take theirs, drop mine<//></div></div>`;
+      <p><strong>Someone else has changed this agent in the meantime.</strong> It is now at revision
+        ${' '}${theirs.revision}; you started from ${before.revision}. Your changes are not saved yet.</p>
+    <p>They changed ${did.length ? names(did) : 'nothing that the card shows'}; you changed ${mine.length ? names(mine)
+      : 'nothing'}.${both.length > 0 && html` Both of you changed ${names(both)}.`}</p>
+    <div class="actions"><${Button} kind="main" onClick=${merge}>Apply my changes to theirs<//>
+      <${Button} onClick=${take}>Discard my changes<//></div></div>`;
 }
 
-// What is wrong at no field of the form.
+// Problems that no field of the form shows.
 function Elsewhere({ draft, tab }) {
   const rest = draft.problems.filter((p) => tab === 'json' || !isInForm(p.pointer));
   if (!draft.refusal) return null;
   if (!draft.problems.length) return html`<${Problem} error=${draft.refusal}/>`;
   const n = draft.refusal.details.total ?? draft.problems.length;
   return html`<div class="problem"
-    role="alert"><p>The server does not take it: ${count(n, 'thing is',
-      'things are')} wrong${rest.length < draft.problems.length ? ', said at the fields below' : ''}.</p>
+    role="alert"><p>The server rejected the card: ${count(n, 'problem')}${
+      rest.length < draft.problems.length ? ', shown at the fields below' : ''}.</p>
     ${rest.length > 0
       && html`<ul>${rest.map((p, i) => html`<li key=${i}><code>
         <${Text} text=${p.pointer || '/'} max=${200} line=${true}/></code> <${Text} text=${p.message}
@@ -95,8 +128,8 @@ function Elsewhere({ draft, tab }) {
 }
 
 function JsonEditor({ text, setText, error }) {
-  return html`<${Field} label="The card" error=${error}
-    hint="As docs/protocol.md has it. What is left out is taken away.">
+  return html`<${Field} label="Card" error=${error}
+    hint="docs/protocol.md describes the format. Fields that you leave out are removed.">
     <textarea class="code-input" rows="24" spellcheck=${false} value=${text}
       onInput=${(e) => setText(e.target.value)}></textarea><//>`;
 }
@@ -106,7 +139,7 @@ function read(text) {
   try {
     card = JSON.parse(text);
   } catch (e) {
-    throw new Error(`This is no JSON: ${e.message}`);
+    throw new Error(`This is not valid JSON: ${e.message}`);
   }
   if (typeof card !== 'object' || card === null || Array.isArray(card))
     throw new Error('A card is a JSON object: {"name": …}');
@@ -115,7 +148,7 @@ function read(text) {
 
 const shown = (card) => JSON.stringify(card, null, 2);
 
-/** The draft, which of its two forms is open, and the text of the second; each change is kept at once. */
+/** The draft, the open tab, and the text of the JSON tab. Each change is kept at once. */
 function useDraft(name, { start, tab = 'form', text = shown(start.card) }) {
   const [state, setState] = useState({ draft: start, tab, text });
   const latest = useRef(state);
@@ -137,7 +170,7 @@ function Editor({ found, name, go }) {
   const [wrongText, setWrongText] = useState('');
   useLeavingFields();
 
-  // The text becomes the draft where it is what counts.
+  // On the JSON tab, the text becomes the draft.
   const settle = () => {
     if (tab === 'form') return draft;
     const next = { ...draft, card: read(text), errors: {} };
@@ -155,11 +188,11 @@ function Editor({ found, name, go }) {
     }
   };
   const send = async (what) => {
-    if (Object.keys(what.errors).length) return toast('Mend what is marked first.', 'bad');
+    if (Object.keys(what.errors).length) return toast('Correct the marked fields first.', 'bad');
     try {
       const saved = await save(what, isNew);
       dropDraft(keptAs(name));
-      toast(saved.changed ? `${saved.name} is ${isNew ? 'registered' : 'changed'}.` : 'Nothing was changed.');
+      toast(doneWith(saved, isNew));
       return go(path`/agents/${saved.name}`);
     } catch (error) {
       return change(await refused(what, error, isNew));
@@ -175,7 +208,7 @@ function Editor({ found, name, go }) {
   };
   const become = (next) => put({ draft: next, text: shown(next.card) });
   const take = () => become(startDraft(draft.theirs));
-  // What they changed and we did not stays theirs: only our own changes are sent.
+  // Only our own changes are sent, so the others keep theirs.
   const merge = () => {
     const theirs = ownFields(draft.theirs);
     const mine = mergePatch(ownFields(draft.before), draft.card) || {};
@@ -183,14 +216,14 @@ function Editor({ found, name, go }) {
     become(next);
     return send(next);
   };
-  // What was refused is said at the top; who saved is at the bottom.
+  // Errors are shown at the top, and the save button is at the bottom.
   const top = useRef(null);
   useEffect(() => { if (draft.theirs || draft.refusal) top.current.scrollIntoView({ block: 'start' }); },
     [draft.theirs, draft.refusal]);
   return html`<form class="form" ref=${top} onSubmit=${(e) => e.preventDefault()} novalidate>
     ${draft.theirs && html`<${Conflict} draft=${draft} take=${take} merge=${merge}/>`}
     <${Elsewhere} draft=${draft} tab=${tab}/>
-    <${Tabs} tabs=${TABS} current=${tab} onChange=${turn} label="How to edit the card"/>
+    <${Tabs} tabs=${TABS} current=${tab} onChange=${turn} label="Editor"/>
     <${Card}>${tab === 'form' ? html`<${CardForm} key=${draft.before?.revision} form=${formOf(draft, change)}
       isNew=${isNew}/>` : html`<${JsonEditor} text=${text} setText=${setText} error=${wrongText}/>`}<//>
     <div class="actions"><${Button} kind="main" type="submit" onClick=${submit}>${isNew ? 'Register' : 'Save'}<//>
@@ -203,24 +236,26 @@ export default function AgentEdit({ name, go }) {
   const [found, setFound] = useState(() => keptStart(name));
   const [round, again] = useState(0);
   const isNew = name === undefined;
-  // Read once: what happens to it meanwhile is told when it is saved.
+  // Read once: later changes are reported on saving.
   const load = () => {
     if (isNew) return setFound({ start: startDraft(null, emptyCard()) });
-    return get(path`/api/agents/${name}`).then((card) => setFound({ start: startDraft(card) }),
+    return get(path`/api/agents/${name}`).then(
+      (card) => setFound({ start: startDraft(cardToChange(card)), review: card.review }),
       (error) => setFound({ error }));
   };
   const discard = async () => { dropDraft(keptAs(name)); await load(); again(round + 1); };
   useEffect(() => { if (!found) load(); }, []);
   const title = isNew ? 'Register an agent' : `Edit ${name}`;
   return html`<${Page} title=${title}
-    lead=${isNew ? 'What it is called, what it can do, and how it is reached. A program that connects itself can '
-      + 'say all this too.' : ''}>
+    lead=${isNew ? 'Its name, skills and address. A program that connects by itself can register its own card instead.'
+      : ''}>
     <p class="crumb"><${Link} to="/agents">All agents<//>${!isNew
       && html` › <${Link} to=${path`/agents/${name}`}><${Text} text=${name} max=${128} line=${true}/><//>`}</p>
     ${found?.error && html`<${Problem} error=${found.error} onRetry=${load}/>`}
     ${!found && html`<${Loading}/>`}
     ${found?.isKept && html`<div class="note spread" role="status">
-      <span>This is what you had typed before, and have not saved.</span> <${Button} className="small"
-        onClick=${discard}>Discard it<//></div>`}
+      <span>These are your unsaved changes from before.</span> <${Button} className="small"
+        onClick=${discard}>Discard<//></div>`}
+    <${Which} review=${found?.review}/>
     ${found?.start && html`<${Editor} key=${round} found=${found} name=${name} go=${go}/>`}<//>`;
 }

@@ -1,21 +1,21 @@
-// An agent in figures: how it is now, and its last hour by minutes.
+// The figures of an agent: now, and per minute in the last hour.
 import { Age, Card, Text, html } from '../lib/ui.js';
 import { Spark, span, sum } from '../lib/spark.js';
 import { Figure } from '../lib/figure.js';
 import { count, duration, num, pct } from '../lib/format.js';
 
 function slowness({ latency_ms: now, usual_ms: usual }) {
-  if (usual === null) return 'of its last answers';
+  if (usual === null) return 'over its last answers';
   return `usually ${duration(usual)}${now > 3 * usual ? ', now slow' : ''}`;
 }
 
 export function Now({ figures: f }) {
   const { completed, failed, retries } = f.totals;
   return html`<section class="figures" aria-label="Now">
-    <${Figure} name="Queued" value=${num(f.queued)} more="wait for it"/>
-    <${Figure} name="In flight" value=${num(f.in_flight)} more="it works on these"/>
-    <${Figure} name="Held" value=${num(f.held)} more="by the gate: rules, or no room"/>
-    <${Figure} name="Median time to answer" value=${duration(f.latency_ms)} more=${slowness(f)}/>
+    <${Figure} name="Queued" value=${num(f.queued)} more="waiting for it"/>
+    <${Figure} name="In flight" value=${num(f.in_flight)} more="being worked on"/>
+    <${Figure} name="Held" value=${num(f.held)} more="by the gate: rules or capacity"/>
+    <${Figure} name="Median latency" value=${duration(f.latency_ms)} more=${slowness(f)}/>
     <${Figure} name="Completed" value=${num(completed)} more="since the start"/>
     <${Figure} name="Failed" value=${num(failed)} tone=${failed ? 'is-bad' : ''}
       more=${[completed + failed ? pct(failed / (completed + failed), 1) : 'since the start',
@@ -40,18 +40,18 @@ function LastError({ figures: f }) {
 }
 
 export function Hour({ figures: f }) {
-  if (!f.hour) return html`<${Card} title="The last hour"><p class="faint">Nothing has ended in the last hour.</p>
+  if (!f.hour) return html`<${Card} title="The last hour"><p class="faint">No task has ended in the last hour.</p>
     <${LastError} figures=${f}/><//>`;
   const { completed, failed, latency_ms: latency } = f.hour;
   const range = span(latency);
   const size = { width: 300, height: 64 };
   return html`<${Card} title="The last hour"><div class="hour-plots">
     <${Plot} title="Completed" figure=${num(sum(completed))}>
-      <${Spark} kind="bars" values=${completed} label=${`Completed by the minute: ${sum(completed)} in all`}
+      <${Spark} kind="bars" values=${completed} label=${`Completed per minute: ${sum(completed)} in total`}
         ...${size}/><//>
     <${Plot} title="Failed" figure=${num(sum(failed))}><${Spark} kind="bars" tone="bad" values=${failed}
-      label=${`Failed by the minute: ${sum(failed)} in all`} ...${size}/><//>
-    <${Plot} title="Time to answer" figure=${between(range)}>
-      <${Spark} values=${latency} label=${`Mean time to answer by the minute: ${between(range)}`} ...${size}/><//>
+      label=${`Failed per minute: ${sum(failed)} in total`} ...${size}/><//>
+    <${Plot} title="Latency" figure=${between(range)}>
+      <${Spark} values=${latency} label=${`Mean latency per minute: ${between(range)}`} ...${size}/><//>
   </div><${LastError} figures=${f}/><//>`;
 }

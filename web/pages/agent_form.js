@@ -1,5 +1,5 @@
-// The form for a card: the fields that most have, and skills. Each says what is
-// wrong with it in the server's words.
+// The form for a card: the common fields, and skills. Problems are shown at their
+// field, in the server's words.
 import { Button, Field, Typed, html } from '../lib/ui.js';
 import { can } from '../lib/api.js';
 import { micros, money } from '../lib/format.js';
@@ -30,7 +30,7 @@ const price = {
   write: (text) => {
     if (!text.trim()) return undefined;
     const amount = micros(text);
-    if (amount === null) throw new Error('an amount, as 0.0015');
+    if (amount === null) throw new Error('Enter an amount, such as 0.0015.');
     return { amount_micros: Number(amount) };
   },
 };
@@ -39,41 +39,42 @@ const whole = {
   inputmode: 'numeric', read: (v) => v ?? '',
   write: (text) => {
     if (!text.trim()) return undefined;
-    if (!/^-?\d{1,9}$/.test(text.trim())) throw new Error('a whole number');
+    if (!/^-?\d{1,9}$/.test(text.trim())) throw new Error('Enter a whole number.');
     return Number(text);
   },
 };
 
 const IN_FORM = /^\/(name|title|visibility|description|url|version|pricing|routing\/(keywords|system_prompt)|limits\/(in_flight|queue)|wake|skills$|skills\/\d+\/(name|id|description|examples|tags|pricing))(\/|$)/;
 
-/** Whether what is wrong there is said at a field of the form. */
+/** Whether the form shows problems at this pointer at a field. */
 export const isInForm = (pointer) => IN_FORM.test(pointer);
 
-const VISIBILITIES = [['private', 'private: its creator'], ['shared', 'shared: its org, and who is granted it'],
-  ['public', 'public: everybody who may call']];
+const VISIBILITIES = [['private', 'private: its creator'], ['shared', 'shared: its org, and those with a grant'],
+  ['public', 'public: everyone who may call this server']];
 
 export function CardForm({ form, isNew }) {
   return html`<div class="form-grid">
     ${isNew && html`<${Part} form=${form} at="/name" label="Name" as="input-live" required autocomplete="off"
-      maxlength="128" spellcheck=${false} hint="Letters, digits, . _ and -; it cannot be changed later"/>`}
-    <${Part} form=${form} at="/title" label="Title" maxlength="128" hint="For people; one line"/>
-    <${Part} form=${form} at="/visibility" label="Who may see it" as="select"
+      maxlength="128" spellcheck=${false} hint="Letters, digits, . _ and -. It cannot be changed later."/>`}
+    <${Part} form=${form} at="/title" label="Title" maxlength="128" hint="One line, for people."/>
+    <${Part} form=${form} at="/visibility" label="Visibility" as="select"
       children=${VISIBILITIES.map(([id, text]) => html`<option key=${id} value=${id}>${text}</option>`)}/>
     <div class="whole"><${Part} form=${form} at="/description" label="Description" as="textarea-live" rows="3" required
-      hint="What it can do, in plain words: messages are compared with this and with the skills"/></div>
+      hint="What it can do, in plain words. Messages are compared with this and with the skills."/></div>
     <${Part} form=${form} at="/url" label="Address" spellcheck=${false}
-      hint=${`Empty: it connects itself. Else https://… ${can('admin') ? 'or process:NAME, model:NAME' : ''}`}/>
+      hint=${`Leave empty if it connects by itself. Otherwise https://…${
+        can('admin') ? ', process:NAME or model:NAME' : ''}`}/>
     <${Part} form=${form} at="/version" label="Version" maxlength="64"/>
     <${Part} form=${form} at="/routing/keywords" label="Keywords"
-      hint="With commas between; a message that has one leans towards it" ...${list}/>
-    <${Part} form=${form} at="/pricing" label="Price of a call" hint="In units; empty: nothing" ...${price}/>
-    <${Part} form=${form} at="/limits/in_flight" label="Tasks at once" ...${whole}/>
-    <${Part} form=${form} at="/limits/queue" label="Tasks that may wait" ...${whole}/>
+      hint="Separated by commas. A message with one of them scores higher." ...${list}/>
+    <${Part} form=${form} at="/pricing" label="Price per call" hint="In units. Empty: free." ...${price}/>
+    <${Part} form=${form} at="/limits/in_flight" label="In-flight limit" ...${whole}/>
+    <${Part} form=${form} at="/limits/queue" label="Queue limit" ...${whole}/>
     <${Part} form=${form} at="/wake" label="Wake address" spellcheck=${false}
-      hint="Asked when it is not connected and there is work" deep=${true}
+      hint="Called when it has work but is not connected." deep=${true}
       read=${(v) => v?.url ?? ''} write=${(t) => (t.trim() ? { ...form.card.wake, url: t.trim() } : undefined)}/>
     <div class="whole"><${Part} form=${form} at="/routing/system_prompt" label="System prompt" as="textarea" rows="3"
-      hint="For agents that are models; its creator and admins see it"/></div>
+      hint="For agents that are models. Only its creator and admins see it."/></div>
   </div>
   <${Skills} form=${form}/>`;
 }
@@ -82,7 +83,7 @@ function Skills({ form }) {
   const skills = form.card.skills || [];
   const add = () => form.set('/skills', () => [...skills, { id: freshId(skills), name: '' }]);
   return html`<h3>Skills</h3>
-    <p class="hint">What it can do, one by one. Examples of what people ask count most: give each skill a few.</p>
+    <p class="hint">What it can do, one skill each. Examples of real messages matter most: give each skill a few.</p>
     ${form.problems.filter((p) => p.pointer === '/skills').map((p) =>
       html`<p class="field-error" role="alert">${p.message}</p>`)}
     ${skills.map((s, i) => html`<${Skill} key=${i} form=${form} i=${i}/>`)}
@@ -101,22 +102,22 @@ function Skill({ form, i }) {
   return html`<fieldset class="skill-form"><legend>Skill ${i + 1}</legend><div class="form-grid">
     <${Part} form=${form} at=${`${at}/name`} label="Name" as="input-live" required maxlength="128"/>
     <${Part} form=${form} at=${`${at}/id`} label="Id" required maxlength="128" spellcheck=${false}/>
-    <div class="whole"><${Part} form=${form} at=${`${at}/description`} label="What it does" as="textarea"
+    <div class="whole"><${Part} form=${form} at=${`${at}/description`} label="Description" as="textarea"
       rows="2"/></div>
-    <div class="whole"><${Part} form=${form} at=${`${at}/examples`} label="Examples, one on each line"
+    <div class="whole"><${Part} form=${form} at=${`${at}/examples`} label="Examples, one per line"
       ...${texts}/></div>
-    <${Part} form=${form} at=${`${at}/tags`} label="Tags" hint="With commas between" ...${list}/>
-    <${Part} form=${form} at=${`${at}/pricing`} label="Price of a call" hint="In units; empty: the agent’s"
+    <${Part} form=${form} at=${`${at}/tags`} label="Tags" hint="Separated by commas." ...${list}/>
+    <${Part} form=${form} at=${`${at}/pricing`} label="Price per call" hint="In units. Empty: the price of the agent."
       ...${price}/>
   </div><${Button} className="small" onClick=${() => form.set(at, () => undefined)}>Remove this skill<//></fieldset>`;
 }
 
-/** What the form works on: the draft, what is wrong with it, and how it is changed. */
+/** The form's model: the draft, its errors, and set(). */
 export function formOf(draft, change) {
   return {
     ...draft,
     set: (at, make) => change((d) => {
-      // What stood below it, and behind it in a list, is not there any more.
+      // Errors below it, and of later items of its list, are obsolete.
       const list = at.replace(/\/\d+$/, '');
       const errors = Object.fromEntries(Object.entries(d.errors)
         .filter(([e]) => e !== at && !e.startsWith(`${at}/`) && !(list !== at && e.startsWith(`${list}/`))));

@@ -1,5 +1,4 @@
-// What an agent did last: its tasks, and the decisions by which they came, as
-// far as the caller may see them.
+// An agent's recent tasks and decisions that are visible to the user.
 import { Age, Card, Empty, Id, Link, Problem, Status, Text, html, useGet } from '../lib/ui.js';
 import { can, path } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
@@ -12,22 +11,22 @@ const MOST = 8;
 const TASKS = [
   { key: 'text', title: 'Message', render: (t) => html`<${Text} text=${brief(t.text)} max=${90} line=${true}/>` },
   { key: 'status', title: 'Status', render: (t) => html`<${Status} status=${t.status}/>` },
-  { key: 'took', title: 'Took', align: 'right', render: (t) =>
+  { key: 'took', title: 'Duration', align: 'right', render: (t) =>
     (t.finished_ms ? duration(t.finished_ms - t.created_ms) : '–') },
-  { key: 'at', title: 'When', render: (t) => html`<${Age} ms=${t.created_ms}/>` },
+  { key: 'at', title: 'Time', render: (t) => html`<${Age} ms=${t.created_ms}/>` },
   { key: 'id', title: 'Task', render: (t) => html`<${Id} id=${t.id} to=${`/tasks/${t.id}`}/>` },
 ];
 
 const DECISIONS = [
   { key: 'text', title: 'Message', render: (d) => html`<${Text} text=${brief(d.text)} max=${90} line=${true}/>` },
-  { key: 'layer', title: 'By', render: (d) => d.layer },
+  { key: 'layer', title: 'Layer', render: (d) => d.layer },
   { key: 'score', title: 'Score', align: 'right', render: (d) => num(d.score, 3) },
-  { key: 'verdict', title: 'What came of it', render: (d) => html`<${Status} status=${d.verdict}/>` },
-  { key: 'at', title: 'When', render: (d) => html`<${Age} ms=${d.at_ms}/>` },
+  { key: 'verdict', title: 'Verdict', render: (d) => html`<${Status} status=${d.verdict}/>` },
+  { key: 'at', title: 'Time', render: (d) => html`<${Age} ms=${d.at_ms}/>` },
   { key: 'id', title: 'Decision', render: (d) => html`<${Id} id=${d.id} to=${`/decisions/${d.id}`}/>` },
 ];
 
-/** What the feed tells of this agent, or of nobody in particular. */
+/** Selects feed entries about this agent, or about no agent. */
 export const isAbout = (name) => (entry) => !entry.agent || entry.agent.toLowerCase() === name.toLowerCase();
 
 function Part({ title, found, columns, label, empty, more }) {
@@ -44,12 +43,12 @@ export function Recent({ name }) {
   const send = `build/signalbox send --to ${name} "hello"`;
   return html`<div class="grid wide recent">
     <${Part} title="Recent tasks" found=${tasks} columns=${TASKS} label=${`Recent tasks of ${name}`}
-      empty=${html`<${Empty} title="No task that you may see"
-        command=${can('send') && send}>What is sent to it appears here.<//>`}/>
-    <${Part} title="Recent decisions for it" found=${decisions} columns=${DECISIONS}
+      empty=${html`<${Empty} title="No tasks visible to you"
+        command=${can('send') && send}>Messages sent to it appear here.<//>`}/>
+    <${Part} title="Recent decisions" found=${decisions} columns=${DECISIONS}
       label=${`Recent decisions for ${name}`}
-      more=${html`<${Link} to=${path`/decisions?agent=${name}`}>All of them<//>`}
+      more=${html`<${Link} to=${path`/decisions?agent=${name}`}>Show all<//>`}
       empty=${html`<${Empty}
-        title="No decision that you may see">When a message is given to it, the reason why appears here.<//>`}/>
+        title="No decisions visible to you">When it gets a message, the decision and its reason appear here.<//>`}/>
   </div>`;
 }

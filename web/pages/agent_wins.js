@@ -1,7 +1,6 @@
-// "What would this agent win?": its own examples, what was asked last, and what
-// somebody types, each decided by the server as a message would be, without
-// sending any. Three at a time and a bounded number, so that looking costs
-// others nothing.
+// The routing test of an agent: its own examples, recent messages, and typed
+// texts are each decided by the server like a message, without sending any. Three
+// at a time and a bounded number, so that the test does not slow other users.
 import { Bar, Badge, Button, Card, Field, Link, Loading, Name, Page, Problem, Text, html, useEffect, useReducer, useRef,
   useState } from '../lib/ui.js';
 import { can, get, me, path, post } from '../lib/api.js';
@@ -12,13 +11,13 @@ const AT_ONCE = 3;
 const MOST = { example: 24, message: 20, typed: 20 };
 const LOOKED_AT = 100;
 const TEXT_CHARS = 2000;
-// By which layers a message was for whoever fits: who named an agent, or went
-// on with one, did not ask.
+// The layers that compare agents. A message that named an agent, or continued a
+// conversation, does not test the routing.
 const ASKED = ['intent', 'semantic', 'default'];
-const KEPT_BYTES = 1024 - 3; // a decision keeps no more of a text, less what a character may be long
-const SOURCES = { example: 'its examples', message: 'what was asked last', typed: 'yours' };
+const KEPT_BYTES = 1024 - 3; // a decision stores 1024 bytes of a text, cut between characters
+const SOURCES = { example: 'Its examples', message: 'Recent messages', typed: 'Your texts' };
 
-/** How it would go with one text, from the decision for it. */
+/** The outcome for one text, from its decision. */
 function verdictOf(name, decision) {
   const isIts = (c) => c.agent.toLowerCase() === name.toLowerCase();
   const candidates = decision.candidates || [];
@@ -45,20 +44,20 @@ async function judge(name, row) {
 const isWhole = (d) => (d.text_is_cut === undefined ? new TextEncoder().encode(d.text).length < KEPT_BYTES
   : !d.text_is_cut);
 
-/** What was asked: whole, since the half of a text is another text. Null: not to be had any more. */
+/** The whole text, since half of it would be decided differently. Null if it is no longer stored. */
 async function wholeText(decision) {
   if (isWhole(decision)) return decision.text;
   return get(path`/api/tasks/${decision.task_id}`).then((task) => task.text, () => null);
 }
 
-/** What people asked last, and did not say whom. */
+/** Recent messages that did not name an agent. */
 async function askedLast() {
   const { items } = await get('/api/decisions', { limit: LOOKED_AT });
   const asked = items.filter((d) => d.text && ASKED.includes(d.layer)).slice(0, MOST.message);
   return (await Promise.all(asked.map(wholeText))).filter(Boolean);
 }
 
-/** A row for each text; those that wait are judged a few at a time while somebody looks. */
+/** A row for each text. Waiting rows are judged a few at a time while the page is open. */
 function useJudged(name) {
   const rows = useRef([]);
   const going = useRef(0);
@@ -92,7 +91,7 @@ function useJudged(name) {
   return { rows: rows.current, add };
 }
 
-// Drawing.
+// Rendering.
 
 function Outcome({ row, name }) {
   if (row.state === 'failed') return html`<span class="field-error">
@@ -100,14 +99,14 @@ function Outcome({ row, name }) {
   if (row.state !== 'done') return html`<span class="faint">…</span>`;
   if (row.hasWon) return html`<${Badge} tone="good">wins<//>
     ${row.layer !== 'semantic' && html` <span class="faint">by ${row.layer}</span>`}`;
-  if (!row.agent) return html`<${Badge} tone="warn">no agent<//> <span class="faint">none fits well enough</span>`;
+  if (!row.agent) return html`<${Badge} tone="warn">no agent<//> <span class="faint">no good match</span>`;
   return html`<${Badge} tone="bad">loses<//> to <${Name} agent=${row.agent}/>
     ${row.layer !== 'semantic' && html` <span class="faint">by ${row.layer}</span>`}`;
 }
 
 function Score({ row }) {
   if (row.state !== 'done') return null;
-  if (row.score === null) return html`<span class="faint">not among the best</span>`;
+  if (row.score === null) return html`<span class="faint">not a top candidate</span>`;
   return html`<span class="score-cell"><${Bar} value=${row.score} label="score" text=${num(row.score, 3)}
     mark=${row.threshold ?? undefined} tone=${row.hasWon ? 'good' : 'accent'}/> <span
       class="figure">${num(row.score, 3)}</span></span>`;
@@ -129,10 +128,10 @@ function Results({ rows, name, source }) {
     { key: 'text', title: 'Text', render: (r) => html`<${Text} text=${r.text} max=${160}/>` },
     { key: 'outcome', title: 'Outcome', render: (r) => html`<${Outcome} row=${r} name=${name}/>` },
     { key: 'score', title: 'Its score', render: (r) => html`<${Score} row=${r}/>` },
-    { key: 'gap', title: 'By how much', render: (r) => html`<${Gap} row=${r}/>` },
+    { key: 'gap', title: 'Lead', render: (r) => html`<${Gap} row=${r}/>` },
   ];
-  return html`<${Card} title=${`Of ${SOURCES[source]} it wins ${won} of ${done.length}`} className="wins">
-    <${Table} columns=${columns} rows=${mine} rowKey=${(r) => r.key} label=${`Of ${SOURCES[source]}`}/>
+  return html`<${Card} title=${`${SOURCES[source]}: wins ${won} of ${done.length}`} className="wins">
+    <${Table} columns=${columns} rows=${mine} rowKey=${(r) => r.key} label=${SOURCES[source]}/>
     ${done.length < mine.length && html`<p class="faint" role="status">
       ${count(mine.length - done.length, 'text')} to go…</p>`}<//>`;
 }
@@ -143,24 +142,25 @@ function Ask({ add }) {
   const ask = () => {
     const texts = text.split('\n').map((t) => t.slice(0, TEXT_CHARS));
     const n = add('typed', texts);
-    say(n ? '' : `Nothing new: each text counts once, and ${MOST.typed} of yours are enough for one visit.`);
+    say(n ? '' : `Nothing added: each text counts once, with at most ${MOST.typed} of your texts per visit.`);
     if (n) setText('');
   };
   return html`<${Card} title="Try your own"><form class="form" onSubmit=${(e) => { e.preventDefault(); ask(); }}>
-    <${Field} label="What would somebody ask? One on each line"
+    <${Field} label="Messages, one per line"
       hint=${word}><textarea data-search rows="3" value=${text}
         onInput=${(e) => setText(e.target.value)}></textarea><//>
     <div class="actions"><${Button} kind="main" type="submit"
-      disabled=${!text.trim()}>See who gets it<//></div></form><//>`;
+      disabled=${!text.trim()}>Test<//></div></form><//>`;
 }
 
-/** An admin's eyes are not a user's: docs/protocol.md, POST /api/route. */
+/** The server routes differently for admins: see docs/protocol.md, POST /api/route. */
 function Eyes({ card }) {
   if (me()?.role !== 'admin' || !card.creator_id || card.kind === 'platform') return null;
   return html`<p
-    class="note">You look as an admin, to whom agents of users are outsiders: its keywords count for nothing here, and a
-      card that is like many is marked down. For its creator, <${Text} text=${card.creator_id} max=${60}
-        line=${true}/>, and their org it may win more. A token of theirs shows it as they have it.</p>`;
+    class="note">You are testing as an admin. For you, agents of users are outsiders: their keywords do not count, and a
+      card that is similar to many others scores lower. The agent may win more for its creator,
+        ${' '}<${Text} text=${card.creator_id} max=${60} line=${true}/>, and their org. Test with a token of theirs to
+          see that.</p>`;
 }
 
 export default function AgentWins({ name }) {
@@ -174,19 +174,19 @@ export default function AgentWins({ name }) {
     askedLast().then((texts) => add('message', texts), () => {});
   }, [name]);
   const { card, error } = found;
-  return html`<${Page} title=${`What would ${name} win?`}
-    lead="Each text is decided as a message would be, and none is sent.">
+  return html`<${Page} title=${`Routing test of ${name}`}
+    lead="Each text is decided like a message, but not sent.">
     <p class="crumb"><${Link} to="/agents">All agents<//> › <${Link}
       to=${path`/agents/${name}`}><${Text} text=${name} max=${128} line=${true}/><//></p>
     ${error && html`<${Problem} error=${error}/>`}${!card && !error && html`<${Loading}/>`}
-    ${!can('send') && html`<p class="note">Your token may not send, and so may not ask who would get a message.</p>`}
+    ${!can('send') && html`<p class="note">The test needs a token with the scope <code>send</code>.</p>`}
     ${card && can('send') && html`<${Eyes} card=${card}/>
       ${card.routing?.routable === false
-        && html`<p class="note">Its card says that it gets only what names it (routing.routable is false).</p>`}
+        && html`<p class="note">Its card says that it only gets messages that name it (routing.routable is false).</p>`}
       <${Ask} add=${add}/>
       ${['typed', 'example', 'message'].map((s) => html`<${Results} key=${s} rows=${rows} name=${name} source=${s}/>`)}
       ${!rows.length
-        && html`<p class="faint">Its skills have no examples and nothing was asked yet: type something, or give its
-          skills examples.</p>`}`}
+        && html`<p class="faint">Its skills have no examples, and there are no recent messages. Type a message, or
+          add examples to its skills.</p>`}`}
   <//>`;
 }

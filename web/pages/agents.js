@@ -1,23 +1,24 @@
-// Who there is: every agent that the caller sees, how it is and how it does.
-// Figures are asked for what is in view and nothing else, so that ten thousand
-// agents cost what forty do.
+// The agents that are visible to the user, with their state and figures. Figures
+// are loaded for the rows in view only, so that ten thousand agents cost as
+// little as forty.
 import { Badge, Button, Empty, Field, Loading, Page, Problem, State, Text, html, useEffect, useRef,
   useState } from '../lib/ui.js';
 import { can, get, now } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
-import { Exact, Search, filtersAt } from '../lib/filters.js';
+import { Choice, Exact, Search, filtersAt } from '../lib/filters.js';
 import { List, usePages } from '../lib/list.js';
+import { REVIEW_TYPES, ReviewBadges, reviewOptions, useToReview } from '../lib/review.js';
 import { Spark, span, sum } from '../lib/spark.js';
 import { count, duration, num } from '../lib/format.js';
 import { Connect } from './agent_connect.js';
 
 const PAGE = 200;
-const REFRESH_MS = 15000; // what others give it is in nobody else's feed, and minutes pass
-const countEvery = (n) => (n > 2000 ? 15000 : 4000); // counting looks at every agent: not each time
-const NAMES = 60; // in view at once, at most
+const REFRESH_MS = 15000; // the feed omits the tasks of other users, and the last hour moves on
+const countEvery = (n) => (n > 2000 ? 15000 : 4000); // counting reads every agent, so it is not done each time
+const NAMES = 60; // the most in view at once
 const STATES = ['ACTIVE', 'IDLE', 'BUSY', 'SLOW', 'ERROR', 'DEAD'];
 
-// Which page of an agent: #/agents/NAME, #/agents/NAME/edit, #/agents/NAME/wins, #/agents?register=1
+// The pages of an agent: #/agents/NAME, #/agents/NAME/edit, #/agents/NAME/wins, #/agents?register=1
 const PARTS = {
   show: () => import('./agent.js'),
   edit: () => import('./agent_edit.js'),
@@ -35,9 +36,9 @@ function Part({ id, ...more }) {
   return found ? html`<${found} ...${more}/>` : html`<${Loading}/>`;
 }
 
-// Figures of those in view.
+// Figures of the agents in view.
 
-/** {counts, of: name -> figures}, kept up while somebody looks. */
+/** {counts, of: name -> figures}, refreshed while the page is visible. */
 function useFleet(names) {
   const [fleet, setFleet] = useState({ counts: null, of: new Map(), error: null });
   const wanted = useRef('');
@@ -61,7 +62,7 @@ function useFleet(names) {
     }
   };
   useEffect(() => {
-    const soon = setTimeout(ask, 100); // who scrolls has another view in a moment
+    const soon = setTimeout(ask, 100); // while scrolling, the view changes again at once
     return () => clearTimeout(soon);
   }, [wanted.current]);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -69,7 +70,7 @@ function useFleet(names) {
   return { ...fleet, reload: ask };
 }
 
-// The columns. Figures come a moment after their rows.
+// The columns. Figures arrive a moment after their rows.
 
 const none = html`<span class="faint">–</span>`;
 
@@ -77,18 +78,18 @@ function AnswerTime({ figures }) {
   if (!figures) return none;
   const range = figures.hour && span(figures.hour.latency_ms);
   return html`<span class="spark-cell">${range && html`<${Spark} values=${figures.hour.latency_ms}
-      label=${`Time to answer in the last hour: ${duration(range[0])} to ${duration(range[1])}`}/>`}
+      label=${`Latency in the last hour: ${duration(range[0])} to ${duration(range[1])}`}/>`}
     <span class="figure">${duration(figures.latency_ms)}</span></span>`;
 }
 
 const HOUR_MS = 3600000;
 
-/** It fails and is tried again: nothing has ended, and nobody would see it. */
+/** Attempts fail and are retried. No task has ended yet, so the counts do not show it. */
 const isFailing = (f) => f.failed_ms > now() - HOUR_MS;
 
 function Errors({ figures }) {
   if (!figures) return none;
-  if (!figures.hour && isFailing(figures)) return html`<${Badge} tone="bad">attempts fail<//>`;
+  if (!figures.hour && isFailing(figures)) return html`<${Badge} tone="bad">attempts failing<//>`;
   const failed = figures.hour ? sum(figures.hour.failed) : 0;
   const ended = figures.hour ? failed + sum(figures.hour.completed) : 0;
   return html`<span class="spark-cell">${figures.hour && html`<${Spark} kind="bars" tone=${failed ? 'bad' : 'calm'}
@@ -102,6 +103,8 @@ const columnsFor = (of) => [
   { key: 'name', title: 'Agent', width: 'minmax(11rem, 2fr)', phone: 'minmax(0, 1fr)',
     render: (a) => html`<span class="agent-cell"><span class="name">
       <${Text} text=${a.name} max=${128} line=${true}/></span>${
+    (a.review || a.reports > 0) && html`<span class="signs"><${ReviewBadges} state=${a.review}
+      reports=${a.reports}/></span>`}${
     a.title && html`<span class="faint not-phone"><${Text} text=${a.title} max=${128} line=${true}/></span>`}</span>` },
   { key: 'state', title: 'State', width: '8.5rem', phone: '5.4rem',
     render: (a) => html`<${State} state=${(of.get(a.name) || a).state}/>
@@ -110,12 +113,12 @@ const columnsFor = (of) => [
     render: (a) => waiting(of.get(a.name)) },
   { key: 'in_flight', title: 'In flight', width: '4.5rem', align: 'right', phone: '3.6rem',
     render: (a) => num(of.get(a.name)?.in_flight) },
-  { key: 'latency', title: 'Time to answer', width: '11.5rem', phone: false,
+  { key: 'latency', title: 'Latency', width: '11.5rem', phone: false,
     render: (a) => html`<${AnswerTime} figures=${of.get(a.name)}/>` },
   { key: 'errors', title: 'Errors', width: '9.5rem', phone: false,
     render: (a) => html`<${Errors} figures=${of.get(a.name)}/>` },
   { key: 'skills', title: 'Skills', width: '3.6rem', align: 'right', phone: false, render: (a) => num(a.skills) },
-  { key: 'visibility', title: 'Seen by', width: '5.5rem', phone: false, render: (a) => a.visibility },
+  { key: 'visibility', title: 'Visibility', width: '5.5rem', phone: false, render: (a) => a.visibility },
 ];
 
 const waiting = (f) => html`${num(f?.queued)}${f?.held > 0 && html` <span class="faint">+ ${num(f.held)} held</span>`}`;
@@ -136,23 +139,35 @@ function Filters({ query, set }) {
   return html`<div class="filters" role="search" aria-label="Filter agents">
     <${Search} label="Name or title" value=${query.q} onSearch=${(q, goesOn) => set({ q }, goesOn)} data-search
       maxlength="128"/>
-    <${Exact} label="Tag of a skill" ...${exact('tag')} maxlength="64"/>
-    <${Field} label="Seen by"><select value=${query.visibility || ''}
+    <${Exact} label="Skill tag" ...${exact('tag')} maxlength="64"/>
+    <${Field} label="Visibility"><select value=${query.visibility || ''}
       onChange=${(e) => set({ visibility: e.target.value })}>
-      <option value="">any</option><option value="public">everybody (public)</option>
-        <option value="shared">some (shared)</option><option value="private">its creator (private)</option></select><//>
+      <option value="">any</option><option value="public">public</option>
+        <option value="shared">shared</option><option value="private">private</option></select><//>
+    <${Choice} label="Review" name="review" filter=${query} set=${set} options=${reviewOptions()}/>
     <${Exact} label="Creator" ...${exact('creator')} maxlength="128"/>
   </div>`;
 }
 
-const FILTERS = ['q', 'tag', 'visibility', 'creator', 'state'];
+const FILTERS = ['q', 'tag', 'visibility', 'creator', 'state', 'review'];
 const VISIBILITIES = ['public', 'shared', 'private'];
 
-/** What the address asks for; a state or visibility that there is not is none. */
+/** The filters in the address; unknown values are ignored. */
 function filterOf(query) {
-  const known = { state: STATES, visibility: VISIBILITIES };
+  const known = { state: STATES, visibility: VISIBILITIES, review: reviewOptions().map(([id]) => id) };
   return Object.fromEntries(FILTERS.filter((k) => query[k] && (!known[k] || known[k].includes(query[k])))
     .map((k) => [k, query[k]]));
+}
+
+// For admins: the cards to review and the reported agents.
+function ToReview() {
+  const found = useToReview();
+  const line = ({ n, isMore }, review, one, many) => n > 0
+    && html`<a href=${`#/agents?review=${review}`}>${isMore ? 'more than ' : ''}${count(n, one, many)}</a>`;
+  const lines = found && [line(found.waiting, 'waiting', 'card waits for review', 'cards wait for review'),
+    line(found.reported, 'reported', 'agent is reported', 'agents are reported')].filter(Boolean);
+  if (!lines?.length) return null;
+  return html`<p class="note to-review" role="status">${lines.map((one, i) => html`${i > 0 && ', '}${one}`)}</p>`;
 }
 
 function Fleet({ query, go }) {
@@ -163,29 +178,31 @@ function Fleet({ query, go }) {
   const fleet = useFleet(pages.rows.slice(view.from, view.to).map((a) => a.name));
   const [isConnecting, connect] = useState(false);
   const isEmpty = !isFiltered && !pages.rows.length && pages.done && !pages.error;
-  const wasEmpty = useRef(false); // how to connect one stays until they leave: a token is told there
+  const wasEmpty = useRef(false); // the steps stay until the user leaves, since they show a token
   wasEmpty.current ||= isEmpty;
-  // Who is far down keeps their place: new names are found when they search.
-  useRefresh(['agent.registered', 'agent.updated', 'agent.removed'], () => pages.rows.length <= 500 && pages.reload());
+  // A long list is not reloaded, so that it keeps its scroll position.
+  useRefresh(['agent.registered', 'agent.updated', 'agent.removed', ...REVIEW_TYPES],
+    () => pages.rows.length <= 500 && pages.reload());
   const set = filtersAt('/agents', go);
   const actions = can('agents')
-    && html`${!isEmpty && html`<${Button} onClick=${() => connect(true)}>Connect your own<//>`}
+    && html`${!isEmpty && html`<${Button} onClick=${() => connect(true)}>Connect your own agent<//>`}
       <${Button} kind="main" onClick=${() => go('/agents?register=1')}>Register an agent<//>`;
-  const nobody = html`<${Empty}
-    title="No agents are here yet">Every agent that you may see is listed here, with its state, its queue, and how fast
-      and how well it answers. ${
-    can('agents') ? 'Three steps connect the first one to this server:'
-      : 'Your token may not register any: who may sees here how one is connected.'}<//>`;
-  const noneFits = html`<${Empty} title="No agent fits this filter">
+  const noAgents = html`<${Empty}
+    title="No agents yet">Every agent that is visible to you appears here, with its state, queue, latency and errors. ${
+    can('agents') ? 'Connect the first one in three steps:'
+      : 'Registering agents needs a token with the scope “agents”, which yours does not have.'}<//>`;
+  const noMatch = html`<${Empty} title="No agent matches this filter">
     <${Button} onClick=${() => set(null)}>Show all<//><//>`;
   return html`<${Page} title="Agents" lead=${fleet.counts?.agents
-    ? `${count(fleet.counts.agents, 'agent')} that you may see.` : 'Who there is, and how they do.'} actions=${actions}>
+    ? `${count(fleet.counts.agents, 'agent')} visible to you.` : 'All agents, with their state, queue and latency.'}
+    actions=${actions}>
+    ${can('admin') && html`<${ToReview}/>`}
     ${!isEmpty && html`<${StateChips} counts=${fleet.counts} query=${filter} set=${set}/>
       <${Filters} query=${filter} set=${set}/>`}
     ${fleet.error && !pages.error && html`<${Problem} error=${fleet.error} onRetry=${fleet.reload}/>`}
     <${List} pages=${pages} columns=${columnsFor(fleet.of)} rowKey=${(a) => a.name}
       href=${(a) => `#/agents/${encodeURIComponent(a.name)}`}
-      label="Agents, by name" onView=${setView} empty=${isFiltered ? noneFits : nobody}/>
+      label="Agents, by name" onView=${setView} empty=${isFiltered ? noMatch : noAgents}/>
     ${wasEmpty.current && can('agents') && html`<${Connect}/>`}
     ${isConnecting && html`<${Connect} onClose=${() => connect(false)}/>`}
   <//>`;

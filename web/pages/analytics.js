@@ -1,6 +1,6 @@
-// What many decisions say together: figures and plots, types of query,
-// gaps, signals, keywords, and what another threshold would change. One call
-// brings every table; the replay is asked for when somebody looks at it.
+// Analytics of many decisions: figures and plots, query types, gaps, signals,
+// keywords, and the effect of another threshold. One call loads every table. The
+// replay is loaded when its tab is opened.
 import { Button, Card, Empty, Link, Loading, Name, Page, Problem, Tabs, html, useEffect, useGet,
   useMemo } from '../lib/ui.js';
 import { withFilters } from '../lib/filters.js';
@@ -16,46 +16,47 @@ import { Threshold } from './analytics_threshold.js';
 import { GateFigures } from './analytics_gate.js';
 
 const WINDOWS = [['24h', '24 hours'], ['7d', '7 days'], ['30d', '30 days'], ['90d', '90 days'], ['365d', 'a year']];
-const TABS = [['overview', 'Overview'], ['types', 'Types of query'], ['signals', 'Signals and keywords'],
+const TABS = [['overview', 'Overview'], ['types', 'Query types'], ['signals', 'Signals and keywords'],
   ['threshold', 'Threshold'], ['gate', 'Gate']];
 
-/** What the figures are of, and why verdicts are missing that one would expect at once. Of what was refused there is
- * one only where somebody says so. */
+/** Explains which decisions the figures cover and why verdicts are missing. A refused message has a verdict only if
+ * a user gave one. */
 function About({ s, followUpMs }) {
   const refused = s.routed - s.semantic - s.intent - s.default;
   const isPart = s.routed < s.decisions, isOpen = s.open > refused;
   if (!isPart && !isOpen) return null;
-  const when = followUpMs ? `${duration(followUpMs)} after the answer` : 'at the next look';
-  return html`<p class="hint" role="note">${isPart && `Rates, means and verdicts are of the routed: the others stayed
-    with their agent, named one or had a rule. `}${isOpen && html`${num(s.open)} of ${num(s.routed)} routed ${
-      s.open === 1 ? 'has' : 'have'} no verdict yet: it is given ${when}, when it is clear how the conversation went on,
-    or when somebody says right or wrong. How agents are doing right now is on <${Link} to="/agents">Agents<//>.`}</p>`;
+  const when = followUpMs ? `${duration(followUpMs)} after the answer` : 'at the next run';
+  return html`<p class="hint" role="note">${isPart && `Rates, means and verdicts cover routed messages only. The
+    others continued a conversation, named an agent or matched a rule. `}${isOpen && html`${num(s.open)} of ${
+      num(s.routed)} routed ${s.open === 1 ? 'has' : 'have'} no verdict yet. It is given ${when}, when the
+    conversation shows whether the choice was right, or when a user says so. The current state of agents is
+    on <${Link} to="/agents">Agents<//>.`}</p>`;
 }
 
 function Summary({ s, followUpMs }) {
-  const over = s.ended ? `of ${num(s.ended)} that ${s.ended === 1 ? 'is' : 'are'} over` : 'none is over yet';
+  const over = s.ended ? `of ${num(s.ended)} finished` : 'none finished yet';
   const layers = LAYERS.filter((l) => s[l]).map((l) => `${num(s[l])} ${l}`);
   return html`<div class="figures in-fours">
     <${Figure} name="decisions" value=${num(s.decisions)} more=${layers.join(', ')}/>
-    <${Figure} name="routed" value=${num(s.routed)} more="by what the message says"/>
+    <${Figure} name="routed" value=${num(s.routed)} more="by the text of the message"/>
     <${Figure} name="mean confidence" value=${num(s.confidence, 3)} more=${`${num(s.margin, 3)} ahead of the second`}/>
     <${Figure} name="corrected" value=${pct(s.override_rate, 1)}
       more=${`${num(s.overrides)} of ${num(s.routed)} routed`}/>
     <${Figure} name="error rate" value=${pct(s.error_rate, 1)} more=${over}/>
-    <${Figure} name="mean length of an answer" value=${s.answer_chars === null ? '–'
+    <${Figure} name="mean answer length" value=${s.answer_chars === null ? '–'
       : `${num(Math.round(s.answer_chars))} chars`} more=${over}/>
     <${Figure} name="mean time to answer" value=${duration(s.latency_ms)} more=${over}/>
-    <${Figure} name="went well" value=${s.open === s.routed ? '–' : num(s.positive)}
-      more=${`${num(s.negative)} badly, ${num(s.neutral)} neither, ${num(s.open)} open`}/>
+    <${Figure} name="good" value=${s.open === s.routed ? '–' : num(s.positive)}
+      more=${`${num(s.negative)} bad, ${num(s.neutral)} neutral, ${num(s.open)} open`}/>
   </div><${About} s=${s} followUpMs=${followUpMs}/>`;
 }
 
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const hour = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const FEWEST = 12; // places, so that a single one is seen where it stands
+const FEWEST = 12; // points, so that a single one is visible
 
-/** One place for every hour or day, also for those without decisions. */
+/** One point for every hour or day, including those without decisions. */
 function fill(rows, spanMs, untilMs) {
   const last = Math.floor((untilMs - 1) / spanMs) * spanMs;
   const first = Math.min(rows[0]?.from_ms ?? last, last - (FEWEST - 1) * spanMs);
@@ -74,7 +75,7 @@ function Times({ data }) {
       values: t.values(key, more?.isBars ? 0 : null), format, ...more });
     const bars = (key, tone) => one(key, tone, key, (v) => (Number.isInteger(v) ? num(v) : ''), { isBars: true });
     return [
-      // Those that were routed stand in front of all.
+      // Routed decisions are drawn in front of all decisions.
       { label: 'Decisions', x: t.x, series: [bars('decisions', '--line-strong'), bars('routed', '--accent')] },
       { label: 'Confidence', x: t.x, most: 1, series: [one('mean confidence', '--s-semantic', 'confidence',
         (v) => num(v, 2)), one('mean margin', '--s-performance', 'margin', (v) => num(v, 2), { dash: [5, 4] })] },
@@ -104,10 +105,10 @@ const AGENT_COLUMNS = [
   { key: 'o', title: 'Corrected', align: 'right', render: (r) =>
     (r.routed ? `${num(r.overrides)} (${pct(r.override_rate)})` : '–') },
   { key: 'e', title: 'Errors', align: 'right', render: (r) => pct(r.error_rate, 1) },
-  { key: 'a', title: 'Length of answer', align: 'right', render: (r) =>
+  { key: 'a', title: 'Answer length', align: 'right', render: (r) =>
     (r.answer_chars === null ? '–' : `${num(Math.round(r.answer_chars))} chars`) },
   { key: 'l', title: 'Time to answer', align: 'right', render: (r) => duration(r.latency_ms) },
-  { key: 'v', title: 'Well / badly', align: 'right', render: (r) =>
+  { key: 'v', title: 'Good / bad', align: 'right', render: (r) =>
     (r.routed ? `${num(r.positive)} / ${num(r.negative)}` : '–') },
 ];
 
@@ -115,16 +116,16 @@ function Overview({ data, params }) {
   return html`<${Summary} s=${data.summary[0]} followUpMs=${data.follow_up_ms}/><${Times} data=${data}/>
     <${Card} title="Agents" actions=${html`<${Csv} table="agents" params=${params}/>`}>
       <${Table} columns=${AGENT_COLUMNS} rows=${data.agents} rowKey=${(r) => r.agent}
-        label="Agents, the most decisions first"/>
-      ${data.summary[0].none > 0 && html`<p class="hint">Messages that went to nobody have no row here: they are
-        no agent's.</p>`}<//>`;
+        label="Agents, most decisions first"/>
+      ${data.summary[0].none > 0 && html`<p class="hint">Messages that no agent got have no row
+        here.</p>`}<//>`;
 }
 
 function Nothing({ window }) {
   return html`<${Empty} title=${`No decisions in the last ${WINDOWS.find(([id]) => id === window)?.[1] || window}`}
     command=${['build/signalbox send "why is my query slow?"', 'build/signalbox decisions stats']}>
-    Once messages have been routed, this shows how sure the choices were, who was corrected, what nobody covers well,
-      which keywords mislead, and what another threshold would change. Send some:<//>`;
+    Once messages have been routed, this page shows how confident and how right the choices were, which requests no
+      agent covers well, which keywords mislead, and what another threshold would change. Send some:<//>`;
 }
 
 function Shown({ tab, data, params }) {
@@ -145,12 +146,12 @@ export default function AnalyticsPage({ query, go }) {
   useEffect(() => document.querySelector('[role="tab"][aria-selected="true"]')?.scrollIntoView({ block: 'nearest',
     inline: 'nearest' }), [tab]);
   const known = WINDOWS.some(([id]) => id === window) ? WINDOWS : [...WINDOWS, [window, window]];
-  return html`<${Page} title="Analytics" lead="What many decisions say together." actions=${tab !== 'gate' && html`
-      <label class="window">of the last <select value=${window}
+  return html`<${Page} title="Analytics" lead="Figures of many decisions." actions=${tab !== 'gate' && html`
+      <label class="window">Last <select value=${window}
         onChange=${(e) => set({ window: e.target.value })}>${known.map(([id, name]) =>
           html`<option key=${id} value=${id}>${name}</option>`)}</select></label>
-      <${Button} onClick=${reload}>Count again<//>`}>
-    <${Tabs} label="Parts of the analytics" current=${tab} onChange=${(id) => set({ tab: id })}
+      <${Button} onClick=${reload}>Refresh<//>`}>
+    <${Tabs} label="Analytics" current=${tab} onChange=${(id) => set({ tab: id })}
       tabs=${TABS.map(([id, label]) => ({ id, label }))}/>
     <div role="tabpanel" class="stack-cards" aria-label=${TABS.find(([id]) => id === tab)[1]}>
       ${tab === 'gate' ? html`<${GateFigures}/>` : error ? html`<${Problem} error=${error} onRetry=${reload}/>` : !data
@@ -158,7 +159,7 @@ export default function AnalyticsPage({ query, go }) {
         : !data.decisions_read ? html`<${Nothing} window=${window}/>`
           : html`<${Shown} tab=${tab} data=${data} params=${params}/>`}
       ${tab !== 'gate' && data && !data.is_complete && html`<p
-        class="note">Only the newest ${num(data.decisions_read)} decisions of that time were counted.</p>`}
+        class="note">Only the newest ${num(data.decisions_read)} decisions of this period were counted.</p>`}
     </div>
   <//>`;
 }

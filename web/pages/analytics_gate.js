@@ -7,8 +7,8 @@ import { Target, meanHold } from '../lib/figure.js';
 const heldWords = (hold, now) => `${count(hold.holds, 'hold')} ended in 24 hours${hold.holds
   ? `, the longest ${duration(hold.longest)}` : ''}${now.held ? `; ${count(now.held, 'waits', 'wait')} now` : ''}`;
 
-const KINDS = [['immediate', 'went at once', 'good'], ['hold', 'held', 'warn'], ['pause', 'paused', 'warn'],
-  ['escalate', 'to a person', 'bad'], ['drop', 'dropped', 'calm']];
+const KINDS = [['immediate', 'delivered at once', 'good'], ['hold', 'held', 'warn'], ['pause', 'paused', 'warn'],
+  ['escalate', 'escalated', 'bad'], ['drop', 'dropped', 'calm']];
 
 function ByKind({ kinds }) {
   const all = KINDS.reduce((sum, [id]) => sum + (kinds[id] || 0), 0);
@@ -28,7 +28,7 @@ function routedWords({ is_met: isMet, came, average_24h: average }) {
 function Now({ gate: { now, rules } }) {
   return html`<${Card} title="Now"><${Facts} facts=${[
     ['Held', html`<${Link} to="/holds">${num(now.held)}<//>`],
-      ['Wait for a person', html`<${Link} to="/holds?tab=decide">${num(now.escalations_open)}<//>`],
+      ['Open escalations', html`<${Link} to="/holds?tab=decide">${num(now.escalations_open)}<//>`],
     ['Rules', rules.state === 'none' ? 'none: everything goes at once' : `${num(rules.count)}, ${rules.state}`],
       ['File', rules.file && html`<${Text} text=${rules.file} max=${200}/>`],
     ['Problem', rules.problem && html`<${Text} text=${typeof rules.problem === 'string' ? rules.problem
@@ -52,9 +52,9 @@ export function GateFigures() {
       <${Target} name="escalations in 24 hours" figure=${f.escalations_per_day} show=${(v) => num(v)}
         bound="fewer than"/>
       <${Target} name="messages lost" figure=${f.lost} show=${(v) => num(v)} bound=""
-        more=${f.lost.audited_ms ? html`audited <${Time} ms=${f.lost.audited_ms}/>` : 'no audit has ended yet'}/>
+        more=${f.lost.audited_ms ? html`audited <${Time} ms=${f.lost.audited_ms}/>` : 'no audit has finished yet'}/>
     </div>
-    <div class="grid"><${Card} title="What the gate decided in 24 hours"><${ByKind} kinds=${f.decisions_24h}/>
+    <div class="grid"><${Card} title="Decisions of the gate in 24 hours"><${ByKind} kinds=${f.decisions_24h}/>
         <p class="hint">
           ${num(f.released_24h)} released, ${num(f.expired_24h)} expired, ${num(f.late_24h)} answered late.</p><//>
       <${Now} gate=${data}/></div>`;

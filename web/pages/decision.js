@@ -1,5 +1,5 @@
-// One decision, whole: what was asked, who was compared, by which settings,
-// what the gate said, and what came of it.
+// One decision in full: the message, the candidates, the settings, the gate's
+// decision, and the outcome.
 import { Age, Badge, Card, Facts, Id, Link, Loading, Name, Page, Problem, Status, Text, Time, html,
   useGet } from '../lib/ui.js';
 import { path } from '../lib/api.js';
@@ -9,10 +9,10 @@ import { Envelope, envelopeOf } from '../lib/message.js';
 import { count, duration, microseconds, num } from '../lib/format.js';
 import { Judge, TryAgain, mayBeCut } from './decision_teach.js';
 
-const GATES = { ROUTE_IMMEDIATELY: 'it could go at once', HOLD_PENDING_INPUT: 'something had to happen first',
-  HOLD_PENDING_CAPACITY: 'the agent had enough to do',
+const GATES = { ROUTE_IMMEDIATELY: 'it could go at once', HOLD_PENDING_INPUT: 'a condition was not met yet',
+  HOLD_PENDING_CAPACITY: 'the agent had no capacity',
   PAUSE_ALL_SUBMISSIONS: 'a safety gate was closed', ESCALATE_TO_HUMAN: 'a person had to decide',
-    DROP_SILENTLY: 'it repeated another' };
+    DROP_SILENTLY: 'it was a duplicate' };
 
 function Gate({ d }) {
   if (!d.gate) return null;
@@ -23,8 +23,8 @@ function Gate({ d }) {
 
 function Override({ d }) {
   if (!d.overridden_to) return null;
-  return html`<span>should have gone to <${Name} agent=${d.overridden_to}/>, says <${Text}
-    text=${d.overridden_by || 'somebody'} max=${64} line=${true}/> <${Age} ms=${d.overridden_ms}/></span>`;
+  return html`<span>to <${Name} agent=${d.overridden_to}/>${d.overridden_by && html` by <${Text}
+    text=${d.overridden_by} max=${64} line=${true}/>`}, <${Age} ms=${d.overridden_ms}/></span>`;
 }
 
 const known = (value, show) => (value === null || value === undefined ? null : show(value));
@@ -32,43 +32,43 @@ const known = (value, show) => (value === null || value === undefined ? null : s
 function Outcome({ d }) {
   const error = d.error_code && html`<${Badge} tone="bad">${d.error_code}<//>`;
   const isOpen = d.verdict === 'open' && !!d.agent;
-  return html`<${Card} title="What came of it">
+  return html`<${Card} title="Outcome">
     <${Facts} facts=${[
-      ['Delivered', !d.agent && (d.task_id ? html`refused at first, then sent on to <${Name} agent=${d.overridden_to}/>`
+      ['Delivered', !d.agent && (d.task_id ? html`refused at first, then sent to <${Name} agent=${d.overridden_to}/>`
         : 'no: the message was refused, and no task was created')],
       ['Verdict', html`<${Status} status=${d.verdict}/>${d.verdict_ms
         ? html` <span class="faint"><${Age} ms=${d.verdict_ms}/></span>` : ''}`],
-      ['Corrected', d.overridden_to && html`<${Override} d=${d}/>`],
+      ['Override', d.overridden_to && html`<${Override} d=${d}/>`],
       ['Answer', known(d.answer_chars, (n) => `${num(n)} characters`)],
-      ['Took', known(d.latency_ms, duration)],
+      ['Latency', known(d.latency_ms, duration)],
       ['Error', error],
       ['Followed up', d.followed ? 'yes, in time' : null],
       ['Gate', d.gate && html`<${Gate} d=${d}/>`],
     ]}/>
     ${isOpen && html`<p
-      class="hint">Open until the time for a follow-up is over, or until somebody says whether it was right.</p>`}
+      class="hint">Open until the time for a follow-up is over, or until someone gives feedback.</p>`}
   <//>`;
 }
 
 function About({ d }) {
   const source = Object.entries(d.source || {}), envelope = envelopeOf(d.text);
-  return html`<${Card} title="The message">
+  return html`<${Card} title="Message">
     ${envelope ? html`<${Envelope} envelope=${envelope} from=${d.requester}/>`
       : html`<p class="message-text"><${Text} text=${d.text} max=${1200}/></p>`}
-    ${mayBeCut(d) && html`<p class="hint">A decision keeps the first 1024 bytes of its message${d.task_id
-      ? html`; <${Link} to=${`/tasks/${encodeURIComponent(d.task_id)}`}>its task<//> has all of it` : ''}.</p>`}
+    ${mayBeCut(d) && html`<p class="hint">A decision stores the first 1024 bytes of its message${d.task_id
+      ? html`. The <${Link} to=${`/tasks/${encodeURIComponent(d.task_id)}`}>task<//> has all of it` : ''}.</p>`}
     <${Facts} facts=${[
       ['From', html`<${Text} text=${d.requester} max=${64} line=${true}/>${d.by_agent ? ' (an agent)' : ''}
         ${d.org ? html` <span class="faint">of <${Text} text=${d.org} max=${64} line=${true}/></span>` : ''}`],
-      ['When', html`<${Time} ms=${d.at_ms}/> <span class="faint">(<${Age} ms=${d.at_ms}/>)</span>`],
+      ['Time', html`<${Time} ms=${d.at_ms}/> <span class="faint">(<${Age} ms=${d.at_ms}/>)</span>`],
       ['Task', d.task_id
         && html`<${Id} id=${d.task_id} to=${`/tasks/${d.task_id}`}/>${d.turn > 1 ? ` turn ${d.turn}` : ''}`],
       ['Conversation', d.conversation_id && html`<a class="id"
         href=${`#/decisions?conversation=${encodeURIComponent(d.conversation_id)}`}>
           <${Text} text=${d.conversation_id} max=${48} line=${true}/></a>`],
-      ['Had been with', d.stuck_to && html`<${Name} agent=${d.stuck_to}/>`],
-      ['Asked for', d.executor && html`<${Name} agent=${d.executor}/>`],
-      ['Came from',
+      ['Previous agent', d.stuck_to && html`<${Name} agent=${d.stuck_to}/>`],
+      ['Named agent', d.executor && html`<${Name} agent=${d.executor}/>`],
+      ['Source',
         source.length
           ? html`<${Text} text=${source.map(([k, v]) => `${k}: ${typeof v === 'string' ? v : JSON.stringify(v)}`)
             .join(', ')} max=${200}/>` : null],
@@ -78,56 +78,57 @@ function About({ d }) {
 
 function Intent({ intent }) {
   if (!intent) return null;
-  return html`<span>${intent.good ? html`said <${Name} agent=${intent.agent}/> with ${num(intent.confidence, 2)}`
-    : html`did not count: <${Text} text=${intent.why} max=${200}/>`}
+  return html`<span>${intent.good
+    ? html`chose <${Name} agent=${intent.agent}/> with confidence ${num(intent.confidence, 2)}`
+    : html`ignored: <${Text} text=${intent.why} max=${200}/>`}
     ${intent.reasoning && html`<br/><span class="faint"><${Text} text=${intent.reasoning} max=${300}/></span>`} <span
       class="faint">in ${duration(intent.took_ms)}</span></span>`;
 }
 
 const POLICIES = { default: 'the default agent gets the message', best: 'the nearest agent that you trust gets it',
-  ask: 'it is refused with the nearest agents', refuse: 'it is refused',
+  ask: 'it is refused, with a list of the nearest agents', refuse: 'it is refused',
   auto: 'the default agent gets the message; without one, the nearest agent that you trust' };
 
-/** What the best candidate was held against: its own floor, or a number for all. */
+/** The limit for the best candidate: its own floor, or one number for all. */
 function thresholdFacts(d) {
   const { rules: r } = d;
   if (!r.auto) return [['Threshold', num(r.threshold, 2)]];
   const floor = nearestOf(d)?.floor;
-  return [['Threshold', 'auto: every agent has a floor of its own'],
+  return [['Threshold', 'auto: every agent has its own floor'],
     ['Floor', typeof floor === 'number' && html`${num(floor, 3)} <span class="faint">of <${Text}
       text=${nearestOf(d).agent} max=${64} line=${true}/></span>`],
-    ['Made for', r.n > 0 && `${count(r.n, 'agent')}, α = ${num(r.alpha, 2)}${r.small_talk ? ', small talk' : ''}`],
+    ['Computed for', r.n > 0 && `${count(r.n, 'agent')}, α = ${num(r.alpha, 2)}${r.small_talk ? ', small talk' : ''}`],
     ['If unsure', POLICIES[r.unsure] || r.unsure]];
 }
 
-/** Why it was that tier of a model which has two. */
+/** Why that tier of a two-tier model decided. */
 function tierWords(d) {
-  if (d.tier === 'transformer') return ': the table was not clear';
+  if (d.tier === 'transformer') return ': the table was inconclusive';
   return d.tier_note ? `: ${d.tier_note}` : '';
 }
 
 function MadeFrom({ d }) {
   const { versions: v, rules: r, weights: w } = d;
-  return html`<${Card} title="What it was made from">
+  return html`<${Card} title="Basis">
     <${Facts} facts=${[
       ['Decided in', d.decide_us > 0 && microseconds(d.decide_us)],
       ...thresholdFacts(d),
-      ['Weights', `meaning ${num(w.semantic, 2)}, record ${num(w.performance, 2)}, keyword ${num(w.keyword,
-        2)}, recent ${num(w.recency, 2)}`],
+      ['Weights', `semantic ${num(w.semantic, 2)}, performance ${num(w.performance, 2)}, keyword ${num(w.keyword,
+        2)}, recency ${num(w.recency, 2)}`],
       ['Default agent', r.default_agent && html`<${Name} agent=${r.default_agent}/>`],
-      ['Layers off', r.layers_off.length ? r.layers_off.join(', ') : null],
-      ['Explored', d.explored ? 'yes: a close runner-up got it, to see how it does' : null],
-      ['Classifier', d.intent && html`<${Intent} intent=${d.intent}/>`],
+      ['Disabled layers', r.layers_off.length ? r.layers_off.join(', ') : null],
+      ['Explored', d.explored ? 'yes: a close runner-up got it, to learn how it does' : null],
+      ['Intent layer', d.intent && html`<${Intent} intent=${d.intent}/>`],
       ['Configuration', html`<code>${v.config}</code>`],
       ['Registry', v.registry === null ? null : `version ${num(v.registry)}`],
       ['Learning', v.learning === null ? null : `version ${num(v.learning)}`],
       ['Model', v.model && html`<span><${Text} text=${v.model} max=${64} line=${true}/> <code
         class="faint">${(v.model_hash || '').slice(0, 12)}</code></span>`],
       ['Tier', d.tier && `${d.tier}${tierWords(d)}`],
-      ['Type of query', d.type ? html`<${Link} to=${`/decisions?type=${d.type}`}>${d.type}<//> <span
+      ['Query type', d.type ? html`<${Link} to=${`/decisions?type=${d.type}`}>${d.type}<//> <span
         class="faint">(<${Link} to="/analytics?tab=types">all types<//>)</span>` : null],
     ]}/>
-    <p class="hint">The record is enough to decide again, to the last bit: <code>build/signalbox replay</code>.</p>
+    <p class="hint">The record is enough to replay the decision exactly: <code>build/signalbox replay</code>.</p>
   <//>`;
 }
 

@@ -1,5 +1,5 @@
-// What people say of a decision, and what that changes: right, wrong, or "it
-// should have been this agent"; and the same message decided again now.
+// Feedback on a decision (right, wrong, or an override to another agent) and its
+// effect; and the same message decided again now.
 import { Button, Card, Field, Link, Name, Problem, Text, html, toast, useState } from '../lib/ui.js';
 import { can, get, me, path, post } from '../lib/api.js';
 import { Candidates, Verdict } from '../lib/candidates.js';
@@ -9,19 +9,19 @@ import { num } from '../lib/format.js';
 
 const OFFERED = 6, COMPARED = 8;
 
-const KEPT_BYTES = 1024; // of a message, in the record of its decision
+const KEPT_BYTES = 1024; // of a message, in its decision's record
 
-/** Whether the record may not have the whole message: it is cut between two characters. */
+/** Whether the record may be cut. It is cut between characters, up to 3 bytes early. */
 export const mayBeCut = (d) => new TextEncoder().encode(d.text || '').length > KEPT_BYTES - 4;
 
-/** The whole message, from its task where the record is too short for it. */
+/** The whole message, from its task if the record is cut. */
 async function wholeText(d) {
   if (!mayBeCut(d)) return d.text;
   const task = d.task_id && await get(path`/api/tasks/${d.task_id}`).catch(() => null);
   const turn = task?.turn === d.turn ? task : task?.turns?.find((t) => t.turn === d.turn);
   if (!turn?.text?.startsWith(d.text))
-    throw new Error(`The record has the first ${KEPT_BYTES} bytes of this message, and its task has them no more: `
-      + `by a part of it, it would be another decision.`);
+    throw new Error(`The record has only the first ${KEPT_BYTES} bytes of this message, and its task no longer has the `
+      + `rest. A part of the message could be decided differently.`);
   return turn.text;
 }
 
@@ -35,14 +35,14 @@ export function Judge({ d, onSaid }) {
   const body = (more) => ({ ...more, ...(comment.trim() && { comment: comment.trim() }) });
   const say = async (verdict) => {
     const said = await post(path`/api/decisions/${d.id}/feedback`, body({ verdict }));
-    toast(said.recorded ? `Noted: that was ${verdict}.` : 'That was said before.');
+    toast(said.recorded ? `Feedback recorded: ${verdict}.` : 'This feedback was already recorded.');
     onSaid();
   };
   const correct = async (agent, more) => {
     const said = await post(path`/api/decisions/${d.id}/override`, body({ agent, ...more }));
-    toast(`${said.overridden_to ? `Corrected to ${said.overridden_to}.` : 'Taken back.'}${said.switched
-      ? ' The conversation is with it from now on.' : ''}${!more?.send ? '' : said.sent === false
-      ? ' The message had been sent before; it was not sent again.' : ' The message was sent there.'}`);
+    toast(`${said.overridden_to ? `Overridden to ${said.overridden_to}.` : 'Override removed.'}${said.switched
+      ? ' The conversation continues with it.' : ''}${!more?.send ? '' : said.sent === false
+      ? ' The message had already been sent, and was not sent again.' : ' The message was sent to it.'}`);
     if (said.task_id && more?.send) setSent(said.task_id);
     const to = said.overridden_to || d.agent;
     setLearnt(await wholeText(d).then((text) => lookAgain(d, to, text),
@@ -54,54 +54,54 @@ export function Judge({ d, onSaid }) {
   return html`<${Card} title="Was that right?">
     <div class="actions"><${Button} onClick=${() => say('right')} aria-pressed=${d.verdict === 'positive'}>✓ Right<//>
       <${Button} onClick=${() => say('wrong')} aria-pressed=${d.verdict === 'negative' && !d.overridden_to}>✗ Wrong<//>
-      ${d.overridden_to && html`<${Button} onClick=${() => correct(d.agent)}>Take the correction back<//>`}</div>
+      ${d.overridden_to && html`<${Button} onClick=${() => correct(d.agent)}>Remove the override<//>`}</div>
     <p class="choices-head">It should have gone to</p>
-    <div class="choices" role="group" aria-label="Which agent should have had it?">${others.map((name) => html`
+    <div class="choices" role="group" aria-label="Which agent should have received it?">${others.map((name) => html`
       <${Button} key=${name} className="small" aria-pressed=${d.overridden_to === name}
         onClick=${() => correct(name)}><${Text} text=${name} max=${40} line=${true}/><//>`)}
       <button type="button" class="link" aria-expanded=${isWide}
-        onClick=${() => widen(!isWide)}>${others.length ? 'another…' : 'choose…'}</button></div>
+        onClick=${() => widen(!isWide)}>${others.length ? 'other…' : 'choose…'}</button></div>
     ${isWide && html`<${OtherAgent} except=${[d.agent]} onChoose=${correct}/>
-      <${Field} label="Why (told in the feed)"><input value=${comment} maxlength="160"
+      <${Field} label="Comment (shown in the feed)"><input value=${comment} maxlength="160"
         onInput=${(e) => setComment(e.target.value)}/><//>`}
     <${Learnt} learnt=${learnt}/>
   <//>`;
 }
 
-/** A message that no agent got: which one should have, and whether it goes there now. */
+/** For a message that no agent got: override it to an agent, and optionally send it. */
 function Redirect({ d, others, learnt, sent, correct }) {
   const [isWide, widen] = useState(false);
   const [isWanted, setWanted] = useState(true);
-  // Once, by its own sender, and whole.
+  // Only its requester can send it, once, and only the whole message.
   const maySend = !d.task_id && d.requester === me()?.user && !mayBeCut(d);
   const sends = maySend && isWanted;
   const choose = (agent) => correct(agent, sends && { send: true });
-  return html`<${Card} title="Which agent should have had it?">
+  return html`<${Card} title="Which agent should have received it?">
     <p class="hint">The router learns from your answer. Without one, it will refuse this message again.</p>
     ${maySend && html`<label class="check"><input type="checkbox" checked=${isWanted}
-      onChange=${(e) => setWanted(e.target.checked)}/>${' '}and send it there</label>`}
+      onChange=${(e) => setWanted(e.target.checked)}/>${' '}and send the message to it</label>`}
     <p class="choices-head">It should have gone to</p>
-    <div class="choices" role="group" aria-label="Which agent should have had it?">${others.map((name) => html`
+    <div class="choices" role="group" aria-label="Which agent should have received it?">${others.map((name) => html`
       <${Button} key=${name} className="small" aria-pressed=${d.overridden_to === name}
         onClick=${() => choose(name)}><${Text} text=${name} max=${40} line=${true}/><//>`)}
       <button type="button" class="link" aria-expanded=${isWide}
-        onClick=${() => widen(!isWide)}>${others.length ? 'another…' : 'choose…'}</button></div>
-    ${isWide && html`<${OtherAgent} action=${sends ? 'Correct and send' : 'Correct'} onChoose=${choose}/>`}
-    ${sent && html`<p role="status">Sent: <${Link} to=${`/tasks/${encodeURIComponent(sent)}`}>its task<//>.</p>`}
+        onClick=${() => widen(!isWide)}>${others.length ? 'other…' : 'choose…'}</button></div>
+    ${isWide && html`<${OtherAgent} action=${sends ? 'Override and send' : 'Override'} onChoose=${choose}/>`}
+    ${sent && html`<p role="status">Sent. <${Link} to=${`/tasks/${encodeURIComponent(sent)}`}>Open the task<//></p>`}
     <${Learnt} learnt=${learnt}/>
   <//>`;
 }
 
 const signed = (change) => (Math.abs(change) < 0.0005 ? '0.000' : `${change > 0 ? '+' : ''}${num(change, 3)}`);
 
-/** Everybody's score then and now, the best of now first. */
+/** All scores then and now, sorted by now. */
 function Compared({ then, now }) {
   const names = [...new Set([...now.candidates, ...(then.candidates || [])].map((c) => c.agent))].slice(0, COMPARED);
   const mark = (decision, agent) => (decision.agent === agent
     ? html`<span class="chosen-mark" title="chosen" aria-label="chosen">➜ </span>` : '');
   return html`<table
     class="compared">
-      <caption class="off-screen">Scores when it was decided and now; an arrow marks who was chosen</caption>
+      <caption class="off-screen">Scores then and now; an arrow marks the chosen agent</caption>
     <thead><tr><th scope="col">Agent</th><th scope="col" class="right">then</th><th scope="col" class="right">now</th>
       <th scope="col" class="right">change</th></tr></thead>
     <tbody>${names.map((agent) => {
@@ -113,7 +113,7 @@ function Compared({ then, now }) {
     })}</tbody></table>`;
 }
 
-/** The same message now: with today's agents, settings and what was learnt. */
+/** Decide the same message again, with the current agents, settings and learning. */
 export function TryAgain({ d }) {
   const [now, setNow] = useState(null);
   const [error, setError] = useState(null);
@@ -121,15 +121,15 @@ export function TryAgain({ d }) {
   const again = () => wholeText(d).then((text) => decideAgain(d, text))
     .then((found) => { setNow(found); setError(null); }, (e) => { setError(e); setNow(null); });
   return html`<${Card} title="Then and now" actions=${html`<${Button}
-    onClick=${again}>${now ? 'Again' : 'Decide again now'}<//>`}>
+    onClick=${again}>${now ? 'Decide once more' : 'Decide again now'}<//>`}>
     ${error && html`<${Problem} error=${error}/>`}
     ${!now && !error
-      && html`<p class="hint">Who would get this message today: with the agents, settings and lessons of now, seen with
-        your eyes. Nothing is sent.</p>`}
+      && html`<p class="hint">Which agent would get this message from you now, with the current agents, settings and
+        learning. Nothing is sent.</p>`}
     ${now && html`<div class="then-now" role="status">
         <div><h3>Then</h3><${Verdict} decision=${d}/></div><div><h3>Now</h3>
           <${Verdict} decision=${now} isTrial=${true}/></div></div>
       ${(now.candidates || []).length > 0 && html`<${Compared} then=${d} now=${now}/>
-        <details><summary>The signals of now</summary><${Candidates} decision=${now} limit=${8}/></details>`}`}
+        <details><summary>Current signals</summary><${Candidates} decision=${now} limit=${8}/></details>`}`}
   <//>`;
 }

@@ -1,6 +1,6 @@
-// One thing that a person must decide, with everything that it hangs on in
-// view: the message, why it is here, what happened before, and what would
-// follow. Of two people the first decides; the other is told.
+// One escalation with everything needed to decide it: the message, the reason, the
+// history, and the rules that depend on it. If two people decide at once, the
+// first decision counts and the other person sees it.
 import { Age, Badge, Button, Card, Facts, Field, Id, Loading, Name, Page, Problem, Status, Text, Time, html, toast,
   useEffect, useGet, useRef, useState } from '../lib/ui.js';
 import { can, now, path, post } from '../lib/api.js';
@@ -13,22 +13,22 @@ import { AgentChoice } from '../lib/choice.js';
 import { Envelope, Message } from '../lib/message.js';
 
 const COMMENT_BYTES = 2000;
-const WHY = { rule: 'A rule says that a person must see it.', dead: 'The agent that it is for is dead.',
-  expired: 'It was held for as long as it may be.',
-    late: 'It was let go, and not answered in time. The work goes on.' };
-const DONE = { approved: 'approved', rejected: 'rejected', redirected: 'redirected', expired: 'let it run out',
-  resolved: 'resolved' };
+const WHY = { rule: 'A rule requires a person to decide.', dead: 'The agent of this message is dead.',
+  expired: 'The message was held for the longest time allowed.',
+    late: 'The message was not answered in time. The work continues.' };
+const DONE = { approved: 'approved it', rejected: 'rejected it', redirected: 'redirected it',
+  expired: 'let it expire', resolved: 'resolved it' };
 
-/** "ann has approved it 3 s ago: “fine”" */
+/** "ann approved it 3 s ago: “fine”" */
 function wordsOf(e) {
-  const who = e.by === 'signalbox' ? 'Signalbox' : e.by || 'Somebody';
-  return `${who} has ${DONE[e.status] || e.status} it ${age(now() - e.decided_ms)} ago${e.redirected_to
+  const who = e.by === 'signalbox' ? 'Signalbox' : e.by || 'Someone';
+  return `${who} ${DONE[e.status] || e.status} ${age(now() - e.decided_ms)} ago${e.redirected_to
     ? `, to ${e.redirected_to}` : ''}${e.comment ? `: “${e.comment}”` : '.'}`;
 }
 
 // Deciding.
 
-/** Its sender, and all who have it or had it. */
+/** Its sender, and all agents that have it or had it. */
 const notTo = (escalation) => [escalation.agent, escalation.from, ...(escalation.task?.chain || [])];
 
 function Decide({ escalation, onDone, onOther }) {
@@ -37,12 +37,15 @@ function Decide({ escalation, onDone, onOther }) {
   const [isChoosing, choose] = useState(false);
   const [wrong, setWrong] = useState({});
   const isLate = escalation.kind === 'late';
-  const sign = (a) => a.name === escalation.offer && html`<${Badge} tone="good">stands in for it<//>`;
+  const sign = (a) => a.name === escalation.offer && html`<${Badge} tone="good">backup<//>`;
   const say = (verb, body, done) => async () => {
     setWrong({});
-    if (verb === 'reject' && !comment.trim()) { setWrong({ comment: 'Say why: whoever sent it reads this.' }); return; }
-    if (verb === 'redirect' && !agent.trim()) { setWrong({ agent: 'Which agent should have it?' }); return; }
-    if (bytesOf(comment) > COMMENT_BYTES) { setWrong({ comment: `At most ${COMMENT_BYTES} bytes; these are `
+    if (verb === 'reject' && !comment.trim()) {
+      setWrong({ comment: 'Give a reason. The sender can read it.' });
+      return;
+    }
+    if (verb === 'redirect' && !agent.trim()) { setWrong({ agent: 'Choose an agent.' }); return; }
+    if (bytesOf(comment) > COMMENT_BYTES) { setWrong({ comment: `At most ${COMMENT_BYTES} bytes; this comment has `
       + `${bytesOf(comment)}.` }); return; }
     try {
       await post(path`/api/escalations/${escalation.id}/${verb}`,
@@ -56,21 +59,22 @@ function Decide({ escalation, onDone, onOther }) {
     onDone();
   };
   return html`<${Card} title="Decide" className="decide-card">
-    <p>${isLate ? 'Approving says that it was seen: the work goes on as it does. Rejecting ends it.'
-      : html`Approved, it goes to <${Name} agent=${escalation.agent}/> ${escalation.kind === 'dead'
-        ? 'once that is back' : 'exactly as it is'}. Rejected, it ends here.`}</p>
-    <${Field} label="Comment" hint="Kept with the decision; needed to reject."
+    <p>${isLate ? 'Acknowledging it lets the work continue. Rejecting it ends the work.'
+      : html`If you approve it, it goes to <${Name} agent=${escalation.agent}/> ${escalation.kind === 'dead'
+        ? 'as soon as the agent is back' : 'unchanged'}. If you reject it, it ends here.`}</p>
+    <${Field} label="Comment" hint="Stored with the decision. Required to reject."
       error=${wrong.comment}><textarea rows="3" value=${comment}
         onInput=${(e) => setComment(e.target.value)}></textarea><//>
     <div class="actions">
-      <${Button} kind="main" onClick=${say('approve', {}, isLate ? 'Seen.' : 'Approved: it goes on.')}>
-        ${isLate ? 'It was seen' : 'Approve'}<//>
-      <${Button} kind="danger" onClick=${say('reject', {}, 'Rejected: whoever sent it is told.')}>Reject<//>
+      <${Button} kind="main"
+        onClick=${say('approve', {}, isLate ? 'Acknowledged.' : 'Approved. The message continues.')}>
+        ${isLate ? 'Acknowledge' : 'Approve'}<//>
+      <${Button} kind="danger" onClick=${say('reject', {}, 'Rejected. The sender is notified.')}>Reject<//>
       <${Button} aria-expanded=${isChoosing} onClick=${() => choose(!isChoosing)}>Redirect…<//>
     </div>
     ${escalation.offer && !isChoosing && html`<p class="note">
-      <${Name} agent=${escalation.offer}/> stands in for <${Text} text=${escalation.agent}
-        line=${true}/> and could have it. <button type="button" class="link"
+      <${Name} agent=${escalation.offer}/> is the backup of <${Text} text=${escalation.agent}
+        line=${true}/> and can take it. <button type="button" class="link"
           onClick=${() => choose(true)}>Redirect it</button></p>`}
     ${isChoosing && html`<div class="stack-of"><${AgentChoice} value=${agent} onChange=${setAgent}
       except=${notTo(escalation)} sign=${sign} error=${wrong.agent}/>
@@ -81,34 +85,34 @@ function Decide({ escalation, onDone, onOther }) {
 
 function Decided({ escalation }) {
   return html`<${Card} title="Decided"><${Facts} facts=${[
-    ['As', html`<${Status} status=${escalation.status}/>`], ['By', html`<${Text} text=${escalation.by || '–'}/>`],
-      ['When', html`<span>
+    ['Decision', html`<${Status} status=${escalation.status}/>`], ['By', html`<${Text} text=${escalation.by || '–'}/>`],
+      ['Time', html`<span>
         <${Time} ms=${escalation.decided_ms}/>, after ${duration(escalation.decided_ms - escalation.at_ms)}</span>`],
     ['To', escalation.redirected_to && html`<${Name} agent=${escalation.redirected_to}/>`],
       ['Comment', escalation.comment && html`<${Text} text=${escalation.comment}/>`],
-    ['The task', escalation.task && html`<${Status} status=${escalation.task.status}/>`]]}/><//>`;
+    ['Task status', escalation.task && html`<${Status} status=${escalation.task.status}/>`]]}/><//>`;
 }
 
-// What it hangs on.
+// Everything needed to decide.
 
 function Why({ escalation: e }) {
-  return html`<${Card} title="Why it is here">
+  return html`<${Card} title="Reason">
     <p><strong>${WHY[e.kind] || e.kind}</strong></p>
     <${Facts} facts=${[
       ['Reason', html`<${Text} text=${e.reason || '–'}/>`], ['Rule',
-        html`<${Text} text=${e.rule || 'none of the file'}/>`],
+        html`<${Text} text=${e.rule || 'none in the rules file'}/>`],
           ['Since', html`<span><${Time} ms=${e.at_ms}/> (<${Age} ms=${e.at_ms}/>)</span>`],
       ['Reminded', e.reminded ? `${e.reminded}×` : null], ['Next reminder',
         e.remind_ms && html`<${Time} ms=${e.remind_ms}/>`],
-      ['Runs out', e.expires_ms && html`<${Time} ms=${e.expires_ms}/>`],
-        ['Asked for by', html`<${Text} text=${e.requester}/>`],
+      ['Expires', e.expires_ms && html`<${Time} ms=${e.expires_ms}/>`],
+        ['Requester', html`<${Text} text=${e.requester}/>`],
           ['Task', html`<${Id} id=${e.task_id} to=${`/tasks/${e.task_id}`}/>`]]}/>
   <//>`;
 }
 
 const HISTORY = [
-  { key: 'at', title: 'When', render: (v) => html`<${Time} ms=${v.at_ms}/>` },
-  { key: 'what', title: 'What', render: (v) => html`<${Text} text=${v.type} max=${80}/>
+  { key: 'at', title: 'Time', render: (v) => html`<${Time} ms=${v.at_ms}/>` },
+  { key: 'what', title: 'Type', render: (v) => html`<${Text} text=${v.type} max=${80}/>
     ${v.approved === true ? html` <${Badge} tone="good">approved<//>` : v.approved === false
       ? html` <${Badge} tone="bad">disapproved<//>` : ''}` },
   { key: 'way', title: 'From → to', render: (v) => html`<span>
@@ -125,13 +129,13 @@ function Context({ escalation }) {
   if (error) return html`<${Problem} error=${error} onRetry=${reload}/>`;
   if (!data) return html`<${Loading}/>`;
   return html`
-    ${data.reference && html`<${Card} title="What happened before, for the same reference">
+    ${data.reference && html`<${Card} title="History of this reference">
       <${Table} label="History of the reference" rows=${[...data.history].reverse()} columns=${HISTORY}
-      empty=${html`<p class="faint">Nothing that is remembered.</p>`}/><//>`}
-    <${Card} title="What it depends on"><${Graph} graph=${data} only=${!!data.task}/><//>`;
+      empty=${html`<p class="faint">No recorded events.</p>`}/><//>`}
+    <${Card} title="Dependencies"><${Graph} graph=${data} only=${!!data.task}/><//>`;
 }
 
-/** Said when somebody else was first, here or in what the page learns by itself. */
+/** Shown when another person decided first, or the feed reports a decision. */
 function Other({ escalation, isTold }) {
   const box = useRef(null);
   useEffect(() => { if (isTold) box.current?.focus(); }, [isTold]);
@@ -147,10 +151,10 @@ export default function Escalation({ args }) {
   useRefresh(['escalation.', 'gate.released', 'gate.expired', 'task.cancelled', 'task.completed', 'task.failed'],
     reload);
   if (data?.status === 'open') wasOpen.current = true;
-  const title = 'A message to decide';
+  const title = 'Escalation';
   if (!id) return html`<${Page} title=${title}><p>Choose one from the <a href="#/holds?tab=decide">list</a>.</p><//>`;
   if (error && !data) return html`<${Missing} title=${title} error=${error} onRetry=${reload} to="/holds?tab=decide"
-    label="All that is to decide"/>`;
+    label="All open escalations"/>`;
   if (!data) return html`<${Page} title=${title}><${Loading}/><//>`;
   const isOpen = data.status === 'open';
   return html`<${Page} title=${title}
@@ -163,9 +167,9 @@ export default function Escalation({ args }) {
     <div class="with-side">
       <div class="stack-of">
         <${Why} escalation=${data}/>
-        <${Card} title="The message">${data.envelope ? html`<${Envelope} envelope=${data.envelope} from=${data.from}/>`
+        <${Card} title="Message">${data.envelope ? html`<${Envelope} envelope=${data.envelope} from=${data.from}/>`
           : data.task ? html`<${Message} text=${data.task.text} from=${data.requester}/>`
-            : html`<p class="faint">Retention has taken it.</p>`}<//>
+            : html`<p class="faint">Deleted by retention.</p>`}<//>
         <${Context} key=${data.task ? data.task_id : data.reference} escalation=${data}/>
       </div>
       <div class="side">${!isOpen ? html`<${Decided} escalation=${data}/>`
@@ -173,7 +177,7 @@ export default function Escalation({ args }) {
           onDone=${() => { setMine(true); reload(); }} onOther=${() => { setTold(true); reload(); }}/>`
         : html`<${Card}
           title="Decide">
-            <p>Somebody with the scope <code>escalations</code> decides; this token does not have it.</p><//>`}</div>
+            <p>Deciding needs the scope <code>escalations</code>, which this token does not have.</p><//>`}</div>
     </div>
   <//>`;
 }

@@ -1,6 +1,6 @@
-// What happens now. Entries may come faster than anybody reads: they are kept
-// aside and drawn a few times a second, newest first, and only the rows in view are
-// in the document.
+// The live feed. Entries may arrive faster than anyone can read: they are buffered
+// and rendered a few times per second, newest first, and only the rows in view
+// are in the document.
 import { Age, Badge, Button, Empty, Field, Id, Name, Page, Text, html, useEffect, useMemo, useReducer, useRef,
   useState } from '../lib/ui.js';
 import { get } from '../lib/api.js';
@@ -9,45 +9,59 @@ import { Exact, Search, filtersAt } from '../lib/filters.js';
 import { List } from '../lib/list.js';
 import { count as countOf, marked, money } from '../lib/format.js';
 
-const MOST = 2000; // entries kept while nobody asks for older ones
+const MOST = 2000; // entries kept, unless the user loads older ones
 const MOST_EVER = 50000;
 const PAGE = 200;
-const PACE_MS = 150; // between two drawings: what comes alone is there at once, a flood is drawn in gulps
+const PACE_MS = 150; // between two renders: a single entry appears at once, many are rendered in batches
 const STRETCH = 500;
 const STRETCHES = 40;
 
 const TONES = [[/completed|approved|restarted|resolved|released/, 'good'],
-  [/failed|expired|rejected|dropped|restart_failed/, 'bad'],
-  [/held|paused|escalated|late|overridden|out$|refused/, 'warn'], [/accepted|routed|registered|created/, 'busy']];
-const HOW = { gone: 'bad', failing: 'bad', slow: 'warn', came: 'good', recovered: 'good' }; // why an agent is another
+  [/failed|expired|rejected|hidden|dropped|restart_failed/, 'bad'],
+  [/held|paused|escalated|late|overridden|out$|refused|submitted|reported/, 'warn'],
+  [/accepted|routed|registered|created/, 'busy']];
+// The tone of each reason for which an agent changes its state.
+const HOW = { gone: 'bad', failing: 'bad', slow: 'warn', came: 'good', recovered: 'good' };
 const toneOf = ({ type, data }) => (type === 'agent.state' && HOW[data?.why])
   || TONES.find(([pattern]) => pattern.test(type))?.[1] || 'calm';
 
-const GROUPS = [['', 'Everything'], ['task.', 'Tasks'], ['message.', 'Refused'], ['decision.', 'Corrections'],
+const GROUPS = [['', 'Everything'], ['task.', 'Tasks'], ['message.', 'Refused'], ['decision.', 'Decisions'],
   ['gate.', 'Gate'], ['escalation.', 'Escalations'],
-  ['agent.', 'Agents'], ['conversation.', 'Conversations'], ['ledger.', 'Money'], ['grant.', 'Grants'],
+  ['agent.', 'Agents'], ['conversation.', 'Conversations'], ['ledger.', 'Ledger'], ['grant.', 'Grants'],
   ['user.', 'Users'], ['token.', 'Tokens'], ['config.', 'Configuration']];
 
 const BANDS = { unsure: 'unsure', out_of_scope: 'out of scope' };
 
 const refusal = ({ band, code }) => BANDS[band]
-  || (code === 'agent_not_found' ? 'there is no such agent' : 'no agent could get it');
+  || (code === 'agent_not_found' ? 'agent not found' : 'no agent could get it');
 
-/** What an entry says, in a few words, from whatever its type has. */
+// Events of a review.
+const REVIEWS = {
+  'agent.submitted': 'waits for review', 'agent.withdrawn': 'withdrawn from review',
+  'agent.approved': 'its card was approved',
+  'agent.rejected': 'its card was rejected', 'agent.hidden': 'only its creator and admins see it now',
+  'agent.reported': 'a user reported it', 'agent.reports_dismissed': 'its reports were dismissed',
+};
+
+const fields = (list) => [].concat(list || []).join(', ');
+
+/** A short summary of an entry, from the fields that its type has. */
 function words({ type, data = {} }) {
-  const parts = [type === 'message.refused' && refusal(data), data.nearest && `nearest: ${data.nearest}`,
-    data.reason, data.comment, data.why, data.amount_micros !== undefined && money(data.amount_micros),
+  const parts = [type === 'message.refused' && refusal(data), REVIEWS[type],
+    fields(data.wanted) && `proposed: ${fields(data.wanted)}`, data.nearest && `nearest: ${data.nearest}`, data.reason,
+    data.comment, data.why, data.amount_micros !== undefined && money(data.amount_micros),
     data.error_code, data.by && `by ${data.by}`,
     data.from && data.to && `${data.from} → ${data.to}`, data.routing_decision,
-      data.layer && `by the layer ${data.layer}`, data.status,
-    data.changed && `changed: ${[].concat(data.changed).join(', ')}`, data.reference, data.user && `user ${data.user}`,
+      data.layer && `layer ${data.layer}`, data.status,
+    fields(data.changed) && `changed: ${fields(data.changed)}`,
+    data.reference, data.user && `user ${data.user}`,
     type === 'learning.voided' && `the verdicts of ${data.of}`];
   return parts.filter(Boolean).slice(0, 3).join(' · ');
 }
 
 const decisionOf = (e) => e.data?.decision_id || e.data?.overrides;
 
-// All that an entry says, without the names of its fields.
+// All values of an entry, without the field names.
 const valuesOf = (value) => (value && typeof value === 'object' ? Object.values(value).flatMap(valuesOf) : [value]);
 const said = (entry) => valuesOf(entry).join('\n').toLowerCase();
 
@@ -59,7 +73,7 @@ function matches(entry, filter) {
   return !filter.q || said(entry).includes(filter.q.toLowerCase());
 }
 
-/** The newest entries first; while paused they wait. */
+/** The entries, newest first; while paused, new ones are buffered. */
 function useEntries(isPaused) {
   const state = useRef(null);
   const [, draw] = useReducer((n) => n + 1, 0);
@@ -109,8 +123,9 @@ function useEntries(isPaused) {
     reload: load };
 }
 
-// The feed is read forwards: a stretch before the oldest that is there. What
-// is not ours to see leaves holes in it, so that a few stretches may be empty.
+// The API reads the feed forwards, so older entries are read in stretches before
+// the oldest one. A stretch may be empty, since entries that the user may not see
+// are left out.
 async function readOlder(s, oldest) {
   for (let upto = oldest, i = 0; i < STRETCHES && upto > 1; i++) {
     const after = Math.max(0, upto - 1 - STRETCH);
@@ -129,16 +144,16 @@ const place = (e) => (e.task_id ? `#/tasks/${encodeURIComponent(e.task_id)}` : e
     ? `#/decisions/${encodeURIComponent(decisionOf(e))}` : '');
 
 const COLUMNS = [
-  { key: 'what', title: 'What', width: 'minmax(11rem, 1.1fr)', phone: '9.6rem',
+  { key: 'what', title: 'Event', width: 'minmax(11rem, 1.1fr)', phone: '9.6rem',
     render: (e) => html`<${Badge} tone=${toneOf(e)}>${e.type}<//>${e.data?.unsure
       && html` <${Badge} tone="warn">unsure<//>`}` },
-  { key: 'at', title: 'When', width: '6rem', phone: '4.6rem', render: (e) => html`<${Age} ms=${e.at_ms}/>` },
+  { key: 'at', title: 'Time', width: '6rem', phone: '4.6rem', render: (e) => html`<${Age} ms=${e.at_ms}/>` },
   { key: 'agent', title: 'Agent', width: 'minmax(8rem, 1fr)', render: (e) => html`<${Name} agent=${e.agent}/>` },
-  { key: 'who', title: 'Who', width: 'minmax(5rem, .6fr)', phone: false,
+  { key: 'who', title: 'User', width: 'minmax(5rem, .6fr)', phone: false,
     render: (e) => html`<${Text} text=${e.requester || e.data?.by || '–'} max=${40} line=${true}/>` },
-  { key: 'words', title: 'Words', width: 'minmax(10rem, 2fr)', phone: false,
+  { key: 'words', title: 'Details', width: 'minmax(10rem, 2fr)', phone: false,
     render: (e) => html`<${Text} text=${words(e)} max=${200} line=${true}/>` },
-  { key: 'links', title: 'Leads to', width: 'minmax(12rem, 1fr)', phone: false, render: (e) => html`
+  { key: 'links', title: 'Links', width: 'minmax(12rem, 1fr)', phone: false, render: (e) => html`
     ${decisionOf(e) && html`<${Id} id=${decisionOf(e)} to=${`/decisions/${decisionOf(e)}`}/> `}
     ${e.data?.escalation_id && html`<${Id} id=${e.data.escalation_id} to=${`/escalations/${e.data.escalation_id}`}/> `}
     ${e.conversation_id && html`<a class="id" href=${`#/feed?conversation=${encodeURIComponent(e.conversation_id)}`}
@@ -150,7 +165,7 @@ function Filters({ filter, set }) {
     onChoose=${(text) => set({ [name]: text })}/>`;
   return html`<div class="filters" role="search" aria-label="Filter the feed">
     <${Search} label="Search" value=${filter.q} onSearch=${(q, goesOn) => set({ q }, goesOn)} data-search/>
-    <${Field} label="Kind"><select value=${filter.type || ''}
+    <${Field} label="Type"><select value=${filter.type || ''}
       onChange=${(e) => set({ type: e.target.value })}>${GROUPS.map(([id, name]) =>
         html`<option key=${id} value=${id}>${name}</option>`)}</select><//>
     ${exact('agent', 'Agent')}${exact('conversation', 'Conversation')}${exact('decision', 'Decision')}
@@ -160,25 +175,25 @@ function Filters({ filter, set }) {
 export default function Feed({ query, go }) {
   const [isHeld, hold] = useState(false);
   const [isTop, setTop] = useState(true);
-  const entries = useEntries(isHeld || !isTop); // who reads further down is not disturbed
+  const entries = useEntries(isHeld || !isTop); // a list that is scrolled down does not move
   const { rows, waiting, error } = entries;
   const filter = query;
   const isFiltered = Object.keys(filter).length > 0;
   const set = filtersAt('/feed', go);
   const shown = useMemo(() => (isFiltered ? rows.filter((e) => matches(e, filter)) : rows), [rows, filter]);
   const pages = { ...entries, rows: shown, loading: entries.loading || (!rows.length && !entries.done && !error) };
-  return html`<${Page} title="Feed" lead="Everything that happens, as it is committed." actions=${html`
+  return html`<${Page} title="Feed" lead="Every event, as soon as it is committed." actions=${html`
       ${waiting > 0 && (isHeld || !isTop) && html`<span role="status">
         ${countOf(waiting, 'new entry', 'new entries')}</span>`}
-      <${Button} onClick=${() => hold(!isHeld)} aria-pressed=${isHeld}>${isHeld ? 'Go on' : 'Pause'}<//>`}>
+      <${Button} onClick=${() => hold(!isHeld)} aria-pressed=${isHeld}>${isHeld ? 'Resume' : 'Pause'}<//>`}>
     <${Filters} filter=${filter} set=${set}/>
-    <${List} pages=${pages} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, the newest first"
+    <${List} pages=${pages} columns=${COLUMNS} rowKey=${(e) => e.seq} href=${place} label="Feed, newest first"
       onTop=${setTop}
-      empty=${rows.length ? html`<${Empty} title=${`None of the newest ${rows.length} entries fits this filter`}>
+      empty=${rows.length ? html`<${Empty} title=${`None of the newest ${rows.length} entries matches this filter`}>
           ${!entries.done && html`<${Button} onClick=${entries.more}>Look further back<//> `}
             <${Button} onClick=${() => set(null)}>Show all<//><//>`
-        : html`<${Empty} title="Nothing has happened yet" command=${['build/signalbox send "hello"',
-          'build/signalbox feed --follow']}>Each message, decision, hold and change appears here the moment it is
-            committed. Send one:<//>`}/>
+        : html`<${Empty} title="No events yet" command=${['build/signalbox send "hello"',
+          'build/signalbox feed --follow']}>Every message, decision, hold and change appears here as soon as it is
+            committed. Send a message:<//>`}/>
   <//>`;
 }

@@ -1,4 +1,4 @@
-// The rules: who must have said what before what may go.
+// The rules as a graph: which messages wait for which others.
 import { Card, Loading, Problem, html, useGet } from '../lib/ui.js';
 import { useRefresh } from '../lib/live.js';
 import { EmExample } from '../lib/example.js';
@@ -11,15 +11,15 @@ export function Rules({ reference, set }) {
   const { data, error, loading, reload } = useGet('/api/gate/graph', { reference });
   useRefresh(MET, reload, 2000);
   useEvery(LOOK_MS, reload);
-  return html`<${Card} title="Who must have said what before what may go">
-    <div class="filters" role="search"><${Exact} label="What has happened for a reference" value=${reference}
+  return html`<${Card} title="Dependencies between messages">
+    <div class="filters" role="search"><${Exact} label="Reference" value=${reference}
       onChoose=${(text) => set({ reference: text })}
       data-search placeholder="SUBM-C042-001" maxlength="200"/></div>
     ${error && html`<${Problem} error=${error} onRetry=${reload}/>`}
     ${loading && html`<${Loading}/>`}
     ${data && (data.edges.length ? html`<${Graph} graph=${data}/>`
-      : html`<${EmExample} title="No rules that wait for anything">
-      A file of rules, named by “rules” in the configuration, says what may go when. examples/em has a complete
-        one.<//>`)}
+      : html`<${EmExample} title="No rules that hold messages">
+      The rules file, named by the setting <code>rules</code>, says which messages wait for what. examples/em has a
+        complete one.<//>`)}
   <//>`;
 }

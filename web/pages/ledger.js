@@ -1,16 +1,16 @@
-// The ledger: what somebody has, what it may cost, every line of it; and for
-// those who keep the books all accounts, moving money, and whether it adds up.
-import { Bar, Button, Card, Facts, Loading, Page, Problem, Tabs, Text, html, toast, useGet,
-  useState } from '../lib/ui.js';
+// The ledger: balance, budgets and statement of a user. With the scope ledger also
+// all accounts, transfers and the consistency check.
+import { Bar, Button, Card, Facts, Loading, Page, Problem, Tabs, Text, Time, html, toast,
+  useGet, useState } from '../lib/ui.js';
 import { can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
-import { money } from '../lib/format.js';
+import { marked, money } from '../lib/format.js';
 import { Figure } from '../lib/figure.js';
 import { Exact, withFilters } from '../lib/filters.js';
 import { Statement } from './ledger_statement.js';
 import { Accounts, Check } from './ledger_books.js';
 import { Move } from './ledger_move.js';
-import { Budgets as Limits } from './ledger_budgets.js';
+import { Budgets as Limits, share as shareOf, tone } from './ledger_budgets.js';
 
 const TABS = [
   { id: 'statement', label: 'Statement' },
@@ -19,8 +19,18 @@ const TABS = [
   { id: 'check', label: 'Check', scope: 'ledger' },
 ];
 
-// Shares are drawn, and only drawn, as numbers: the figures beside are exact.
+// Floating point is used for the bars only. The figures are exact.
 const share = (part, whole) => Number((BigInt(part) * 10000n) / BigInt(whole)) / 10000;
+
+const OF = { user: '', self: ', set by the user' };
+const named = (b) => `a ${b.period}${OF[b.kind] ?? `, for the ${b.kind} ${marked(b.name)}`}`;
+
+// A budget that the user's messages count towards.
+const Limit = ({ budget }) => html`<div class="budget"><span><b>${money(budget.used_micros)}</b> of
+    ${' '}${money(budget.limit_micros)} ${named(budget)}</span>
+  <${Bar} value=${Math.min(shareOf(budget), 1)} label=${`Used ${named(budget)}`} tone=${tone(shareOf(budget))}
+    text=${`${money(budget.used_micros)} of ${money(budget.limit_micros)}`}/>
+  <span class="faint">${money(budget.left_micros)} left until <${Time} ms=${budget.resets_ms}/></span></div>`;
 
 function Budgets({ budgets }) {
   const { spent_today_micros: spent, per_day_micros: day, left_today_micros: left,
@@ -31,9 +41,11 @@ function Budgets({ budgets }) {
       <${Bar} value=${used} label="Spent today" text=${`${money(spent)} of ${money(day)}`}
         tone=${used >= 1 ? 'bad' : used > 0.8 ? 'warn' : 'accent'}/>
       <span class="faint">${money(left)} left until midnight UTC</span></div>`}
-    <${Facts} facts=${[['A day', day === null ? 'no limit' : null], ['Spent today', day === null ? money(spent) : null],
-      ['A conversation', conversation === null ? 'no limit' : `at most ${money(conversation)}`],
-        ['A message and all it leads to', root === null ? 'no limit' : `at most ${money(root)}`]]}/>
+    ${budgets.items.map((b) => html`<${Limit} key=${`${b.kind} ${b.period}`} budget=${b}/>`)}
+    <${Facts} facts=${[['Per day', day === null ? 'no limit' : null],
+      ['Spent today', day === null ? money(spent) : null],
+      ['Per conversation', conversation === null ? 'no limit' : `at most ${money(conversation)}`],
+        ['Per message, with all delegations', root === null ? 'no limit' : `at most ${money(root)}`]]}/>
     <p class="hint">Set
       by <code>ledger.perDay</code>, <code>ledger.perConversation</code> and <code>ledger.perRoot</code>, in
         micro-units.</p><//>`;
@@ -46,11 +58,11 @@ function Balance({ user, balance }) {
   return html`<div class="grid">
     <${Card} title=${html`Balance of <${Text} text=${data.user} max=${60} line=${true}/>${user ? '' : ' (you)'}`}>
       <div class="figures of-money">
-        <${Figure} name="Balance" value=${money(data.balance_micros)} hint="can be spent"/>
-        <${Figure} name="Reserved" value=${money(data.reserved_micros)} hint="promised to work that goes on"/>
-        <${Figure} name="Earned" value=${money(data.earned_micros)} hint="by their agents, not paid out"/>
+        <${Figure} name="Balance" value=${money(data.balance_micros)} hint="available"/>
+        <${Figure} name="Reserved" value=${money(data.reserved_micros)} hint="for work in progress"/>
+        <${Figure} name="Earned" value=${money(data.earned_micros)} hint="by their agents, not yet paid out"/>
         ${BigInt(data.owed_micros) > 0n && html`<${Figure} name="Owed" value=${money(data.owed_micros)}
-          hint="for refunds of what was paid out; later earnings pay it"/>`}
+          hint="for refunds after a payout; taken from later earnings"/>`}
       </div><//>
     <${Budgets} budgets=${data.budgets}/></div>`;
 }
@@ -67,11 +79,11 @@ export default function Ledger({ args, query, go }) {
   const offered = TABS.filter((t) => !t.scope || can(t.scope));
   const tab = offered.find((t) => t.id === args[0]) || offered[0];
   const balance = useGet('/api/ledger/balance', { user });
-  // Without it there is no statement either, and it was said above.
+  // Without a balance there is no statement, and the error is shown above.
   const hasBalance = !balance.error || balance.data;
   const [moving, setMoving] = useState(null);
-  const [round, setRound] = useState(0); // one more for each movement: lists read again
-  useRefresh(['task.', 'ledger.'], balance.reload);
+  const [round, setRound] = useState(0); // counts transfers, so that lists reload
+  useRefresh(['task.', 'ledger.', 'budget.'], balance.reload);
   const set = (more, to = tab.id) => go(withFilters(`/ledger/${to}`, more));
   const moved = (words) => {
     setMoving(null);
@@ -79,7 +91,7 @@ export default function Ledger({ args, query, go }) {
     balance.reload();
     setRound(round + 1);
   };
-  return html`<${Page} title="Ledger" lead="What agents’ work costs, who pays, and every line of it."
+  return html`<${Page} title="Ledger" lead="What agents’ work costs, and who pays for it."
     actions=${html`<${Actions} user=${user || me().user} onMove=${setMoving}/>`}>
     ${can('ledger') && html`<div class="filters"><${Exact} label="User" value=${user}
       placeholder=${`${me().user} (you)`} onChoose=${(v) => set({ user: v })} data-search/></div>`}

@@ -1,5 +1,4 @@
-// Budgets: what users, orgs and agents may cost in a day or a month, and how
-// much of it is used.
+// Budgets of users, orgs and agents per day or month, and their use.
 import { Badge, Bar, Button, Empty, Field, Text, Time, confirm, html, toast, useState } from '../lib/ui.js';
 import { can, del, me, put } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
@@ -10,21 +9,25 @@ import { FormDialog, Line } from '../lib/form.js';
 const MOST = 10n ** 18n; // micro-units
 const NEAR = 0.8;
 
-// Shares are drawn, and only drawn, as numbers: the figures beside are exact.
-const share = (b) => (BigInt(b.limit_micros) === 0n ? 1
+// Floating point is used for the bars only. The figures are exact.
+export const share = (b) => (BigInt(b.limit_micros) === 0n ? 1
   : Number((BigInt(b.used_micros) * 10000n) / BigInt(b.limit_micros)) / 10000);
-const tone = (used) => (used >= 1 ? 'bad' : used >= NEAR ? 'warn' : 'accent');
-const whose = (b) => (b.kind === 'self' ? `${b.name}, by themselves` : `${b.kind} ${b.name}`);
+export const tone = (used) => (used >= 1 ? 'bad' : used >= NEAR ? 'warn' : 'accent');
+const whose = (b) => (b.kind === 'self' ? `${b.name}, set by the user` : `${b.kind} ${b.name}`);
 const keyOf = (b) => `${b.kind} ${b.name} ${b.period}`;
 
-// A user's own is set and removed without a name.
-const named = (b) => (can('ledger') && b.kind !== 'self' ? { [b.kind]: b.name } : {});
+// Users set and remove their own budget without a name. An admin can only remove it.
+const named = (b) => {
+  if (!can('ledger')) return {};
+  return b.kind === 'self' ? { user: b.name, kind: 'self' } : { [b.kind]: b.name };
+};
 const mayChange = (b) => (can('ledger') ? b.kind !== 'self' : b.kind === 'self');
+const mayRemove = (b) => can('ledger') || b.kind === 'self';
 
 function limitOf(text) {
   const limit = micros(text);
   if (limit === null || limit < 0n || limit > MOST)
-    throw new Error(`Write the limit in units with a point: 25, 0.5; from 0 to ${money(MOST)}.`);
+    throw new Error(`The limit must be a number such as 25 or 0.5, from 0 to ${money(MOST)}.`);
   return limit;
 }
 
@@ -43,16 +46,16 @@ function SetBudget({ budget, onDone, onClose }) {
         <option value="user">a user</option><option value="org">all users of an org</option>
         <option value="agent">all work of an agent</option></select><//>
       <${Line} label="Name" value=${name} onInput=${setName} required maxlength="128"/>`
-      : html`<p class="hint">For yourself, at most what an admin allows.</p>`}
+      : html`<p class="hint">Your own budget applies in addition to the admin’s.</p>`}
     <${Field} label="Period"><select value=${period} onChange=${(e) => setPeriod(e.target.value)}>
-      <option value="day">a day (UTC)</option><option value="month">a month (UTC)</option></select><//>
+      <option value="day">day (UTC)</option><option value="month">month (UTC)</option></select><//>
     <${Line} label="Limit" value=${limit} onInput=${setLimit} required inputmode="decimal" placeholder="25.00"
-      hint="In units, with up to six digits behind the point. 0: nothing may be spent."/><//>`;
+      hint="Up to six decimal places. 0: nothing may be spent."/><//>`;
 }
 
 async function remove(b, reload) {
   const isSure = await confirm({ title: 'Remove this budget?', action: 'Remove',
-    text: `${marked(whose(b))}: ${money(b.limit_micros)} a ${b.period} is no limit any more.` });
+    text: `${marked(whose(b))}: the limit of ${money(b.limit_micros)} a ${b.period} no longer applies.` });
   if (!isSure) return;
   await del('/api/budgets', { params: { ...named(b), period: b.period } });
   toast('Removed.');
@@ -71,10 +74,11 @@ const columns = (reload, change) => [
   { key: 'left', title: 'Left', width: 'minmax(6rem, .8fr)', phone: false, align: 'right',
     render: (b) => money(b.left_micros) },
   { key: 'resets', title: 'Resets', width: '12rem', phone: false, render: (b) => html`<${Time} ms=${b.resets_ms}/>` },
-  { key: 'do', title: 'Do', width: '10rem', phone: false, align: 'right', render: (b) => mayChange(b) && html`
-    <${Button} className="small" onClick=${() => change(b)} aria-label=${`Change ${marked(keyOf(b))}`}>Change<//>
-    <${Button} className="small" kind="danger" onClick=${() => remove(b, reload)}
-      aria-label=${`Remove ${marked(keyOf(b))}`}>Remove<//>` },
+  { key: 'do', title: 'Actions', width: '10rem', phone: false, align: 'right', render: (b) => html`
+    ${mayChange(b) && html`<${Button} className="small" onClick=${() => change(b)}
+      aria-label=${`Change ${marked(keyOf(b))}`}>Change<//>`}
+    ${mayRemove(b) && html`<${Button} className="small" kind="danger" onClick=${() => remove(b, reload)}
+      aria-label=${`Remove ${marked(keyOf(b))}`}>Remove<//>`}` },
 ];
 
 export function Budgets() {
@@ -92,7 +96,7 @@ export function Budgets() {
     <${List} pages=${pages} columns=${columns(pages.reload, setSetting)} rowKey=${keyOf} label="Budgets" empty=${html`
       <${Empty} title="No budgets" command=${can('ledger') ? 'build/signalbox budgets set day 25 --user NAME'
         : 'build/signalbox budgets set day 25'}>A budget limits what a user, an org or an agent may cost in a day or
-        month. A message beyond it is refused before any work begins.<//>`}/>
+        month. A message that would exceed it is rejected before any work begins.<//>`}/>
     ${setting && html`<${SetBudget} budget=${setting.kind ? setting : null} onDone=${done}
       onClose=${() => setSetting(null)}/>`}`;
 }

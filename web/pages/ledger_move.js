@@ -1,6 +1,5 @@
-// Moving money. What is asked for has a key that stays the same until it was
-// answered, over lost connections and closed dialogs: pressed twice, it is paid
-// once.
+// Transfers. A request keeps its idempotency key until it is answered, across lost
+// connections and closed dialogs, so pressing the button twice pays once.
 import { Field, Link, Tabs, html, useState } from '../lib/ui.js';
 import { ApiError, newKey, path, post } from '../lib/api.js';
 import { micros, money } from '../lib/format.js';
@@ -10,7 +9,7 @@ import { NAME } from './settings_parts.js';
 const MOST = 10n ** 18n; // micro-units in one posting
 const KEPT = 'signalbox.unanswered';
 
-// The keys of what was asked and not answered, by what was asked.
+// The keys of unanswered requests, by request.
 function unanswered() {
   try {
     return JSON.parse(sessionStorage.getItem(KEPT)) || {};
@@ -22,7 +21,7 @@ function keep(keys) {
   sessionStorage.setItem(KEPT, JSON.stringify(keys));
 }
 
-/** Asked again with the same words it is the same posting, until an answer came. */
+/** The same request is the same posting until it is answered. */
 async function moveOnce(where, body) {
   const what = `${where} ${Object.entries(body).map(([k, v]) => `${k}=${v}`).join('&')}`;
   const key = unanswered()[what] || newKey();
@@ -36,47 +35,47 @@ async function moveOnce(where, body) {
     forget();
     return done;
   } catch (e) {
-    // A word of refusal is an answer: nothing was moved. Whatever else
-    // happened, it may have been.
+    // A rejection is an answer: nothing was posted. After any other error the
+    // transfer may have happened.
     if (e instanceof ApiError && e.status >= 400 && e.status < 500) forget();
     else throw new ApiError(e.status || 0, e.code,
-      'The answer did not come. It may have been done: press again, and it is done once.');
+      'No answer arrived, so the transfer may have happened. Press again: it is made only once.');
     throw e;
   }
 }
 
 const KINDS = {
-  topup: { title: 'Top up', action: 'Top up', hint: 'Money from outside, for them to spend.' },
-  refund: { title: 'Refund', action: 'Refund', hint: 'Pays money back to its user, out of what they could spend.' },
-  payout: { title: 'Pay out', action: 'Pay out', hint: 'Pays a creator what their agents earned.' },
+  topup: { title: 'Top up', action: 'Top up', hint: 'Adds money to the user’s balance.' },
+  refund: { title: 'Refund', action: 'Refund', hint: 'Pays part of the balance back to the user.' },
+  payout: { title: 'Pay out', action: 'Pay out', hint: 'Pays out a creator’s earnings.' },
 };
 const DONE = {
-  topup: (p) => `${p.user} got ${money(p.amount_micros)} and has ${money(p.balance_micros)} now.`,
-  refund: (p) => `${money(p.amount_micros)} were paid back${p.task_id ? ` to ${p.user}` : ''}.`,
-  payout: (p) => `${p.user} was paid ${money(p.amount_micros)}; ${money(p.balance_micros)} are left.`,
+  topup: (p) => `${p.user} was topped up by ${money(p.amount_micros)}. Balance: ${money(p.balance_micros)}.`,
+  refund: (p) => `${money(p.amount_micros)} refunded${p.task_id ? ` to ${p.user}` : ''}.`,
+  payout: (p) => `${money(p.amount_micros)} paid out to ${p.user}. Left: ${money(p.balance_micros)}.`,
 };
 
 function amountOf(text) {
   const amount = micros(text);
   if (amount === null)
-    throw new Error('Write the amount in units with a point, up to six digits behind it: 25, 0.5, 1.000001.');
-  if (amount < 1n || amount > MOST) throw new Error(`An amount is from 0.000001 to ${money(MOST)}.`);
+    throw new Error('The amount must be a number such as 25, 0.5 or 1.000001, with up to six decimal places.');
+  if (amount < 1n || amount > MOST) throw new Error(`The amount must be from 0.000001 to ${money(MOST)}.`);
   return amount;
 }
 
-/** Its exact reading, while it is typed. */
+/** Shows the exact amount while the user types. */
 function Amount({ value, onInput, isPart = false }) {
   const read = micros(value);
   const hint = read !== null && read > 0n && read <= MOST
     ? `${money(read)} units, ${read.toLocaleString('en')} micro-units`
-      : isPart ? 'Empty: all of the charge.' : 'In units, with up to six digits behind the point.';
+      : isPart ? 'Empty: the whole charge.' : 'Up to six decimal places.';
   return html`<${Field} label="Amount" hint=${hint}><input value=${value} onInput=${(e) => onInput(e.target.value)}
     inputmode="decimal" required=${!isPart} autocomplete="off" placeholder=${isPart ? '' : '25.00'}/><//>`;
 }
 
-const said = (p) => (p.is_repeat ? 'This had been done before: nothing was moved twice. ' : '');
+const said = (p) => (p.is_repeat ? 'This transfer had already been made; it was not repeated. ' : '');
 
-/** `task`: its charge, or a part of it, goes back to who paid. */
+/** With `task`, its charge or a part of it is refunded to the payer. */
 export function Move({ what, user: preset, task: aTask = '', turn, onDone, onClose }) {
   const [kind, setKind] = useState(aTask ? 'task' : 'user');
   const [user, setUser] = useState(preset);
@@ -102,10 +101,10 @@ export function Move({ what, user: preset, task: aTask = '', turn, onDone, onClo
         : KINDS[what].hint}</p>
     ${isOfTask ? html`<${Line} label="Task" value=${task} onInput=${setTask} required pattern="\\s*task_[0-9a-z]+\\s*"
       placeholder="task_…"
-        hint=${task && html`<${Link} to=${`/tasks/${encodeURIComponent(task.trim())}`}>Look at it<//>`}/>
+        hint=${task && html`<${Link} to=${`/tasks/${encodeURIComponent(task.trim())}`}>Open the task<//>`}/>
         <${Amount} value=${amount} onInput=${setAmount} isPart=${true}/>`
       : html`<${Line} label="User" value=${user} onInput=${setUser} required pattern=${NAME}/>
         <${Amount} value=${amount} onInput=${setAmount}/>`}
-    <${Line} label="Note" hint="Stands in the statement; up to 256 bytes." value=${note} onInput=${setNote}
+    <${Line} label="Note" hint="Shown in the statement. Up to 256 bytes." value=${note} onInput=${setNote}
       maxlength="256" placeholder="invoice 4711"/><//>`;
 }

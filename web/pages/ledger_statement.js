@@ -1,4 +1,4 @@
-// Every line of an account, the newest first; and the same as a file.
+// The statement of an account, newest line first, also as CSV.
 import { Badge, Button, Empty, Field, Id, Name, Text, Time, html, toast, useEffect } from '../lib/ui.js';
 import { ask, can, me } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
@@ -6,14 +6,14 @@ import { List, usePages } from '../lib/list.js';
 import { count, marked, money } from '../lib/format.js';
 import { saveFile } from '../lib/save.js';
 
-const CSV_LINES = 5000; // that one answer has at most
+const CSV_LINES = 5000; // limit of one answer
 const CSV_PAGES = 40;
 
 const TONES = {
   topup: 'good', capture: 'good', charge: 'good', refund: 'busy', release: 'calm', reserve: 'calm', payout: 'busy',
 };
 
-/** `2026-11-16` as the moment it begins, in UTC: the ledger's days are UTC's. */
+/** The start of a day such as `2026-11-16`. The ledger's days are in UTC. */
 const dayStart = (text) => (/^\d{4}-\d\d-\d\d$/.test(text || '') ? Date.parse(`${text}T00:00:00Z`) : undefined);
 const DAY_MS = 86400000;
 
@@ -32,16 +32,16 @@ function Filters({ query, set, download }) {
   const known = ['', 'creator', 'all', 'platform', 'reserved', 'outside'];
   return html`<div class="filters" role="search" aria-label="Filter the statement">
     <${Field} label="Account"><select value=${query.account || ''} onChange=${(e) => set({ account: e.target.value })}>
-      <option value="">spending</option><option value="creator">what agents earned</option>
+      <option value="">spending</option><option value="creator">earnings of agents</option>
       ${can('ledger') && html`<option value="all">all accounts</option><option value="platform">platform</option>
         <option value="reserved">reserved</option><option value="outside">outside</option>`}
       ${!known.includes(query.account || '') && html`<option
         value=${query.account}>${marked(query.account)}</option>`}</select><//>
-    ${day('since', 'From (UTC)')}${day('until', 'Up to and including (UTC)')}
+    ${day('since', 'From (UTC)')}${day('until', 'To, inclusive (UTC)')}
     <${Button} onClick=${download}>Download CSV<//></div>`;
 }
 
-/** All of it, page by page, with one line of names. */
+/** The whole statement, page by page, with one header line. */
 async function readCsv(params) {
   let text = '', cursor = '', pages = 0;
   do {
@@ -59,7 +59,7 @@ async function downloadCsv(params, name) {
   const { text, isCut } = await readCsv(params);
   saveFile(name, text);
   if (isCut) toast(`There are more than ${count(CSV_LINES * CSV_PAGES,
-    'line')}: the newest are in the file; narrow the days for the others.`, 'warn');
+    'line')}. The file has the newest; choose fewer days for the others.`, 'warn');
 }
 
 const what = (l) => html`${l.agent && html`<${Name} agent=${l.agent}/>`}
@@ -67,12 +67,12 @@ const what = (l) => html`${l.agent && html`<${Name} agent=${l.agent}/>`}
   l.note && html` <${Text} text=${l.note} max=${120} line=${true}/>`}
     ${l.by && html` <span class="faint">by <${Text} text=${l.by} max=${60} line=${true}/></span>`}`;
 
-// A reserve that was paid is a charge.
+// A finished, paid reservation is a charge.
 const kindOf = (l) => (l.state === 'charged' ? 'charge' : l.kind);
 
 const columns = (isOne, onRefund) => [
-  { key: 'at', title: 'When', width: '10rem', phone: 'minmax(0, 1fr)', render: (l) => html`<${Time} ms=${l.at_ms}/>` },
-  { key: 'kind', title: 'What', width: '7rem', phone: '5.5rem',
+  { key: 'at', title: 'Time', width: '10rem', phone: 'minmax(0, 1fr)', render: (l) => html`<${Time} ms=${l.at_ms}/>` },
+  { key: 'kind', title: 'Type', width: '7rem', phone: '5.5rem',
     render: (l) => html`<${Badge} tone=${TONES[kindOf(l)] || 'calm'}>${kindOf(l)}<//>` },
   { key: 'amount', title: 'Amount', width: 'minmax(7rem, .8fr)', phone: 'minmax(0, 1fr)', align: 'right',
     render: (l) => html`<span class=${BigInt(l.amount_micros) < 0n ? '' : 'plus'}>
@@ -83,20 +83,20 @@ const columns = (isOne, onRefund) => [
   { key: 'task', title: 'Task', width: '9rem', phone: false,
     render: (l) => (l.task_id ? html`<${Id} id=${l.task_id} to=${`/tasks/${l.task_id}`}/>`
       : html`<span class="faint">–</span>`) },
-  ...(can('ledger') ? [{ key: 'do', title: 'Do', width: '5.5rem', phone: false, align: 'right',
+  ...(can('ledger') ? [{ key: 'do', title: 'Actions', width: '5.5rem', phone: false, align: 'right',
     render: (l) => (/^(charge|capture)$/.test(kindOf(l)) && l.task_id
     ? html`<${Button} className="small" onClick=${() => onRefund(l.task_id, l.turn)}
       aria-label=${`Refund the task ${l.task_id}`}>Refund<//>` : '') }] : []),
 ];
 
 function Nothing({ user, isNarrow, set }) {
-  if (isNarrow) return html`<${Empty} title="No line fits"><${Button}
+  if (isNarrow) return html`<${Empty} title="No line matches"><${Button}
     onClick=${() => set({ account: '', since: '', until: '' })}>Show all lines<//><//>`;
-  return html`<${Empty} title="Nothing was paid yet" command=${[`build/signalbox ledger topup ${user} 25`,
+  return html`<${Empty} title="No entries yet" command=${[`build/signalbox ledger topup ${user} 25`,
     `build/signalbox ledger statement ${user}`]}>
-    <p>Each reservation, charge, refund and top-up stands here, with its task and its agent. Agents without a price
-      cost nothing; a price stands on the card, as <code>pricing.amount_micros</code>.</p>
-    ${!can('ledger') && html`<p>An admin tops up a balance.</p>`}<//>`;
+    <p>Each reservation, charge, refund and top-up appears here with its task and agent. Agents without a price are
+      free; the price is <code>pricing.amount_micros</code> on the card.</p>
+    ${!can('ledger') && html`<p>An admin can top up your balance.</p>`}<//>`;
 }
 
 export function Statement({ user, query, set, round, onRefund }) {
@@ -110,6 +110,6 @@ export function Statement({ user, query, set, round, onRefund }) {
   return html`
     <${Filters} query=${query} set=${set} download=${() => downloadCsv(params, name)}/>
     <${List} pages=${pages} columns=${columns(!query.account, onRefund)} rowKey=${(l) => `${l.seq} ${l.account}`}
-      label="Statement, the newest line first"
+      label="Statement, newest first"
       empty=${html`<${Nothing} user=${user || me().user} isNarrow=${isNarrow} set=${set}/>`}/>`;
 }

@@ -1,19 +1,19 @@
-// Type a message, see the decision form, send it, watch the answer, and say
-// when it went to the wrong agent.
+// Type a message, watch the decision form, send it, read the answer, and override
+// the decision if the agent was wrong.
 import { Badge, Button, Card, Empty, Link, Page, Status, Text, html, useEffect, useLater, useReducer, useRef,
   useState } from '../lib/ui.js';
 import { can, get, me, newKey, path, post } from '../lib/api.js';
 import { questions, stream } from '../lib/live.js';
 import { bytesOf, duration } from '../lib/format.js';
 
-const PAUSE_MS = 120; // after a key, before the server is asked
+const PAUSE_MS = 120; // from the last key to the call
 const TEXT_BYTES = 1024 * 1024;
 const MOST_TURNS = 50;
 const draftKey = () => `signalbox.draft.${me()?.user}`;
 const SUGGESTED = ['why is my query slow?', 'draft a blog post about office trends, with facts',
   'remind me tomorrow at nine to call the plumber'];
 
-/** The decision for what is being typed; the last one stays while the next is on its way. */
+/** The decision for the text being typed; the last one stays until the next arrives. */
 function useTrial(text, conversation, maxCost, round) {
   const [trial, setTrial] = useState({ decision: null, error: null, isOld: false });
   useEffect(() => {
@@ -41,8 +41,8 @@ const useChoice = (isWanted) => useLater(isWanted, () => import('./playground_ch
 const useAsking = (isWanted) => useLater(isWanted, () => import('../lib/input.js'));
 const useTeaching = (isWanted) => useLater(isWanted, () => import('./playground_teach.js'));
 
-// One message and what came of it. What was said stays while other pages are
-// looked at, and is its user's alone.
+// Messages and their answers. They stay while the user visits other pages, and are
+// dropped when another user signs in.
 
 const talk = { user: '', turns: [], draw: () => {} };
 
@@ -54,14 +54,14 @@ function talkOf(user) {
   return talk;
 }
 
-/** What is typed as an amount, in micro-units; nothing where it is none. */
+/** The typed cost limit, in micro-units; nothing if it is not an amount. */
 function costOf(amount) {
   return /^\d{1,6}(\.\d{1,6})?$/.test(amount || '') ? { max_cost_micros: Math.round(Number(amount) * 1e6) } : {};
 }
 
 /**
- * `to`: the agent that the sender chose; without one the server chooses. `quote`: of the decision that was shown for
- * this very text, so that what was shown is what is paid.
+ * `to`: the agent that the user chose; without it the server chooses. `quote`: of the decision shown for exactly this
+ * text, so that the shown price is the one charged.
  */
 function startTurn(text, { conversation, to, maxCost, quote } = {}) {
   const turn = { key: newKey(), text, conversation, maxCost, status: 'sending', parts: [], inputs: [], decision: null,
@@ -98,15 +98,15 @@ function takeEvent(turn, { type, data }, set) {
   }
 }
 
-// The answer in the order it was said: the agent's own words (agent: null), and
-// between them those of others whom it asked.
+// The parts of the answer, in order: the agent's own text (agent: null), and
+// between it the text of agents that it delegated to.
 function addWords(parts, agent, text) {
   const last = parts.at(-1);
   return last?.agent === agent ? [...parts.slice(0, -1), { agent, text: last.text + text }]
     : [...parts, { agent, text }];
 }
 
-// The result is what counts. Where the words heard are not those, it takes their place.
+// The result is authoritative: if the streamed text differs, the result replaces it.
 function settled(parts, text) {
   const own = parts.filter((p) => !p.agent).map((p) => p.text).join('');
   return text === null || text === undefined || own === text ? parts
@@ -144,19 +144,19 @@ const Caret = () => html`<span class="caret" aria-hidden="true"></span>`;
 function TurnFoot({ turn, onCorrected, onEdit }) {
   const teaching = useTeaching(!!turn.decision && can('send'));
   const cancel = () => post(path`/api/tasks/${turn.task}/cancel`);
-  const decisionId = turn.decision?.id || turn.error?.details?.decision_id; // a refusal leaves one too
+  const decisionId = turn.decision?.id || turn.error?.details?.decision_id; // a refusal has one too
   return html`<div class="turn-foot">
     ${turn.status === 'sending' ? html`<${Badge}>sending<//>` : turn.status === 'refused'
       ? html`<${Badge} tone="bad">not sent<//>` : html`<${Status} status=${turn.status}/>`}
     ${turn.isLost && !turn.isOver && html`<span class="faint"
-      role="status">${turn.task ? 'the connection broke; coming back…'
-        : 'the server is away: it has not got this yet, and will get it once'}</span>`}
+      role="status">${turn.task ? 'connection lost; reconnecting…'
+        : 'server unreachable; not sent yet, and will be sent exactly once'}</span>`}
     ${turn.status === 'refused' && html`<${Button} className="small"
       onClick=${() => onEdit(turn)}>Edit and send again<//>`}
     ${turn.took && html`<span class="faint">${duration(turn.took)}</span>`}
     ${turn.task && html`<${Link} to=${`/tasks/${turn.task}`}>task<//>`}
     ${decisionId && html`<${Link} to=${`/decisions/${encodeURIComponent(decisionId)}`}>decision<//>`}
-    ${turn.parts.some((p) => p.agent) && html`<${Link} to=${`/delegations/${turn.task}`}>who asked whom<//>`}
+    ${turn.parts.some((p) => p.agent) && html`<${Link} to=${`/delegations/${turn.task}`}>delegations<//>`}
     ${turn.task && !turn.isOver && html`<${Button} className="small" onClick=${cancel}>Cancel<//>`}
     ${teaching && html`<${teaching.Correct} turn=${turn} onCorrected=${onCorrected}/>`}
   </div>`;
@@ -184,7 +184,7 @@ function Suggestions({ agents, said, choose }) {
       <${Text} text=${t} max=${80} line=${true}/></button>`)}</div>`;
 }
 
-/** Its turns, drawn anew whenever one of them changes, wherever they were begun. */
+/** The turns. They are rendered again when one changes, also one from an earlier visit to the page. */
 function useTalk() {
   const [, draw] = useReducer((n) => n + 1, 0);
   const mine = talkOf(me()?.user);
@@ -195,8 +195,8 @@ function useTalk() {
   return { turns: mine.turns, draw };
 }
 
-// A message that no server has accepted yet is still a draft: should the window
-// be loaded again, it is back in the box.
+// A message that the server has not accepted yet is still a draft: after a reload
+// it is back in the input.
 function useDraft(turns) {
   const unsent = turns.findLast((t) => !t.task && t.status === 'sending');
   const [text, setText] = useState(() => (unsent ? '' : readDraft()));
@@ -204,16 +204,16 @@ function useDraft(turns) {
   useEffect(() => {
     try {
       sessionStorage.setItem(draftKey(), kept.slice(0, 100000));
-    } catch { /* full: it lives in this window only */ }
+    } catch { /* storage is full: the draft lives as long as the page */ }
   }, [kept]);
   return [text, setText];
 }
 
-const SLACK_PX = 48; // so near its end, the thread is followed
+const SLACK_PX = 48; // so close to its end, the view follows the thread
 
 /**
- * Keeps the end of the thread above the composer while answers grow. A reader who scrolls up is left where they are,
- * until the function that this returns is called.
+ * Keeps the end of the thread above the composer while answers grow. It stops when the user scrolls up, until the
+ * returned function is called.
  */
 function useFollowing(end, composer) {
   const isFollowing = useRef(true);
@@ -221,7 +221,7 @@ function useFollowing(end, composer) {
     const bottom = () => end.current.getBoundingClientRect().bottom;
     const hidden = () => bottom() - composer.current.getBoundingClientRect().top;
     let before = scrollY;
-    // Only a reader scrolls up. On the way down there may be more by now than when this was asked for.
+    // Only a user scrolls up. A scroll down by this hook may stop short of an end that has moved on.
     const moved = () => {
       if (hidden() <= SLACK_PX) isFollowing.current = true;
       else if (scrollY < before) isFollowing.current = false;
@@ -288,7 +288,7 @@ export default function Playground() {
   };
   const corrected = (taught) => {
     setLearnt(taught);
-    setRound((n) => n + 1); // what is being typed may go elsewhere now
+    setRound((n) => n + 1); // the text being typed may get another agent now
     draw();
   };
   const edit = (turn) => {
@@ -303,14 +303,14 @@ export default function Playground() {
     setFollowUp(false);
     box.current?.focus();
   };
-  return html`<${Page} title="Playground" lead="Type a message and see who would get it, and why."
+  return html`<${Page} title="Playground" lead="Type a message and see which agent would get it, and why."
     actions=${turns.length > 0 && html`<${Button} onClick=${clear}>Clear<//>`}>
     <div class="playground">
       <div class="talk">
         <div class="thread">
-          ${agents && !agents.length && html`<${Empty} title="No agents are here yet" command="node examples/echo.js">
-            Connect one, and a message typed here goes to the agent that it fits. This is the smallest there is, with
-              <code>SIGNALBOX_TOKEN</code> set to a token of yours; <${Link} to="/agents">Agents<//> has more.<//>`}
+          ${agents && !agents.length && html`<${Empty} title="No agents yet" command="node examples/echo.js">
+            Connect an agent, and messages typed here go to the one that fits best. Follow the steps in <${Link}
+              to="/agents">Agents<//>, or set <code>SIGNALBOX_TOKEN</code> and run the smallest example:<//>`}
           ${turns.length > 0 && html`<ol class="turns">
             ${turns.map((t) => html`<${Turn} key=${t.key} turn=${t} onCorrected=${corrected} onEdit=${edit}
               onSend=${sendAgain}/>`)}</ol>`}
@@ -320,30 +320,30 @@ export default function Playground() {
         <form class="composer" ref=${composer} onSubmit=${(e) => { e.preventDefault(); send(); }}>
           <label for="message" class="off-screen">Message</label>
           <textarea id="message" data-search ref=${box} rows=${turns.length ? 2 : 3} disabled=${!can('send')}
-            placeholder=${can('send') ? 'Ask anything; Enter sends, Shift+Enter is a new line'
-              : 'This token may read, and not send.'}
+            placeholder=${can('send') ? 'Ask anything. Enter sends, Shift+Enter adds a line.'
+              : 'This token can read but not send.'}
             value=${text} onInput=${(e) => setText(e.target.value)} onKeyDown=${key}></textarea>
-          ${isTooLong && html`<p class="field-error" role="alert">A message has at most 1 MiB; this one has more.</p>`}
+          ${isTooLong && html`<p class="field-error" role="alert">A message can have at most 1 MiB: shorten it.</p>`}
           <div class="composer-foot"><div class="composer-help">
               ${can('send') && html`<${Suggestions} agents=${agents} said=${turns.map((t) => t.text)}
                 choose=${(t) => { setFollowUp(false); setText(t); box.current?.focus(); }}/>`}
               ${before && html`<label class="check">
                 <input type="checkbox" checked=${isFollowUp} onChange=${(e) => setFollowUp(e.target.checked)}/>${' '}
-                go on with the last one: the same conversation, and so the same agent</label>`}
-              ${can('send') && html`<label class="check">at most <input id="max-cost" inputmode="decimal" size="8"
+                continue the last conversation, with the same agent</label>`}
+              ${can('send') && html`<label class="check">pay at most <input id="max-cost" inputmode="decimal" size="8"
                 placeholder="0.10" pattern="\\d{1,6}([.]\\d{1,6})?" value=${maxCost}
                 onInput=${(e) => setMaxCost(e.target.value.trim())}/>${' '}
-                for it and all that comes of it</label>`}
+                for it and its delegations</label>`}
             </div><${Button} kind="main" type="submit" disabled=${!canGo}>Send<//></div>
         </form>
       </div>
-      <${Card} title=${!text.trim() && turns.length ? 'Who got the last one' : 'Who gets it'}
+      <${Card} title=${!text.trim() && turns.length ? 'Last decision' : 'Decision'}
         className="decision-card">
         ${choice && (last || text.trim()) ? html`<${choice.Shown} trial=${trial} text=${text} last=${last}
             onSend=${can('send') && ((to) => send(to))} onSendAgain=${sendAgain}/>`
           : html`<p class="faint">${text.trim() && can('send') ? 'Deciding…'
-            : 'As you type, this shows who would get the message and why: four signals of every agent, and how sure '
-              + 'the choice is.'}</p>`}
+            : 'As you type, this shows which agent would get the message and why: the four signals of every candidate, '
+              + 'and how sure the decision is.'}</p>`}
       <//>
     </div>
   <//>`;

@@ -1,23 +1,23 @@
-// Who gets a message in the playground: while it is typed, once it was sent, and
-// where it was refused or is unsure, the agents that may get it instead. Fetched
-// with the first decision.
+// The decision in the playground: while a message is typed and once it was sent.
+// If it was refused or is unsure, other agents are offered. Loaded with the first
+// decision.
 import { Badge, Link, Problem, Text, html } from '../lib/ui.js';
 import { ApiError, can } from '../lib/api.js';
 import { money } from '../lib/format.js';
 import { Bands, Candidates, SendAnyway, Verdict } from '../lib/candidates.js';
 
-// Where the API speaks to programs, the page says what to do here.
+// Replaces messages of the API that are written for programs.
 const HERE = {
-  no_route: 'No agent fits this message well enough, and there is no default agent. Begin with / and an agent’s '
-    + 'name to choose one yourself.',
-  agent_offline: 'The agent that it fits is not running, and nothing can wake it. Start it, or begin with / and '
-    + 'another agent’s name.',
+  no_route: 'No agent matches this message well enough, and there is no default agent. Start the message with / and '
+    + 'an agent’s name to choose one yourself.',
+  agent_offline: 'The agent for this message is not running, and cannot be woken. Start it, or start the message '
+    + 'with / and another agent’s name.',
 };
 const NO_ROUTE = {
-  unsure: 'It is not clear which agent this message is for. Choose one of the nearest, or begin with / and an '
-    + 'agent’s name.',
-  out_of_scope: 'No agent does what this message asks for. You can still send it to one of the nearest, or begin '
+  unsure: 'It is not clear which agent this message is for. Choose one of the nearest, or start the message '
     + 'with / and an agent’s name.',
+  out_of_scope: 'No agent does what this message asks for. You can still send it to one of the nearest, or '
+    + 'start the message with / and an agent’s name.',
 };
 function inWords(error) {
   const { candidates, band } = error.details || {};
@@ -25,13 +25,13 @@ function inWords(error) {
   return words ? new ApiError(error.status, error.code, words, error.details) : error;
 }
 
-/** The candidates of a refusal, drawn as those of a decision that chose none of them. */
+/** A refusal as a decision that chose none of its candidates. */
 function refusalOf(error) {
   const { candidates, band, considered, threshold } = (error instanceof ApiError && error.details) || {};
   return candidates?.length ? { layer: 'none', agent: null, candidates, band, considered, threshold } : null;
 }
 
-const NEAREST = 3; // that are offered under a message
+const NEAREST = 3; // offered under a message
 
 export function Refused({ turn, onSend }) {
   const { error } = turn;
@@ -39,27 +39,28 @@ export function Refused({ turn, onSend }) {
   const best = refusalOf(error)?.candidates.slice(0, NEAREST) || [];
   return html`<div><${Problem} error=${inWords(error)}/>
     ${near.length > 0
-      && html`<p class="faint">Near: ${near.map((n) => html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
+      && html`<p class="faint">Similar names: ${near.map((n) =>
+        html`<${Text} text=${n.name || n} line=${true}/> `)}</p>`}
     ${best.length > 0 && html`<${Offered} turn=${turn} names=${best.map((c) => c.agent)} onSend=${onSend}
       label="The nearest agents" word=" anyway"/>`}
     ${error.code === 'cost_ceiling' && error.details?.agent && html`<${Offered} turn=${turn}
       names=${[error.details.agent]} onSend=${onSend} label="The agent that costs more"
       word=${` for ${money(error.details.price_micros)}`}/>`}
-    ${error.code === 'insufficient_funds' && html`<p><${Link}
-      to="/ledger">The ledger<//> shows what there is.</p>`}</div>`;
+    ${error.code === 'insufficient_funds' && html`<p>See your balance in the <${Link}
+      to="/ledger">ledger<//>.</p>`}</div>`;
 }
 
-/** An answer that may be the wrong agent's, and the agents that came next. */
+/** An answer that may be from the wrong agent, with the next best agents. */
 export function Unsure({ turn, onSend }) {
   const names = (turn.decision.candidates || []).map((c) => c.agent).filter((name) => name !== turn.decision.agent)
     .slice(0, NEAREST - 1);
   return html`<div class="unsure"><p><${Badge} tone="warn">unsure<//> <${Text} text=${turn.decision.agent}
-      line=${true}/> came nearest, but the message may be for another agent.</p>
+      line=${true}/> is the best match, but the message may be for another agent.</p>
     ${names.length > 0 && html`<${Offered} turn=${turn} names=${names} onSend=${onSend}
-      label="Other agents that came near" word=" instead"/>`}</div>`;
+      label="Other close matches" word=" instead"/>`}</div>`;
 }
 
-/** A button for each of these agents; once one is used, which. */
+/** A button for each of these agents; afterwards, the one that was chosen. */
 function Offered({ turn, names, onSend, label, word }) {
   if (turn.sentTo) return html`<p class="faint" role="status">sent to <${Text} text=${turn.sentTo} line=${true}/></p>`;
   if (!can('send')) return null;
@@ -67,7 +68,7 @@ function Offered({ turn, names, onSend, label, word }) {
     <${SendAnyway} key=${name} agent=${name} word=${word} onSend=${(to) => onSend(turn, to)}/>`)}</div>`;
 }
 
-// While it is typed.
+// While a message is typed.
 
 function Trial({ trial, onSend }) {
   const { decision, error, isOld } = trial;
@@ -76,8 +77,8 @@ function Trial({ trial, onSend }) {
   return html`<div class=${isOld ? 'is-old' : ''} aria-live="polite">
     <${Verdict} decision=${decision} isTrial=${true}/>
     ${decision.note && html`<p class="note"><${Text} text=${decision.note}/></p>`}
-    <p class="faint">${decision.price_micros > 0 ? `costs ${money(decision.price_micros)}` : 'costs nothing itself'},
-      and at most ${money(decision.ceiling_micros)} with all that is delegated because of it</p>
+    <p class="faint">${decision.price_micros > 0 ? `costs ${money(decision.price_micros)}` : 'free'},
+      at most ${money(decision.ceiling_micros)} with its delegations</p>
     <${Candidates} decision=${decision}/></div>`;
 }
 
@@ -89,7 +90,7 @@ function Undecided({ error, onSend }) {
     <${Candidates} decision=${refused} onSend=${onSend}/>`}`;
 }
 
-/** The message that is being typed, or else the last one that was sent. */
+/** The decision for the text being typed, otherwise for the last message. */
 export function Shown({ trial, text, last, onSend, onSendAgain }) {
   if (text.trim()) return html`<${Trial} trial=${trial} onSend=${onSend}/>`;
   if (last.decision) return html`<${Verdict} decision=${last.decision}/><${Candidates} decision=${last.decision}/>`;

@@ -1,5 +1,6 @@
-// Who may do what, and what the server runs with: one tab each. Tabs that need
-// a scope are offered to those who have it; whoever comes by a link is told.
+// Settings: one tab each for tokens, users, grants, channels and the configuration.
+// Tabs that need a scope are shown to users who have it. A link to another tab
+// explains what is missing.
 import { Empty, Page, Tabs, Text, html } from '../lib/ui.js';
 import { can, me } from '../lib/api.js';
 import { Tokens } from './settings_tokens.js';
@@ -20,26 +21,26 @@ const TABS = [
 
 const isOffered = (tab) => !tab.scope || can(tab.scope);
 
-/** A token can do no more than the role of its user: a token helps who has the role. */
+/** A token can do no more than its user's role allows, so another token helps only a user who has the role. */
 function NotYours({ tab }) {
   const { user, role } = me();
   const name = html`<${Text} text=${user} max=${60} line=${true}/>`;
   if (tab.scope === 'admin' && role !== 'admin')
     return html`<${Empty}
       title=${`Only admins see ${tab.label.toLowerCase()}`}>You are ${name}, whose role is ${role}. What is yours is
-        under the other tabs; an admin could give you another role.<//>`;
-  return html`<${Empty} title=${`This token may not see ${tab.label.toLowerCase()}`}
+        under the other tabs. An admin can change your role.<//>`;
+  return html`<${Empty} title=${`This token cannot show ${tab.label.toLowerCase()}`}
     command=${`build/signalbox token create --user ${user} --scopes ${[...new Set(['send', 'read',
       tab.scope])].join()}`}>
-    It is without the scope <code>
-      ${tab.scope}</code>, which ${name} may have. Sign in with a token that has it, or make one on the machine of the
-        server:<//>`;
+    It lacks the scope <code>
+      ${tab.scope}</code>, which ${name} may have. Sign in with a token that has it, or create one on the server's
+        machine:<//>`;
 }
 
 export default function Settings({ args, query, go }) {
   const tab = TABS.find((t) => t.id === args[0]) || TABS[0];
   const offered = TABS.filter((t) => isOffered(t) || t === tab);
-  return html`<${Page} title="Settings" lead="Who may do what, and what the server runs with.">
+  return html`<${Page} title="Settings" lead="Tokens, users, grants, alert channels and the configuration.">
     <${Tabs} label="Settings" tabs=${offered} current=${tab.id} onChange=${(id) => go(`/settings/${id}`)}/>
     <div role="tabpanel" aria-label=${tab.label} class="form" key=${tab.id}>
       ${isOffered(tab) ? html`<${tab.Part} query=${query} go=${go}/>` : html`<${NotYours} tab=${tab}/>`}

@@ -1,12 +1,12 @@
-// Channels: where the gate tells of what it decided, how far each is, and what
-// is wrong with it. They are named in the file of the gate's rules.
+// Channels: where the gate reports its decisions and alerts, with the progress and
+// problems of each. The rules file defines them.
 import { Badge, Card, Empty, Facts, Loading, Problem, Text, Time, html, useGet } from '../lib/ui.js';
 import { useRefresh } from '../lib/live.js';
 import { count, duration, num } from '../lib/format.js';
 import { Table } from '../lib/list.js';
 import { useEvery } from '../lib/timers.js';
 
-const LOOK_MS = 5000; // how far a channel is tells nobody by itself
+const LOOK_MS = 5000; // the feed does not report a channel's progress
 
 function Where({ channel, place }) {
   if (place === 'file') return html`file <code><${Text} text=${channel?.file || ''} max=${120}/></code>`;
@@ -15,7 +15,7 @@ function Where({ channel, place }) {
 }
 
 function Health({ row }) {
-  if (!row.problem) return html`<${Badge} tone="good">well<//>`;
+  if (!row.problem) return html`<${Badge} tone="good">ok<//>`;
   return html`<${Badge} tone="bad">failing${row.failing_ms ? ` for ${duration(row.failing_ms)}` : ''}<//> <${Text}
     text=${row.problem} max=${300}/>`;
 }
@@ -26,13 +26,13 @@ const columns = (channels) => {
   const of = (row) => channels.find((c) => c.name === row.name);
   return [
     { key: 'name', title: 'Channel', render: (r) => html`<b><${Text} text=${r.name} max=${80} line=${true}/></b>` },
-    { key: 'where', phone: false, title: 'Where', render: (r) => html`<${Where} channel=${of(r)} place=${r.place}/>` },
-    { key: 'takes', phone: false, title: 'Takes', render: (r) => TAKES(of(r)) },
-    { key: 'written', phone: false, title: 'Told', align: 'right', render: (r) => num(r.written) },
+    { key: 'where', phone: false, title: 'Target', render: (r) => html`<${Where} channel=${of(r)} place=${r.place}/>` },
+    { key: 'takes', phone: false, title: 'Receives', render: (r) => TAKES(of(r)) },
+    { key: 'written', phone: false, title: 'Delivered', align: 'right', render: (r) => num(r.written) },
     { key: 'backlog', title: 'Waiting', align: 'right', render: (r) => num(r.backlog) },
     { key: 'failures', phone: false, title: 'Failures', align: 'right', render: (r) => num(r.failures) },
     { key: 'missed', phone: false, title: 'Missed', align: 'right', render: (r) => num(r.missed) },
-    { key: 'health', title: 'How it is', render: (r) => html`<${Health} row=${r}/>` },
+    { key: 'health', title: 'Health', render: (r) => html`<${Health} row=${r}/>` },
   ];
 };
 
@@ -44,17 +44,17 @@ const EXAMPLE = `"channels": {
 function None({ rules }) {
   return html`<${Empty} title="No channels" command=${rules.state === 'none'
     ? 'signalbox serve --set rules=routing_rules.json' : 'signalbox check'}>
-    <p>A channel tells a file, or a webhook of Slack, Discord or your own, what the gate decided and what waits for a
-      person. ${rules.state === 'none'
-      ? html`They stand in the file of the gate’s rules, which the setting <code>rules</code> names; there is none yet.`
-      : html`Put them into <code><${Text} text=${rules.file}/></code>; it is read again when it changes.`}</p>
+    <p>A channel writes the gate’s decisions and alerts to a file, or sends them to a webhook of Slack, Discord or
+      your own. ${rules.state === 'none'
+      ? html`Channels are defined in the rules file, which the setting <code>rules</code> names. It is not set.`
+      : html`Define them in <code><${Text} text=${rules.file}/></code>. The server reloads it when it changes.`}</p>
     <pre>${EXAMPLE}</pre><//>`;
 }
 
 function Rules({ rules }) {
   const words = { none: ['calm', 'none'], good: ['good', 'good'],
-    bad: ['bad', 'bad: the ones before stay'] }[rules.state];
-  return html`<${Card} title="The rules">
+    bad: ['bad', 'bad: the previous rules stay in force'] }[rules.state];
+  return html`<${Card} title="Rules">
     <${Facts} facts=${[['File', rules.file && html`<code><${Text} text=${rules.file}/></code>`],
       ['Read', rules.read_at_ms ? html`<${Time} ms=${rules.read_at_ms}/>` : null],
       ['Rules', rules.state === 'none' ? null : count(rules.count, 'rule')],

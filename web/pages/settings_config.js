@@ -1,5 +1,5 @@
-// The configuration: what runs, where each value is from, what waits for a
-// restart; and reading it again.
+// The configuration: current values, their origin, which changes wait for a
+// restart, and the reload button.
 import { Badge, Button, Card, Copy, Facts, Field, Loading, Problem, Text, Time, html, useEffect, useGet, useMemo,
   useState } from '../lib/ui.js';
 import { post } from '../lib/api.js';
@@ -27,7 +27,7 @@ function Value({ value, count: n }) {
   return html`<code><${Text} text=${typeof value === 'string' ? value : JSON.stringify(value)} max=${300}/></code>`;
 }
 
-/** The reference's own words, in which `names` stand like this. */
+/** A description from the reference, with `names` as code. */
 const Said = ({ text }) => text.split('`').map((part, i) => (i % 2 ? html`<code key=${i}>${part}</code>` : part));
 
 function Setting({ s }) {
@@ -59,7 +59,7 @@ function Problems({ list, leftOut }) {
 
 const names = (list) => html`${list.map((n, i) => html`${i ? ', ' : ''}<code key=${n}>${n}</code>`)}`;
 
-/** What came of the reload that was just asked for. */
+/** The result of the last reload. */
 function Reloaded({ result }) {
   if (result.error) {
     const { problems, problems_left_out: leftOut = 0 } = result.error.details || {};
@@ -68,29 +68,29 @@ function Reloaded({ result }) {
   }
   const { changed, restart_needed: waits, problems, problems_left_out: leftOut } = result.done;
   return html`<div class="note good-note"
-    role="status"><p><b>Read again${changed.length ? '' : ': no setting is other than before'}.</b> ${changed.length > 0
+    role="status"><p><b>Reloaded${changed.length ? '' : ': no setting changed'}.</b> ${changed.length > 0
       ? html`Changed: ${names(changed)}.`
-      : 'A change of the file is taken over by itself, within a second; the rules and certificates that it names '
-        + 'were read too.'}</p>
+      : 'Changes of the file are applied automatically within a second. The rules and certificates that it names '
+        + 'were reloaded too.'}</p>
     ${waits.length > 0 && html`<p>Waiting for a restart: ${names(waits)}.</p>`}
     ${problems.length > 0 && html`<${Problems} list=${problems} leftOut=${leftOut}/>`}</div>`;
 }
 
 function Head({ config, result, onReload }) {
-  return html`<${Card} title="What counts now" actions=${html`<${Button} kind="main"
-    onClick=${onReload}>Read it again<//>`}>
+  return html`<${Card} title="Current configuration" actions=${html`<${Button} kind="main"
+    onClick=${onReload}>Reload<//>`}>
     <${Facts} facts=${[
       ['File', config.file ? html`<code><${Text} text=${config.file}/></code>`
-        : html`none; <code><${Text} text=${config.looked_for}/></code> would be read if it were there`],
+        : html`none; <code><${Text} text=${config.looked_for}/></code> would be read if it existed`],
       ['Data', html`<code><${Text} text=${config.folder}/></code>`],
       ['Read', html`<${Time} ms=${config.read_at_ms}/>${config.reloads > 0
-        && ` (read again ${count(config.reloads, 'time')} since the start)`}`],
+        && ` (reloaded ${count(config.reloads, 'time')} since the start)`}`],
       ['Version', html`<code>${config.version}</code> <${Copy} text=${config.version}/> <span
-        class="faint">as decisions carry it</span>`],
+        class="faint">recorded with decisions</span>`],
       ['Waits for a restart', config.restart_needed.length ? names(config.restart_needed) : null]]}/>
     ${result ? html`<${Reloaded} result=${result}/>` : config.refused && html`<div class="problem" role="alert">
-      <p><b>The last time it was read again, at <${Time}
-        ms=${config.refused.at_ms}/>, it was refused; the one before stays.</b></p>
+      <p><b>The last reload, at <${Time}
+        ms=${config.refused.at_ms}/>, was rejected. The previous configuration stays in force.</b></p>
       <${Problems} list=${config.refused.problems} leftOut=${config.refused.problems_left_out}/></div>`}<//>`;
 }
 
@@ -107,8 +107,8 @@ function Filter({ query, set, n, all }) {
     <${Search} label="Search" value=${query.q} onSearch=${(q, goesOn) => set({ q }, goesOn)} data-search
       placeholder="timeout, tls, retention"/>
     <${Field} label="Show"><select value=${query.show || ''} onChange=${(e) => set({ show: e.target.value })}>
-      <option value="">all settings</option><option value="set">only what is not default</option>
-        <option value="restart">what needs a restart</option></select><//>
+      <option value="">all settings</option><option value="set">changed settings</option>
+        <option value="restart">settings that need a restart</option></select><//>
     <p class="faint" role="status">${n === all ? count(all, 'setting') : `${n} of ${count(all, 'setting')}`}</p></div>`;
 }
 
@@ -116,7 +116,7 @@ export function Configuration({ query, go }) {
   const { data, error, reload } = useGet('/api/config');
   const [result, setResult] = useState(null);
   useRefresh(['config.'], reload);
-  useEffect(() => { // whoever comes back from editing the file sees what it came to
+  useEffect(() => { // show the result when the user returns from editing the file
     addEventListener('focus', reload);
     return () => removeEventListener('focus', reload);
   }, []);
@@ -137,7 +137,7 @@ export function Configuration({ query, go }) {
     <${Filter} query=${query} set=${set} n=${shown.length} all=${data.settings.length}/>
     ${shown.length ? html`<ul class="settings" aria-label="Settings">
       ${shown.map((s) => html`<${Setting} key=${s.name} s=${s}/>`)}</ul>`
-      : html`<p class="faint">No setting fits. <button type="button" class="link"
+      : html`<p class="faint">No setting matches. <button type="button" class="link"
         onClick=${() => set(null)}>Show all</button></p>`}
     <${Lists} config=${data}/>`;
 }

@@ -1,4 +1,4 @@
-// Tokens: one's own, and for admins everybody's. A token is told once.
+// Tokens: the user's own, and all tokens for admins. A token is shown once.
 import { Badge, Button, Command, Copy, Dialog, Text, Time, confirm, html, toast, useState } from '../lib/ui.js';
 import { can, del, me, path, post, signOut } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
@@ -12,56 +12,56 @@ const SCOPES = [
   ['send', 'send messages, correct decisions'],
   ['read', 'see agents, tasks, decisions and the feed'],
   ['agents', 'register, change, wake and pause agents'],
-  ['escalations', 'decide what waits for a person'],
+  ['escalations', 'decide escalations'],
   ['ledger', 'see all accounts, top up, refund, pay out'],
-  ['admin', 'users, everybody’s tokens, the configuration'],
+  ['admin', 'manage users, all tokens and the configuration'],
 ];
 const OF_ROLE = { admin: SCOPES.map(([id]) => id), user: ['send', 'read', 'agents'], agent: ['send', 'read'] };
 
 function Scopes({ offered, chosen, onChange }) {
   const flip = (id) => onChange(chosen.includes(id) ? chosen.filter((s) => s !== id) : [...chosen, id]);
-  return html`<fieldset class="choice"><legend>It may</legend>
+  return html`<fieldset class="choice"><legend>Scopes</legend>
     ${SCOPES.filter(([id]) => offered.includes(id)).map(([id, words]) => html`
     <label class="check" key=${id}><input type="checkbox" checked=${chosen.includes(id)} onChange=${() => flip(id)}/>
       <code>${id}</code> <span class="faint">${words}</span></label>`)}</fieldset>`;
 }
 
-/** `user` and `role`: for whom; else for who asks. */
+/** `user` and `role`: the token's user; without them, the signed-in user. */
 export function NewToken({ user = '', role, onMade, onClose }) {
   const offered = role ? OF_ROLE[role] : can('admin') ? OF_ROLE.admin : me().scopes;
-  const [whom, setWhom] = useState(user);
+  const [owner, setOwner] = useState(user);
   const [label, setLabel] = useState('');
   const [lasts, setLasts] = useState('2592000');
   const [scopes, setScopes] = useState(offered.filter((s) => s !== 'admin' && s !== 'ledger'));
   const send = async () => {
-    if (!scopes.length) throw new Error('Choose at least one scope: a token without any can do nothing.');
+    if (!scopes.length) throw new Error('Choose at least one scope. A token without scopes can do nothing.');
     onMade(await post('/api/tokens', {
-      scopes, ...(whom.trim() && { user: whom.trim() }), ...(label.trim() && { label: label.trim() }),
+      scopes, ...(owner.trim() && { user: owner.trim() }), ...(label.trim() && { label: label.trim() }),
         ...(lasts && { expires_in_s: Number(lasts) }),
     }));
   };
-  return html`<${FormDialog} title="Make a token" action="Make it" send=${send} onClose=${onClose}>
-    <${Line} label="Label" hint="What it is for: you will know it again by this." value=${label} onInput=${setLabel}
+  return html`<${FormDialog} title="Create a token" action="Create" send=${send} onClose=${onClose}>
+    <${Line} label="Label" hint="Its purpose, so that you recognize it later." value=${label} onInput=${setLabel}
       maxlength="128" placeholder="laptop, nightly report"/>
-    ${can('admin') && html`<${Line} label="User" hint="Empty: you. A token can do no more than the role of its user."
-      value=${whom} onInput=${setWhom} pattern=${NAME} placeholder=${me().user}/>`}
+    ${can('admin') && html`<${Line} label="User" hint="Empty: you. A token can do no more than its user’s role allows."
+      value=${owner} onInput=${setOwner} pattern=${NAME} placeholder=${me().user}/>`}
     <${Scopes} offered=${offered} chosen=${scopes} onChange=${setScopes}/>
     <${Lasts} value=${lasts} onChange=${setLasts}/><//>`;
 }
 
-/** The secret, this once. Escape does not close it: it would be gone. */
+/** The secret is shown only once, so Escape does not close the dialog. */
 export function Made({ made, onClose }) {
   return html`<${Dialog} title="Copy it now" onClose=${() => {}}
-    actions=${html`<${Button} kind="main" onClick=${onClose}>I have it<//>`}>
+    actions=${html`<${Button} kind="main" onClick=${onClose}>I copied it<//>`}>
     <p>This is the token of <b>
       <${Text} text=${made.user}
-        line=${true}/></b>. It is shown this once and kept nowhere; whoever has it can do what it allows.</p>
+        line=${true}/></b>. It is shown only once and not stored. Anyone who has it can use its scopes.</p>
     <div class="secret"><code data-secret>${made.token}</code><${Copy} text=${made.token} label="Copy token"/></div>
     <p class="faint">For the command line, and for programs:</p>
     <${Command} text=${`export SIGNALBOX_TOKEN=${made.token}`}/><//>`;
 }
 
-/** The last token of an admin goes only after a second question: false if they leave it. */
+/** The last admin token is revoked only after a second question. False if the user declines. */
 async function revokeNow(id) {
   const where = path`/api/tokens/${id}`;
   try {
@@ -81,8 +81,8 @@ async function revoke(token, reload) {
   const isOwn = token.id === me().token_id;
   const isSure = await confirm({
     title: 'Revoke this token?', action: 'Revoke',
-    text: isOwn ? 'It is the one you are signed in with: you will be signed out, here and wherever else it is used.'
-      : `“${token.label || token.id}” of ${token.user} is good no more at once, and what it has open ends.`,
+    text: isOwn ? 'You are signed in with it. You will be signed out here and wherever else it is used.'
+      : `“${token.label || token.id}” of ${token.user} stops working at once, and its open connections are closed.`,
   });
   if (!isSure || !await revokeNow(token.id)) return;
   if (isOwn) {
@@ -100,11 +100,11 @@ const columns = (reload) => [
     ${t.id === me().token_id && html` <${Badge} tone="good">this one<//>`}` },
   { key: 'user', title: 'User', width: 'minmax(6rem, .8fr)', phone: 'minmax(0, 1fr)',
     render: (t) => html`<${Text} text=${t.user} max=${60} line=${true}/>` },
-  { key: 'scopes', title: 'It may', width: 'minmax(10rem, 2fr)', phone: false, render: (t) => t.scopes.join(', ') },
-  { key: 'created', title: 'Made', width: '9rem', phone: false, render: (t) => html`<${Time} ms=${t.created_ms}/>` },
+  { key: 'scopes', title: 'Scopes', width: 'minmax(10rem, 2fr)', phone: false, render: (t) => t.scopes.join(', ') },
+  { key: 'created', title: 'Created', width: '9rem', phone: false, render: (t) => html`<${Time} ms=${t.created_ms}/>` },
   { key: 'expires', title: 'Expires', width: 'minmax(6rem, 9rem)', phone: false,
     render: (t) => html`<${Expires} ms=${t.expires_ms}/>` },
-  { key: 'do', title: 'Do', width: '6rem', phone: '5.2rem', align: 'right', render: (t) => html`
+  { key: 'do', title: 'Actions', width: '6rem', phone: '5.2rem', align: 'right', render: (t) => html`
     <${Button} className="small" kind="danger" onClick=${() => revoke(t, reload)}
       aria-label=${`Revoke ${marked(t.label || t.id)} of ${t.user}`}>Revoke<//>` },
 ];
@@ -119,11 +119,11 @@ export function Tokens({ query, go }) {
   return html`
     <div class="actions spread">
       ${can('admin') ? html`<${Exact} label="User" value=${user} onChoose=${(v) => set({ user: v })} data-search/>`
-        : html`<p>Your tokens. With an admin’s you would see everybody’s.</p>`}
-      <${Button} kind="main" onClick=${() => setMaking(true)}>Make a token<//>
+        : html`<p>Your tokens. Admins see all tokens.</p>`}
+      <${Button} kind="main" onClick=${() => setMaking(true)}>Create a token<//>
     </div>
     <${List} pages=${pages} columns=${columns(pages.reload)} label="Tokens"
-      empty=${html`<p class="faint" role="status">There is no token of that user.</p>`}/>
+      empty=${html`<p class="faint" role="status">This user has no tokens.</p>`}/>
     ${isMaking && html`<${NewToken} user=${user} onClose=${() => setMaking(false)}
       onMade=${(t) => { setMaking(false); setMade(t); pages.reload(); }}/>`}
     ${made && html`<${Made} made=${made} onClose=${() => setMade(null)}/>`}`;

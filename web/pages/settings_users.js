@@ -1,4 +1,4 @@
-// Users: who there is, their role, org and owner. For admins.
+// Users with their role, org and owner. For admins.
 import { Badge, Button, Field, Text, Time, confirm, html, toast, useState } from '../lib/ui.js';
 import { del, me, patch, path, post } from '../lib/api.js';
 import { useRefresh } from '../lib/live.js';
@@ -7,21 +7,22 @@ import { FormDialog, Line } from '../lib/form.js';
 import { NAME } from './settings_parts.js';
 import { Made, NewToken } from './settings_tokens.js';
 
-const ROLES = [['user', 'a person: sends, reads, has agents'], ['agent', 'a program that works for somebody'],
-  ['admin', 'may do everything, sees everybody’s']];
+const ROLES = [['user', 'a person who sends messages and owns agents'], ['agent', 'a program that acts for a user'],
+  ['admin', 'sees and changes everything']];
 
 function Role({ value, onChange }) {
   return html`<${Field} label="Role"><select value=${value} onChange=${(e) => onChange(e.target.value)}>
     ${ROLES.map(([id, words]) => html`<option key=${id} value=${id}>${id}: ${words}</option>`)}</select><//>`;
 }
 
-/** What an agent's user has instead of an org: somebody it works for, whose org it is in. */
+/** An agent's user has an owner instead of an org, and is in the owner's org. */
 function Belongs({ role, org, owner, setOrg, setOwner }) {
   return html`
-    ${role === 'agent' && html`<${Line} label="Owner" hint="The user it acts for; it sees what they see. Empty: nobody."
+    ${role === 'agent' && html`<${Line} label="Owner"
+      hint="The user it acts for. It sees what they see. Empty: no owner."
       value=${owner} onInput=${setOwner} pattern=${NAME}/>`}
     ${!(role === 'agent' && owner) && html`<${Line} label="Org"
-      hint="Its members see each other’s shared agents. Written exactly so, case too. Empty: none." value=${org}
+      hint="Members of an org see each other’s shared agents. Case-sensitive. Empty: no org." value=${org}
         onInput=${setOrg} pattern=${NAME}/>`}`;
 }
 
@@ -37,14 +38,14 @@ function NewUser({ onMade, onClose }) {
         ...(!isOwned && org.trim() && { org: org.trim() }),
     }));
   };
-  return html`<${FormDialog} title="Make a user" action="Make" send=${send} onClose=${onClose}>
-    <${Line} label="Name" hint="Letters, digits and . _ @ - ; it stays, and is never given to anybody else."
+  return html`<${FormDialog} title="Create a user" action="Create" send=${send} onClose=${onClose}>
+    <${Line} label="Name" hint="Letters, digits and . _ @ -. It cannot be changed, and is never reused."
       value=${name} onInput=${setName} pattern=${NAME} required/>
     <${Role} value=${role} onChange=${setRole}/>
     <${Belongs} role=${role} org=${org} owner=${owner} setOrg=${setOrg} setOwner=${setOwner}/><//>`;
 }
 
-/** Only what was changed is sent: what another admin changed meanwhile stays. */
+/** Sends only changed fields, so that another admin's changes stay. */
 function EditUser({ user, act, onDone, onClose }) {
   const [role, setRole] = useState(user.role);
   const [org, setOrg] = useState(user.owner ? '' : user.org || '');
@@ -62,23 +63,23 @@ function EditUser({ user, act, onDone, onClose }) {
   return html`<${FormDialog} title=${html`Change <${Text} text=${user.name} line=${true}/>`} action="Save" send=${send}
     onClose=${onClose}>
     ${user.name === me().user
-      && html`<p class="note">This is you: with a lesser role this page is no longer yours to see.</p>`}
+      && html`<p class="note">This is your own account. With a lesser role you cannot open this page any more.</p>`}
     <${Role} value=${role} onChange=${setRole}/>
     <${Belongs} role=${role} org=${org} owner=${owner} setOrg=${setOrg} setOwner=${setOwner}/>
-    <div class="phone-only"><div class="actions"><${Button} onClick=${() => act.token(user)}>Make a token for them<//>
+    <div class="phone-only"><div class="actions"><${Button} onClick=${() => act.token(user)}>Create a token for them<//>
       <${Button} kind="danger" onClick=${() => { onClose(); return remove(user,
-        act.reload); }}>Remove them<//></div></div><//>`;
+        act.reload); }}>Remove<//></div></div><//>`;
 }
 
 async function remove(user, reload) {
   const isSure = await confirm({
     title: 'Remove this user?', action: 'Remove',
-    text: `All tokens of ${user.name}, and of the agents they own, are revoked at once. Their agents and their `
-      + `books stay; the name is never given again.`,
+    text: `All tokens of ${user.name}, and of the agents they own, are revoked at once. Their agents and `
+      + `accounts stay, and the name is never reused.`,
   });
   if (!isSure) return;
   await del(path`/api/users/${user.name}`);
-  toast(`${user.name} is removed.`);
+  toast(`${user.name} was removed.`);
   reload();
 }
 
@@ -90,13 +91,13 @@ const columns = (act) => [
   { key: 'org', title: 'Org', width: 'minmax(5rem, 1fr)', phone: false,
     render: (u) => (u.org ? html`<${Text} text=${u.org} max=${60} line=${true}/>`
       : html`<span class="faint">–</span>`) },
-  { key: 'owner', title: 'Works for', width: 'minmax(5rem, 1fr)', phone: false,
+  { key: 'owner', title: 'Owner', width: 'minmax(5rem, 1fr)', phone: false,
     render: (u) => (u.owner ? html`<${Text} text=${u.owner} max=${60} line=${true}/>`
       : html`<span class="faint">–</span>`) },
-  { key: 'made', title: 'Made', width: '9rem', phone: false, render: (u) => html`<${Time} ms=${u.created_ms}/>` },
-  { key: 'do', title: 'Do', width: '15rem', phone: '5.4rem', align: 'right', render: (u) => html`
+  { key: 'made', title: 'Created', width: '9rem', phone: false, render: (u) => html`<${Time} ms=${u.created_ms}/>` },
+  { key: 'do', title: 'Actions', width: '15rem', phone: '5.4rem', align: 'right', render: (u) => html`
     <${Button} className="small not-phone" onClick=${() => act.token(u)}
-      aria-label=${`Make a token for ${u.name}`}>Token<//>
+      aria-label=${`Create a token for ${u.name}`}>Token<//>
     <${Button} className="small" onClick=${() => act.edit(u)} aria-label=${`Change ${u.name}`}>Change<//>
     <${Button} className="small not-phone" kind="danger" onClick=${() => remove(u, act.reload)}
       aria-label=${`Remove ${u.name}`}>Remove<//>` },
@@ -113,8 +114,8 @@ export function Users() {
   const onDone = () => { pages.reload(); close(); toast('Saved.'); };
   return html`
     <div class="actions spread">
-      <p>People, and programs that call in somebody’s name. Everybody signs in with a token of theirs.</p>
-      <${Button} kind="main" onClick=${() => setOpen({ what: 'new' })}>Make a user<//></div>
+      <p>People, and programs that act for them. Each signs in with their own token.</p>
+      <${Button} kind="main" onClick=${() => setOpen({ what: 'new' })}>Create a user<//></div>
     <${List} pages=${pages} columns=${columns(act)} rowKey=${(u) => u.name} label="Users"/>
     ${open?.what === 'new' && html`<${NewUser} onMade=${onMade} onClose=${close}/>`}
     ${open?.what === 'edit' && html`<${EditUser} user=${open.user} act=${act} onDone=${onDone} onClose=${close}/>`}

@@ -1,5 +1,5 @@
-// One task in full: what was sent, how it was decided, the answer as it comes,
-// and what else hangs on it.
+// One task in full: the message, the answer as it streams, and links to its
+// decision, escalations and delegations.
 import { Button, Card, Copy, Facts, Id, Loading, Name, Page, Status, Text, Time, html, toast, useEffect, useGet, useRef,
   useState } from '../lib/ui.js';
 import { can, get, now, path } from '../lib/api.js';
@@ -11,7 +11,7 @@ import { Message } from '../lib/message.js';
 import { Missing } from '../lib/missing.js';
 import { Move } from './ledger_move.js';
 
-/** What is said and asked while it goes on: {text, voices, inputs, status, isLost}. */
+/** The stream of an open task: {text, voices, inputs, status, isLost}. */
 function useEvents(id, isOpen, onOver) {
   const [heard, setHeard] = useState({ text: '', voices: [], inputs: [] });
   const over = useRef(onOver);
@@ -46,24 +46,24 @@ function addVoice(voices, { agent, text }) {
 function Answer({ task, heard }) {
   const isDone = isOver(task);
   const text = isDone ? task.result?.text : heard.text;
-  return html`<${Card} title=${isDone ? 'The answer' : 'The answer, as it comes'}>
+  return html`<${Card} title=${isDone ? 'Answer' : 'Answer so far'}>
     ${heard.voices.map((v, i) => html`<p class="voice" key=${i}>
       <span class="voice-name"><${Text} text=${v.agent} line=${true}/></span><${Text} text=${v.text}/></p>`)}
     <div aria-live="polite" aria-busy=${!isDone}>${text ? html`<${Text} text=${text}/>`
-      : html`<span class="faint">${isDone ? 'No words.' : WAITS[heard.status || task.status] || 'Nothing yet.'}</span>`}
+      : html`<span class="faint">${isDone ? 'No text.' : WAITS[heard.status || task.status] || 'Nothing yet.'}</span>`}
         ${
       !isDone && html`<span class="caret" aria-hidden="true"></span>`}</div>
-    ${heard.isLost && !isDone && html`<p class="faint" role="status">The connection broke; coming back…</p>`}
+    ${heard.isLost && !isDone && html`<p class="faint" role="status">Connection lost. Reconnecting…</p>`}
     ${task.result?.error && html`<p class="problem"><strong>
       <${Text} text=${task.result.error.code || 'error'} line=${true}/></strong> <${Text}
         text=${task.result.error.message || ''}/></p>`}
-    <${Metadata} title="What the agent says besides" value=${task.result?.metadata}/>
+    <${Metadata} title="Metadata of the result" value=${task.result?.metadata}/>
   <//>`;
 }
 
-const WAITS = { held: 'It is held back; for what, and until when, stands beside.',
-  escalated: 'A person must see it first.', queued: 'It waits for its agent.', dispatched: 'Its agent has it.',
-    working: 'Its agent works on it.', input_required: 'Its agent waits for more.' };
+const WAITS = { held: 'The message is on hold. The details say why.',
+  escalated: 'A person must decide first.', queued: 'Waiting for the agent.', dispatched: 'The agent has the task.',
+    working: 'The agent is working.', input_required: 'The agent is waiting for input.' };
 
 function Metadata({ title, value }) {
   if (!value || !Object.keys(value).length) return null;
@@ -73,7 +73,7 @@ function Metadata({ title, value }) {
 
 function Turns({ turns, total }) {
   if (!turns?.length) return null;
-  return html`<${Card} title=${`Turns before (${total - 1})`}>
+  return html`<${Card} title=${`Earlier turns (${total - 1})`}>
     <ol class="turns">${turns.map((t) => html`<li class="turn" key=${t.turn}>
     <p class="said"><${Text} text=${t.text} max=${1000}/></p>
     <div class="answer"><${Text} text=${t.result?.text || t.result?.error?.message || ''} max=${2000}/></div>
@@ -82,7 +82,7 @@ function Turns({ turns, total }) {
         ${t.price_micros ? `, ${money(t.price_micros)}` : ''}</span></div></li>`)}</ol><//>`;
 }
 
-/** What led here and what hangs on it; each is asked for once. */
+/** The decision, escalations and tree of the task, each loaded separately. */
 function useAround(task) {
   const [around, setAround] = useState({});
   const id = task?.id, status = task?.status;
@@ -104,41 +104,41 @@ function useAround(task) {
 function About({ task, around }) {
   const isDone = isOver(task);
   const n = around.tree?.tasks || 1;
-  return html`<${Card} title="About it"><${Facts} facts=${[
+  return html`<${Card} title="Details"><${Facts} facts=${[
     ['Status', html`<${Status} status=${task.status}/>`], ['Agent', html`<${Name} agent=${task.agent}/>`],
       ['Skill', task.skill && html`<${Text} text=${task.skill}/>`],
-    ['Asked for by', html`<${Text} text=${task.requester}/>`],
-      ['In the name of', task.root_user && task.root_user !== task.requester
+    ['Requester', html`<${Text} text=${task.requester}/>`],
+      ['On behalf of', task.root_user && task.root_user !== task.requester
         && html`<${Text} text=${task.root_user}/>`],
-    ['Given by', task.by_agent && html`<span><${Name} agent=${task.by_agent}/> in <${Id} id=${task.parent_task_id}
+    ['Delegated by', task.by_agent && html`<span><${Name} agent=${task.by_agent}/> in <${Id} id=${task.parent_task_id}
       to=${`/tasks/${task.parent_task_id}`}/></span>`],
     ['Priority', String(task.priority).toLowerCase()], ['Turn', task.turn > 1 ? task.turn : null],
       ['Attempt', task.attempt > 1 ? task.attempt : null],
     [task.status === 'completed' ? 'Charge' : 'Price', task.price_micros ? money(task.price_micros) : null],
-    ['Began', html`<${Time} ms=${task.created_ms}/>`], [isDone ? 'Took' : 'For',
+    ['Created', html`<${Time} ms=${task.created_ms}/>`], [isDone ? 'Duration' : 'Age',
       duration((task.finished_ms || now()) - task.created_ms)],
     ['Conversation',
       task.conversation_id && html`<a href=${`#/feed?conversation=${encodeURIComponent(task.conversation_id)}`}>
         <${Text} text=${task.conversation_id} max=${60} line=${true}/></a> <${Copy} text=${task.conversation_id}/>`],
     ['Decision', around.decision && html`<${Id} id=${around.decision.id} to=${`/decisions/${around.decision.id}`}/>`],
-    ['Waits', task.status === 'held'
-      && html`<a href=${`#/holds/${encodeURIComponent(task.id)}`}>for what, and until when</a>`],
-    ['People', around.escalations?.length > 0 && html`<ul class="bare">
+    ['Hold', task.status === 'held'
+      && html`<a href=${`#/holds/${encodeURIComponent(task.id)}`}>reason and deadline</a>`],
+    ['Escalations', around.escalations?.length > 0 && html`<ul class="bare">
       ${around.escalations.map((e) => html`<li key=${e.id}><a href=${`#/escalations/${encodeURIComponent(e.id)}`}>${
-      e.status === 'open' ? 'approve, reject or redirect it'
+      e.status === 'open' ? 'decide it'
         : html`<${Text} text=${`${e.status}${e.by ? ` by ${e.by}` : ''}`}/>`}</a></li>`)}</ul>`],
     ['Delegations', n > 1 && html`<a href=${`#/delegations/${encodeURIComponent(task.id)}`}>
-      ${n} tasks hang together</a>`],
+      ${n} tasks in the tree</a>`],
     ['Id', html`<span class="id"><${Text} text=${task.id}/></span> <${Copy} text=${task.id}/>`]]}/><//>`;
 }
 
-// That a task is over may be known here before its stream has said so.
+// The page may know that the task is over before the stream reports it.
 const asked = (task, heard) => (isOver(task) ? endInputs(heard.inputs, 'withdrawn') : heard.inputs);
 
 export default function Task({ args }) {
   const id = args[0];
   return id ? html`<${One} key=${id} id=${id}/>` : html`<${Page}
-    title="A task"><p>The <a href="#/feed">feed</a> leads to tasks.</p><//>`;
+    title="Task"><p>Choose a task in the <a href="#/feed">feed</a>.</p><//>`;
 }
 
 const isCharged = (task) => can('ledger') && task.status === 'completed' && task.price_micros > 0;
@@ -152,19 +152,19 @@ function One({ id }) {
   useRefresh(['task.', 'gate.', 'escalation.'], () => isOpen && reload());
   const cancel = async () => {
     const below = (around.tree?.open || 1) - 1;
-    const text = `No result of it comes any more${below > 0 ? ', and what hangs on it ends too' : ''}.`;
+    const text = `It will have no result${below > 0 ? ', and its open delegations are cancelled too' : ''}.`;
     if (await cancelTask(id, { title: 'Cancel this task?', text, action: 'Cancel the task' })) reload();
   };
-  if (error && !task) return html`<${Missing} title="A task" error=${error} onRetry=${reload} to="/feed"
-    label="What happens now: the feed"/>`;
-  if (!task) return html`<${Page} title="A task"><${Loading}/><//>`;
-  return html`<${Page} title="A task" lead=${html`for <${Name} agent=${task.agent}/>`}
+  if (error && !task) return html`<${Missing} title="Task" error=${error} onRetry=${reload} to="/feed"
+    label="Feed"/>`;
+  if (!task) return html`<${Page} title="Task"><${Loading}/><//>`;
+  return html`<${Page} title="Task" lead=${html`for <${Name} agent=${task.agent}/>`}
     actions=${html`<${Status} status=${heard.status && isOpen ? heard.status : task.status}/>
       ${isOpen && can('send') && html`<${Button} kind="danger" onClick=${cancel}>Cancel<//>`}
       ${isCharged(task) && html`<${Button} onClick=${() => setRefunding(true)}>Refund<//>`}`}>
     <div class="with-side">
       <div class="stack-of">
-        <${Card} title=${task.turn > 1 ? `The message, turn ${task.turn}` : 'The message'}>
+        <${Card} title=${task.turn > 1 ? `Message, turn ${task.turn}` : 'Message'}>
           <${Message} text=${task.text} from=${task.requester}/>
             <${Metadata} title="Metadata" value=${task.metadata}/><//>
         <${Inputs} list=${asked(task, heard)}/>

@@ -1,0 +1,28 @@
+#ifndef CLI_AGENTS_H
+#define CLI_AGENTS_H
+
+/* agents: shared by the files of `signalbox agents`. Threads: the main one. */
+
+#include "cli/client.h"
+#include "model/agent.h"
+
+/* One agent's path: "/api/agents/NAME". */
+void agents_path(struct buf *path, struct str name);
+
+/* Add a value on one line, with lists and objects flattened; NULL: nothing. */
+void agents_add_value(struct buf *out, const struct json *v);
+
+/* The card's review state and number of reports, if the server sent them. */
+void agents_show_review(struct cli *c, const struct json *card);
+
+/* A card, for people. */
+void agents_show_card(struct cli *c, const struct json *card);
+
+/* The server's [{"code","field","message"}], one line each; NULL: none. */
+void agents_show_warnings(struct cli *c, const struct json *warnings);
+
+/* agents_judge: approve, reject, hide. */
+sub_run agents_register, agents_patch, agents_judge, agents_report,
+    agents_reports, agents_dismiss;
+
+#endif

@@ -1,0 +1,50 @@
+/* backup: copy the database while the server runs. */
+#include "cli/cli.h"
+
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "store/store.h"
+
+const struct arg_option cli_backup_options[] = {CLI_DATA_OPTIONS, {0}};
+
+static void backup_report(struct cli *c, struct str file)
+{
+    struct json_out o = json_out(&c->out);
+    struct stat st;
+    int64_t bytes = stat(file.p, &st) == 0 ? st.st_size : 0;
+
+    if (!c->json) {
+        cli_coloured(c, GREEN, STR("done"));
+        buf_addf(&c->out, ": %.*s, %lld KiB, checked\n",
+                 STR_ARG(cli_tamed(c, file)), (long long)(bytes + 1023) / 1024);
+        return;
+    }
+    json_open(&o, '{');
+    json_member_text(&o, "file", file);
+    json_member_int(&o, "bytes", bytes);
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+enum exit_status cli_backup(struct cli *c)
+{
+    struct why why = {""};
+    struct cli_bar bar;
+    struct str folder;
+    enum exit_status status;
+    enum err e;
+
+    if (c->args.n_operands == 0)
+        return cli_error(c, ERR_USAGE,
+                         "name the new file: signalbox backup FILE");
+    if (!cli_data(c, &folder, &status))
+        return status;
+    cli_bar_start(&bar, c, "copying");
+    e = store_backup(folder, c->args.operands[0], cli_bar_move, &bar, &why);
+    cli_bar_end(&bar);
+    if (e)
+        return cli_error(c, e, "%s", why.text);
+    backup_report(c, c->args.operands[0]);
+    return EXIT_DONE;
+}

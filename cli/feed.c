@@ -1,0 +1,317 @@
+/* feed: print the last entries, or those after a given one. --follow continues
+ * while the output has a reader: it reconnects after a restart of the server,
+ * and the cursor makes sure that no entry is missed or repeated. */
+#include "cli/list.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum {
+    ENTRY_ARENA_BYTES = 4 * 1024 * 1024,
+    SLOWEST_MS = 5000,
+    LAST_SHOWN = 20, /* the default */
+    LAST_FOLLOWED = 10,
+    INDENT = 15,    /* of continued lines */
+    LAST_MAX = 500, /* the server's limit */
+};
+
+const struct arg_option cli_feed_options[] = {
+    {"follow", NULL, "print new entries until Ctrl-C", false},
+    {"after", "SEQ", "only entries after this one; 0: all", false},
+    {"limit", "N", "the last N entries; with --after, the first N", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+struct reading {
+    struct cli *c;
+    struct client *cl;
+    struct arena arena;
+    int64_t after;
+    int64_t left;  /* entries still wanted */
+    bool is_heard; /* an event arrived on this connection */
+    enum exit_status status;
+};
+
+/* One entry on one line. */
+
+static void feed_add_type(struct cli *c, struct str type)
+{
+    static const struct {
+        struct str end;
+        enum colour colour;
+    } colours[] = {{{".completed", 10}, GREEN},  {{".failed", 7}, RED},
+                   {{".expired", 8}, RED},       {{".cancelled", 10}, YELLOW},
+                   {{".escalated", 10}, YELLOW}, {{".paused", 7}, YELLOW},
+                   {{".refused", 8}, RED}};
+    struct str shown = cli_tamed(c, type);
+
+    for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
+        if (type.n > colours[i].end.n &&
+            str_eq(str_sub(type, type.n - colours[i].end.n, type.n),
+                   colours[i].end)) {
+            cli_coloured(c, colours[i].colour, shown);
+            shown.p = NULL;
+            break;
+        }
+    if (shown.p)
+        buf_add_str(&c->out, shown);
+    buf_addf(&c->out, "%*s", shown.n < 16 ? (int)(16 - shown.n) : 0, "");
+}
+
+static void feed_add_word(struct cli *c, const char *before, struct str word)
+{
+    if (word.n)
+        buf_addf(&c->out, " %s%.*s", before, STR_ARG(cli_tamed(c, word)));
+}
+
+/* The time, with its date unless it is today. */
+static void add_when(struct cli *c, int64_t at_ms)
+{
+    struct cli_time at = cli_time(at_ms), now = cli_time(cli_now_ms());
+    size_t day = strlen("2025-11-15 ");
+    bool is_today =
+        strlen(at.text) > day && strncmp(at.text, now.text, day) == 0;
+
+    buf_addf(&c->out, "%s ", is_today ? at.text + day : at.text);
+}
+
+/* An entry of the gate: the sender and the reason. */
+static void feed_add_decision(struct cli *c, const struct json *data)
+{
+    struct str reason = cli_field(data, STR("reason"));
+
+    feed_add_word(c, "from ", cli_field(data, STR("original_from")));
+    if (reason.n)
+        buf_addf(&c->out, ": %.*s", STR_ARG(cli_tamed(c, reason)));
+}
+
+/* The reason why no agent got a message, and the nearest agent. */
+static void add_refusal(struct cli *c, const struct json *data)
+{
+    struct str band = cli_field(data, STR("band"));
+    struct str nearest = cli_field(data, STR("nearest"));
+
+    feed_add_word(c, "", cli_field(data, STR("decision_id")));
+    if (str_eq(band, STR("unsure")))
+        buf_add_str(&c->out, STR(": unsure"));
+    else if (str_eq(band, STR("out_of_scope")))
+        buf_add_str(&c->out, STR(": out of scope"));
+    else if (str_eq(cli_field(data, STR("code")), STR("agent_not_found")))
+        buf_add_str(&c->out, STR(": no such agent"));
+    else
+        buf_add_str(&c->out, STR(": no agent available"));
+    if (nearest.n)
+        buf_addf(&c->out, ", nearest %.*s", STR_ARG(cli_tamed(c, nearest)));
+}
+
+static void feed_add_summary(struct cli *c, struct str type,
+                             const struct json *e)
+{
+    const struct json *data = json_get(e, STR("data"));
+    const struct json *changed = json_get(data, STR("changed"));
+
+    feed_add_word(c, "", cli_field(e, STR("task_id")));
+    feed_add_word(c, "", cli_field(e, STR("agent")));
+    if (str_eq(type, STR("task.accepted"))) {
+        feed_add_word(c, "from ", cli_field(e, STR("requester")));
+        if (json_bool_or(json_get(data, STR("unsure")), false))
+            buf_add_str(&c->out, STR(", unsure"));
+    }
+    if (str_eq(type, STR("message.refused")))
+        add_refusal(c, data);
+    if (str_eq(type, STR("learning.voided")))
+        feed_add_word(c, "", cli_field(data, STR("of")));
+    feed_add_word(c, "", cli_field(data, STR("user")));
+    feed_add_word(c, "", cli_field(data, STR("token_id")));
+    feed_add_word(c, "", cli_field(data, STR("error_code")));
+    feed_add_word(c, "by ", cli_field(data, STR("by")));
+    if (str_starts(type, STR("gate.")))
+        feed_add_decision(c, data);
+    if (str_starts(type, STR("config.")) && changed &&
+        changed->type == JSON_ARR)
+        JSON_EACH(name, changed)
+        {
+            feed_add_word(c, "", json_str_or(name, STR("")));
+        }
+    if (str_eq(type, STR("agent.state"))) {
+        feed_add_word(c, "", cli_field(data, STR("why")));
+        feed_add_word(c, "is ", cli_field(data, STR("to")));
+    }
+}
+
+/* Wrap the output from offset `from` on, which starts at column `columns`. */
+static void wrap_from(struct cli *c, size_t from, size_t columns)
+{
+    struct str words = {c->out.p + from, c->out.n - from};
+
+    words.p = arena_strdup(&c->arena, words);
+    c->out.n = from;
+    if (words.n)
+        cli_wrapped(c, (unsigned)columns, INDENT, words);
+    else
+        buf_add_char(&c->out, '\n');
+}
+
+static void add_entry(struct cli *c, const struct json *e)
+{
+    struct str type = cli_field(e, STR("type"));
+    size_t start = c->out.n, columns;
+
+    buf_addf(&c->out, "%5" PRId64 " ", json_int_or(json_get(e, STR("seq")), 0));
+    add_when(c, json_int_or(json_get(e, STR("at_ms")), 0));
+    columns = c->out.n - start;
+    feed_add_type(c, type);
+    columns += type.n < 16 ? 16 : type.n;
+    start = c->out.n;
+    feed_add_summary(c, type, e);
+    wrap_from(c, start, columns);
+    arena_reset(&c->arena);
+}
+
+/* False: stop. */
+static bool show_entry(struct reading *r, const struct json *e)
+{
+    if (r->c->json)
+        cli_json_line(&r->c->out, e);
+    else
+        add_entry(r->c, e);
+    r->status = cli_flush(r->c, EXIT_DONE);
+    return r->status == EXIT_DONE && --r->left > 0;
+}
+
+/* Show a page and move the cursor. *goes_on: read the next page. */
+static enum exit_status feed_print_page(struct reading *r, const char *path,
+                                        bool *goes_on)
+{
+    const struct json *items, *next;
+
+    if (client_call(r->cl, &(struct client_request){.method = "GET",
+                                                    .path = str_of(path)}))
+        return client_fail(r->cl);
+    items = json_get(client_reply(r->cl)->json, STR("items"));
+    next = json_get(client_reply(r->cl)->json, STR("next_after"));
+    *goes_on = true;
+    if (items && items->type == JSON_ARR)
+        JSON_EACH(e, items)
+    *goes_on = *goes_on && show_entry(r, e);
+    r->after = json_int_or(next, r->after);
+    return r->status;
+}
+
+static enum exit_status read_past(struct reading *r)
+{
+    enum exit_status status = EXIT_DONE;
+    bool goes_on = true;
+
+    while (goes_on && !status) {
+        int64_t before = r->after;
+        char path[64];
+
+        snprintf(path, sizeof(path), "/api/feed?after=%" PRId64, before);
+        status = feed_print_page(r, path, &goes_on);
+        /* A page may be empty for this caller without being the last. */
+        goes_on = goes_on && r->after > before;
+    }
+    return status;
+}
+
+/* Following. */
+
+static bool feed_on_event(void *ctx, const struct sse_event *e)
+{
+    struct reading *r = ctx;
+    struct json *entry;
+
+    r->is_heard = true;
+    if (str_eq(e->type, STR("gap"))) { /* continues at the event's id */
+        client_notice(r->cl, "the feed was reset; following from there");
+        return true;
+    }
+    arena_reset(&r->arena);
+    entry = json_parse(&r->arena, e->data, 0, NULL);
+    return !entry || entry->type != JSON_OBJ || show_entry(r, entry);
+}
+
+/* True if a new connection may help. */
+static bool feed_error_is_transient(const struct client_reply *reply)
+{
+    return reply->err == OK || reply->err == ERR_UNREACHABLE ||
+           reply->status >= 500 || reply->status == 429;
+}
+
+static enum exit_status feed_follow(struct reading *r)
+{
+    bool was_there = false;
+    int64_t pause_ms = 0;
+
+    for (;;) {
+        const struct client_reply *reply = client_reply(r->cl);
+        char path[64] = "/api/feed";
+
+        if (r->after >= 0 && !client_last_id(r->cl).n)
+            snprintf(path, sizeof(path), "/api/feed?after=%" PRId64, r->after);
+        r->is_heard = false;
+        if (client_call(r->cl,
+                        &(struct client_request){.method = "GET",
+                                                 .path = str_of(path),
+                                                 .on_event = feed_on_event,
+                                                 .ctx = r,
+                                                 .resumes = true}) &&
+            (!was_there || !feed_error_is_transient(reply)) &&
+            reply->status != 200)
+            return client_fail(r->cl);
+        was_there = true;
+        if (r->status || r->left <= 0)
+            return r->status;
+        if (r->is_heard || reply->status == 200)
+            pause_ms = 0;
+        pause_ms = pause_ms ? pause_ms * 2 : 250;
+        if (pause_ms > SLOWEST_MS)
+            pause_ms = SLOWEST_MS;
+        client_notice(r->cl, "the connection is lost; reconnecting");
+        client_pause(r->cl, pause_ms);
+    }
+}
+
+/* With --after, --limit is the number of entries; without, it is the number of
+ * past entries to start with, and may be zero with --follow. */
+static bool feed_read_options(struct reading *r, int64_t *last,
+                              enum exit_status *status)
+{
+    bool follows = args_has(&r->c->args, "follow");
+
+    *last = 0;
+    r->left = INT64_MAX;
+    if (!cli_number(r->c, "after", 0, INT64_MAX, -1, &r->after, status))
+        return false;
+    if (r->after >= 0)
+        return cli_number(r->c, "limit", 1, INT64_MAX, INT64_MAX, &r->left,
+                          status);
+    return cli_number(r->c, "limit", follows ? 0 : 1, LAST_MAX,
+                      follows ? LAST_FOLLOWED : LAST_SHOWN, last, status);
+}
+
+enum exit_status cli_feed(struct cli *c)
+{
+    struct reading r = {.c = c};
+    enum exit_status status = EXIT_DONE;
+    char path[64];
+    int64_t last;
+    bool goes_on;
+
+    if (!feed_read_options(&r, &last, &status) ||
+        !(r.cl = client_new(c, &status)))
+        return status;
+    arena_init(&r.arena, ENTRY_ARENA_BYTES);
+    snprintf(path, sizeof(path), "/api/feed?last=%" PRId64, last);
+    if (last)
+        status = feed_print_page(&r, path, &goes_on);
+    if (!status && args_has(&c->args, "follow"))
+        status = feed_follow(&r);
+    else if (!status && !last)
+        status = read_past(&r);
+    arena_fini(&r.arena);
+    client_free(r.cl);
+    return status;
+}

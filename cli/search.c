@@ -1,0 +1,309 @@
+/* search: find agents by their skills. The server ranks them. The request
+ * always asks for the explanation, because the bars need it. */
+#include "cli/agents.h"
+#include "cli/hits.h"
+#include "cli/price.h"
+#include "cli/slurp.h"
+#include "registry/registry.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+
+const struct arg_option cli_search_options[] = {
+    {"limit", "N", "show at most N agents, up to 100 (default 10)", false},
+    {"mode", "MODE", "hybrid (default), semantic or text", false},
+    {"fusion", "HOW", "weighted (default) or rrf", false},
+    {"order", "ORDER", "spread (default, except for admins) or plain", false},
+    {"explain", NULL, "show the figures of every matching skill", false},
+    {"tag", "TAG", "only skills with this tag", false},
+    {"org", "ORG", "only agents of this org", false},
+    {"state", "STATE", "only agents in this state: idle, busy, ...", false},
+    {"max-price", "PRICE", "only skills up to this price: 0.05", false},
+    {"min-score", "SCORE", "only this score or higher: 0.4", false},
+    CLIENT_OPTIONS,
+    {0},
+};
+
+static enum err search_read_words(struct cli *c, struct buf *query)
+{
+    const struct args *a = &c->args;
+
+    if (a->n_operands == 1 && str_eq(a->operands[0], STR("-")))
+        return slurp(STDIN_FILENO, query, SEARCH_TEXT_MAX);
+    for (size_t i = 0; i < a->n_operands; i++) {
+        if (i)
+            buf_add_char(query, ' ');
+        buf_add_str(query, a->operands[i]);
+    }
+    return query->over ? ERR_LIMIT : OK;
+}
+
+static bool read_query(struct cli *c, struct buf *query,
+                       enum exit_status *status)
+{
+    enum err e = search_read_words(c, query);
+    bool is_blank = true;
+
+    for (size_t i = 0; i < query->n; i++)
+        is_blank = is_blank && strchr(" \t\r\n", query->p[i]) && query->p[i];
+    if (e == ERR_IO)
+        *status = cli_error(c, e, "cannot read the query: %s", strerror(errno));
+    else if (e || query->n > SEARCH_TEXT_MAX)
+        *status = cli_error(c, ERR_LIMIT,
+                            "the query is longer than %d KiB, the limit; a few "
+                            "words find more than a long text",
+                            SEARCH_TEXT_MAX / 1024);
+    else if (is_blank)
+        *status = cli_error(c, ERR_USAGE,
+                            "a query is missing: signalbox search \"find out "
+                            "why it crashes\"");
+    else if (!utf8_is_valid(buf_str(query)))
+        *status = cli_error(c, ERR_USAGE, "the query is not valid UTF-8");
+    else
+        return true;
+    return false;
+}
+
+static bool read_price(struct cli *c, int64_t *micros, enum exit_status *status)
+{
+    struct str text = args_get(&c->args, "max-price");
+
+    if (!text.n || price_read(text, micros) == OK)
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--max-price is \"%.*s\"; it must be an amount from 0 "
+                        "to 1000000, like 0.05",
+                        STR_ARG(str_head(text, 64)));
+    return false;
+}
+
+/* False: the error has been printed. */
+static bool search_put_body(struct cli *c, struct buf *body, struct str query,
+                            enum exit_status *status)
+{
+    struct str mode = {NULL, 0}, fusion = mode, order = mode, state = mode;
+    struct json_out o = json_out(body);
+    double min_score;
+    int64_t limit, max_price = -1;
+
+    if (!cli_number(c, "limit", 1, SEARCH_LIMIT_MAX, SEARCH_LIMIT, &limit,
+                    status) ||
+        !cli_one_of(c, "mode", cli_words("search", "mode"), &mode, status) ||
+        !cli_one_of(c, "fusion", cli_words("search", "fusion"), &fusion,
+                    status) ||
+        !cli_one_of(c, "order", cli_words("search", "order"), &order, status) ||
+        !cli_one_of(c, "state", cli_words("search", "state"), &state, status) ||
+        !read_price(c, &max_price, status) ||
+        !cli_real(c, "min-score", 0, 1, 0, &min_score, status))
+        return false;
+    json_open(&o, '{');
+    json_member_some(&o, "query", query);
+    json_member_int(&o, "limit", limit);
+    json_member_bool(&o, "explain", true);
+    json_member_some(&o, "mode", mode);
+    json_member_some(&o, "fusion", fusion);
+    json_member_some(&o, "order", order);
+    json_member_some(&o, "state", state);
+    json_member_some(&o, "tag", args_get(&c->args, "tag"));
+    json_member_some(&o, "org", args_get(&c->args, "org"));
+    if (max_price >= 0)
+        json_member_int(&o, "max_price_micros", max_price);
+    if (min_score > 0)
+        json_member_real(&o, "min_score", min_score);
+    json_close(&o, '}');
+    return true;
+}
+
+static double search_figure(const struct json *v, struct str key)
+{
+    return json_real_or(json_get(v, key), 0);
+}
+
+static void add_parts(struct hits *h, const struct json *agent)
+{
+    const struct json *skills = json_get(agent, STR("skills"));
+
+    if (!skills || skills->type != JSON_ARR)
+        return;
+    JSON_EACH(s, skills)
+    hits_add_part(h,
+                  &(struct hit){.skill = cli_field(s, STR("id")),
+                                .description = cli_field(s, STR("description")),
+                                .score = search_figure(s, STR("score")),
+                                .semantic = search_figure(s, STR("semantic")),
+                                .text = search_figure(s, STR("text"))});
+}
+
+/* True if the agent's name and description match better than its skills. */
+static bool is_found_by_itself(const struct json *agent)
+{
+    const struct json *skills = json_get(agent, STR("skills"));
+
+    if (!skills || skills->type != JSON_ARR || !skills->kids.first)
+        return true;
+    return search_figure(agent, STR("score")) >
+           search_figure(skills->kids.first, STR("score"));
+}
+
+static void add_hit(struct cli *c, struct hits *h, const struct json *agent)
+{
+    struct hit hit = {.agent = cli_field(agent, STR("name")),
+                      .skill = cli_field(agent, STR("best_skill_id")),
+                      .description = cli_field(agent, STR("description")),
+                      .score = search_figure(agent, STR("score")),
+                      .semantic = search_figure(agent, STR("semantic")),
+                      .text = search_figure(agent, STR("text"))};
+
+    hits_add(h, &hit);
+    if (!args_has(&c->args, "explain"))
+        return;
+    if (is_found_by_itself(agent)) {
+        hit.agent = hit.skill = hit.description = STR("");
+        hits_add_part(h, &hit);
+    }
+    add_parts(h, agent);
+}
+
+static void add_formula(struct cli *c, const struct json *answer)
+{
+    const struct json *formula = json_get(answer, STR("formula"));
+    struct str mode = cli_field(answer, STR("mode"));
+
+    buf_add_char(&c->out, '\n');
+    if (str_eq(mode, STR("semantic")) || str_eq(mode, STR("text")))
+        buf_addf(&c->out, "score = %.*s\n", STR_ARG(mode));
+    else if (str_eq(cli_field(formula, STR("fusion")), STR("rrf")))
+        buf_add_str(&c->out,
+                    STR("score = by the ranks in both rankings (rrf)\n"));
+    else
+        buf_addf(&c->out, "score = %g x semantic + %g x text\n",
+                 search_figure(formula, STR("semantic")),
+                 search_figure(formula, STR("text")));
+}
+
+/* The given filters: "--tag and --org". */
+static size_t search_name_filters(const struct cli *c, struct buf *out)
+{
+    static const char *const filters[] = {"tag", "org", "state", "max-price",
+                                          "min-score"};
+    size_t n_all = 0, n = 0;
+
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        n_all += args_has(&c->args, filters[i]);
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        if (args_has(&c->args, filters[i])) {
+            buf_addf(out, "%s--%s",
+                     !n              ? ""
+                     : n + 1 < n_all ? ", "
+                                     : " and ",
+                     filters[i]);
+            n++;
+        }
+    return n;
+}
+
+static void say_none(struct cli *c)
+{
+    struct buf words;
+
+    buf_init(&words, 1024);
+    buf_add_str(&words, STR("No agent matches. Try without "));
+    if (search_name_filters(c, &words))
+        buf_add_str(&words, STR("."));
+    else {
+        buf_clear(&words);
+        buf_add_str(&words,
+                    STR("No agent matches. Try other words. signalbox agents "
+                        "lists all agents that you may see, and signalbox "
+                        "agents register FILE adds one."));
+    }
+    cli_wrapped(c, 0, 0, buf_str(&words));
+    buf_fini(&words);
+}
+
+/* On stderr, so that a pipe gets only the results. */
+static void say_note(struct cli *c, const struct json *answer)
+{
+    struct str note = cli_tamed(c, cli_field(answer, STR("note")));
+    struct buf line;
+    struct json_out o;
+
+    if (!note.n)
+        return;
+    buf_init(&line, 8192);
+    o = json_out(&line);
+    if (c->json) {
+        json_open(&o, '{');
+        json_member_text(&o, "note", note);
+        json_close(&o, '}');
+        buf_add_char(&line, '\n');
+    } else {
+        buf_addf(&line, "signalbox search: note: %.*s\n", STR_ARG(note));
+    }
+    fprintf(stderr, "%.*s", STR_ARG(buf_str(&line)));
+    buf_fini(&line);
+}
+
+static void search_show(struct cli *c, struct str query,
+                        const struct json *answer)
+{
+    const struct json *agents = json_get(answer, STR("agents"));
+    struct hits hits;
+
+    say_note(c, answer);
+    if (!agents || agents->type != JSON_ARR || (!agents->kids.n && !c->json)) {
+        say_none(c);
+        return;
+    }
+    if (c->json) {
+        JSON_EACH(a, agents)
+        cli_json_line(&c->out, a);
+        return;
+    }
+    hits_init(&hits, query);
+    JSON_EACH(a, agents)
+    add_hit(c, &hits, a);
+    hits_write(&hits, &c->out, c->width, c->colour, c->unicode);
+    if (args_has(&c->args, "explain"))
+        add_formula(c, answer);
+    hits_fini(&hits);
+}
+
+static enum exit_status search_request(struct cli *c, struct str query,
+                                       struct str body)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(c, &status);
+
+    if (!cl)
+        return status;
+    if (client_call(cl,
+                    &(struct client_request){.method = "POST",
+                                             .path = STR("/api/agents/search"),
+                                             .body = body,
+                                             .notice = "Searching"}))
+        status = client_fail(cl);
+    else
+        search_show(c, query, client_reply(cl)->json);
+    client_free(cl);
+    return status;
+}
+
+enum exit_status cli_search(struct cli *c)
+{
+    enum exit_status status = EXIT_DONE;
+    struct buf query, body;
+
+    buf_init(&query, SEARCH_TEXT_MAX + SLURP_BYTES);
+    buf_init(&body, 8 * SEARCH_TEXT_MAX);
+    if (read_query(c, &query, &status) &&
+        search_put_body(c, &body, buf_str(&query), &status))
+        status = search_request(c, buf_str(&query), buf_str(&body));
+    buf_fini(&query);
+    buf_fini(&body);
+    return status;
+}

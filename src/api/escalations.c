@@ -1,0 +1,305 @@
+/* Escalations, open and decided, and the replies of people. They are for their
+ * requester and admins; a reply also needs the scope `escalations`. */
+#include "api/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct call_reply {
+    enum escalation_status status;
+    char agent[AGENT_NAME_MAX + 1];
+    char comment[SPEAK_DECIDED_MAX + 1];
+};
+
+void call_reply_free(struct call_reply *s)
+{
+    free(s);
+}
+
+static bool escalation_is_for(const struct row *r, const struct caller *c)
+{
+    struct str who = caller_name(c);
+
+    return caller_is_admin(c) ||
+           str_eq(row_str(r, ESCALATION_REQUESTER), who) ||
+           str_eq(row_str(r, ESCALATION_ROOT_USER), who);
+}
+
+/* The members of an escalation. */
+static void escalation_write(struct json_out *out, const struct row *r)
+{
+    enum escalation_status status =
+        (enum escalation_status)row_int(r, ESCALATION_STATUS);
+
+    json_member_str(out, "id", row_str(r, ESCALATION_ID));
+    json_member_str(out, "status", escalation_status_name(status));
+    json_member_str(out, "kind",
+                    escalation_kind_name(
+                        (enum escalation_kind)row_int(r, ESCALATION_KIND)));
+    json_member_str(out, "task_id", row_str(r, ESCALATION_TASK_ID));
+    json_member_int(out, "turn", row_int(r, ESCALATION_TURN));
+    json_member_str(out, "agent", row_str(r, ESCALATION_AGENT));
+    json_member_str(out, "requester", row_str(r, ESCALATION_REQUESTER));
+    json_member_str(out, "from", row_str(r, ESCALATION_FROM));
+    json_member_str(out, "type", row_str(r, ESCALATION_TYPE));
+    json_member_str(out, "reference", row_str(r, ESCALATION_REFERENCE));
+    json_member_str(out, "priority",
+                    task_priority_name(
+                        (enum task_priority)row_int(r, ESCALATION_PRIORITY)));
+    json_member_str(out, "rule", row_str(r, ESCALATION_RULE_NAME));
+    json_member_str(out, "reason", row_str(r, ESCALATION_REASON));
+    json_member_str(out, "offer", row_str(r, ESCALATION_OFFER));
+    json_member_ms(out, "at_ms", row_int(r, ESCALATION_AT_MS));
+    json_member_int(out, "reminded", row_int(r, ESCALATION_REMINDED));
+    json_member_ms(out, "remind_ms", row_int(r, ESCALATION_REMIND_MS));
+    json_member_ms(out, "expires_ms", row_int(r, ESCALATION_EXPIRES_MS));
+    json_member_ms(out, "decided_ms", row_int(r, ESCALATION_DECIDED_MS));
+    json_member_str(out, "by", row_str(r, ESCALATION_BY));
+    json_member_str(out, "comment", row_str(r, ESCALATION_COMMENT));
+    json_member_str(out, "redirected_to", row_str(r, ESCALATION_TO));
+}
+
+/* A single escalation. */
+
+/* With the message as it was sent, byte for byte for an envelope; if retention
+ * removed the task, only what the row has. */
+static void on_escalation_task(struct open *o, enum err e, const struct task *t)
+{
+    struct json_out out = json_out(&o->api->body);
+
+    if (e && e != ERR_NOT_FOUND) {
+        open_fail(o, e);
+        return;
+    }
+    json_open(&out, '{');
+    escalation_write(&out, o->turns.rows);
+    json_key(&out, STR("envelope"));
+    if (t && t->is_envelope)
+        json_put_raw(&out, t->text);
+    else
+        json_put_null(&out);
+    json_key(&out, STR("task"));
+    if (t) {
+        json_open(&out, '{');
+        speak_task(&out, t);
+        json_close(&out, '}');
+    } else {
+        json_put_null(&out);
+    }
+    json_close(&out, '}');
+    open_answer(o, 200);
+}
+
+/* The escalation is read into `turns`, since look_task uses the other query. */
+static enum err escalation_found(struct open *o)
+{
+    if (o->turns.err)
+        return o->turns.err;
+    return o->turns.rows && escalation_is_for(o->turns.rows, &o->caller)
+               ? OK
+               : ERR_NOT_FOUND;
+}
+
+static void on_escalation_row(struct open *o)
+{
+    enum err e = escalation_found(o);
+
+    if (e) {
+        open_fail(o, e);
+        return;
+    }
+    o->task_id = id_from(row_str(o->turns.rows, ESCALATION_TASK_ID));
+    look_task(o, on_escalation_task);
+}
+
+static void escalation_read(struct open *o, void (*then)(struct open *o))
+{
+    if (o->has_turns)
+        query_fini(&o->turns);
+    query_init(&o->turns, &escalation_table, 1);
+    o->has_turns = true;
+    query_if(&o->turns, ESCALATION_ID, IS,
+             value_text(str_of(o->escalation_id.text)));
+    o->turns.is_quick = true;
+    open_read(o, &o->turns, then);
+}
+
+/* An invalid id is answered like an unknown one. */
+static struct open *escalation_open_new(struct call *c)
+{
+    struct open *o = NULL;
+
+    if (!id_is_valid(c->param, "esc"))
+        call_refuse(c, ERR_NOT_FOUND, STR(""));
+    else
+        o = open_new(c);
+    if (o)
+        o->escalation_id = id_from(c->param);
+    return o;
+}
+
+void call_escalations_get(struct call *c)
+{
+    struct open *o = escalation_open_new(c);
+
+    if (o)
+        escalation_read(o, on_escalation_row);
+}
+
+/* The list. */
+
+static void on_escalations_page(struct open *o)
+{
+    struct json_out out = json_out(&o->api->body);
+    const struct row *last = NULL;
+
+    if (!open_query_ok(o))
+        return;
+    speak_list_open(&out);
+    QUERY_EACH(r, &o->query)
+    {
+        json_open(&out, '{');
+        escalation_write(&out, r);
+        json_close(&out, '}');
+        last = r;
+    }
+    open_answer_list(
+        o, &out, o->query.has_more && last ? row_int(last, ESCALATION_SEQ) : 0);
+}
+
+struct wanted {
+    enum escalation_status status;
+    enum escalation_kind kind;
+    int64_t cursor;
+};
+
+static bool escalations_read_filter(struct call *c, struct wanted *out)
+{
+    struct str status = call_arg(c, "status"), kind = call_arg(c, "kind");
+
+    *out = (struct wanted){.status = escalation_status_of(status),
+                           .kind = escalation_kind_of(kind)};
+    if (status.p && !out->status)
+        return call_bad_request(
+            c, "status must be one of open, approved, rejected, "
+               "redirected, expired, resolved");
+    if (kind.p && !out->kind)
+        return call_bad_request(
+            c, "kind must be one of rule, dead, late, expired");
+    return call_cursor(c, 1, &out->cursor);
+}
+
+static void escalations_filter_query(struct call *c, struct query *q,
+                                     const struct wanted *w)
+{
+    static const uint8_t whose[] = {ESCALATION_REQUESTER, ESCALATION_ROOT_USER};
+    struct str agent = call_arg(c, "agent");
+    struct agents all = registry_agents(c->api->registry);
+    const struct agent *a = agent.p ? agent_find(&all, agent) : NULL;
+
+    if (!caller_is_admin(&c->caller))
+        query_if_any(q, whose, 2, IS, value_text(caller_name(&c->caller)));
+    if (w->status == ESCALATION_OPEN) /* has an index */
+        query_if(q, ESCALATION_DECIDED_MS, IS, value_null());
+    else if (w->status)
+        query_if(q, ESCALATION_STATUS, IS, value_int(w->status));
+    if (w->kind)
+        query_if(q, ESCALATION_KIND, IS, value_int(w->kind));
+    if (agent.p)
+        query_if(q, ESCALATION_AGENT, IS, value_text(a ? a->name : agent));
+    if (call_arg(c, "task_id").p)
+        query_if(q, ESCALATION_TASK_ID, IS, value_text(call_arg(c, "task_id")));
+    if (w->cursor)
+        query_if(q, ESCALATION_SEQ, IS_LESS, value_int(w->cursor));
+}
+
+void call_escalations_list(struct call *c)
+{
+    struct wanted w;
+    struct open *o;
+    size_t limit;
+
+    if (!call_limit(c, &limit) || !escalations_read_filter(c, &w) ||
+        !(o = open_new(c)))
+        return;
+    open_query(o, &escalation_table, limit);
+    escalations_filter_query(c, &o->query, &w);
+    query_order(&o->query, ESCALATION_SEQ, true);
+    open_read_list(o, &o->query, on_escalations_page);
+}
+
+/* Replies. */
+
+static void on_escalation_replied(void *ctx, enum err e, const struct why *why)
+{
+    struct open *o = ctx;
+
+    if (!open_back(o))
+        return;
+    if (e)
+        open_refuse(o, e, str_of(why->text), STR(""));
+    else
+        escalation_read(o, on_escalation_row);
+}
+
+static void on_escalation_to_reply(struct open *o)
+{
+    const struct call_reply *s = o->say;
+    enum err e = escalation_found(o);
+
+    if (e) {
+        open_fail(o, e);
+        return;
+    }
+    open_out(o);
+    gatekeeper_reply(
+        walk_gatekeeper(o->api->walk),
+        &(struct escalation_reply){.id = str_of(o->escalation_id.text),
+                                   .status = s->status,
+                                   .agent = str_of(s->agent),
+                                   .comment = str_of(s->comment),
+                                   .by = caller_name(&o->caller)},
+        on_escalation_replied, o);
+}
+
+static void escalation_send_reply(struct call *c, enum escalation_status status)
+{
+    struct arena *scratch = &c->api->scratch;
+    struct speak_decided said;
+    struct why why = {""};
+    struct call_reply *s;
+    struct open *o;
+    enum err e = speak_decided(scratch, c->rq->body,
+                               status == ESCALATION_REDIRECTED, &said, &why);
+
+    if (e) {
+        call_refuse(c, e, str_of(why.text));
+        return;
+    }
+    o = escalation_open_new(c);
+    if (!o)
+        return;
+    s = mem_new(sizeof(*s));
+    s->status = status;
+    snprintf(s->agent, sizeof(s->agent), "%.*s", STR_ARG(said.agent));
+    snprintf(s->comment, sizeof(s->comment), "%.*s", STR_ARG(said.comment));
+    o->say = s;
+    escalation_read(o, on_escalation_to_reply);
+}
+
+void call_escalations_approve(struct call *c)
+{
+    escalation_send_reply(c, ESCALATION_APPROVED);
+}
+
+void call_escalations_reject(struct call *c)
+{
+    escalation_send_reply(c, ESCALATION_REJECTED);
+}
+
+void call_escalations_redirect(struct call *c)
+{
+    escalation_send_reply(c, ESCALATION_REDIRECTED);
+}

@@ -1,0 +1,426 @@
+/* The events of a turn of a task as a stream. task/ keeps a ring of them, and
+ * the stream is a cursor in it that sends as fast as the client reads. Events
+ * that left the ring, or were before a restart, are a `gap`.
+ *
+ * A stream stays with its turn, whatever starts later, so the result is always
+ * of that turn. Only a turn that was over before is read from the store.
+ *
+ * Nothing is kept for a client that does not read: its position says which
+ * event is next, and that is written when there is space. A result can have
+ * some megabytes and ten thousand watchers. So it is sent in parts, and written
+ * (or read) again for each watcher that finds space later; the last written
+ * result is kept, since in a crowd the next watcher needs the same. Rejected:
+ * keeping the unsent rest, which is a result for each watcher. */
+#include "api/internal.h"
+#include "api/share.h"
+
+enum { BATCH_BYTES = 64 * 1024 }; /* and of one part of a result */
+
+bool call_task_id(struct call *c, struct id *out)
+{
+    if (!id_is_valid(c->param, "task")) {
+        call_refuse(c, ERR_NOT_FOUND, STR(""));
+        return false;
+    }
+    memcpy(out->text, c->param.p, c->param.n);
+    out->text[c->param.n] = '\0';
+    return true;
+}
+
+/* Start an event: its id and the members that all have. A zero number is left
+ * out. */
+static struct speak_event event_open(struct open *o, struct json_out *out,
+                                     const char *type, int64_t number,
+                                     int64_t at_ms)
+{
+    struct speak_place p = {store_epoch(o->api->store), number};
+    char id[SPEAK_PLACE_BYTES];
+    struct speak_event e = speak_event_open(
+        &o->api->body, number ? speak_place_write(&p, id) : STR(""),
+        str_of(type));
+
+    *out = json_out(&o->api->body);
+    json_open(out, '{');
+    json_member_int(out, "at_ms", at_ms);
+    return e;
+}
+
+static void event_close(const struct speak_event *e, struct json_out *out)
+{
+    json_close(out, '}');
+    speak_event_close(e);
+}
+
+static void events_put_task(struct open *o, struct json_out *out, int64_t turn)
+{
+    json_member_text(out, "task_id", str_of(o->task_id.text));
+    json_member_int(out, "turn", turn);
+}
+
+static void events_write_gap(struct open *o, int64_t number, int64_t at_ms)
+{
+    struct json_out out;
+    struct speak_event e = event_open(o, &out, "gap", number, at_ms);
+
+    events_put_task(o, &out, o->turn);
+    event_close(&e, &out);
+    o->events.needs_gap = false;
+}
+
+static void events_write_input(struct open *o, const char *type, int64_t number,
+                               int64_t at_ms, struct str input)
+{
+    struct json_out out;
+    struct speak_event e = event_open(o, &out, type, number, at_ms);
+
+    events_put_task(o, &out, o->turn);
+    json_key(&out, STR("input"));
+    json_put_raw(&out, input);
+    event_close(&e, &out);
+}
+
+/* Open questions that the client has missed or came too late for. Their events
+ * have no number, so they are no position to continue from. */
+static void events_write_missed_inputs(struct open *o)
+{
+    const struct input *list[TASK_INPUTS_MAX];
+    size_t n =
+        task_inputs(walk_tasks(o->api->walk), str_of(o->task_id.text), list);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct input *in = list[i];
+        int64_t number = input_number(in, &o->task_id);
+        struct json_out out;
+        struct buf text;
+
+        if (number <= o->events.inputs_told || number >= o->listener.next)
+            continue;
+        buf_init(&text, 8 * INPUT_BYTES_MAX);
+        out = json_out(&text);
+        input_write(&out, in);
+        if (!text.over) /* otherwise GET /api/tasks/ID has it */
+            events_write_input(o, "input", 0, in->at_ms, buf_str(&text));
+        buf_fini(&text);
+        o->events.inputs_told = number;
+    }
+}
+
+static void events_write(struct open *o, const struct task_event *event)
+{
+    bool is_chunk = event->kind == TASK_EVENT_CHUNK;
+    struct json_out out;
+    struct speak_event e;
+
+    if (event->kind == TASK_EVENT_DELEGATED) {
+        e = event_open(o, &out, "delegated", event->number, event->at_ms);
+        events_put_task(o, &out, event->turn);
+        json_member_raw(&out, "delegated", event->text);
+        event_close(&e, &out);
+        return;
+    }
+    if (event->kind == TASK_EVENT_INPUT ||
+        event->kind == TASK_EVENT_INPUT_OVER) {
+        events_write_input(
+            o, event->kind == TASK_EVENT_INPUT ? "input" : "input_over",
+            event->number, event->at_ms, event->text);
+        o->events.inputs_told = event->number;
+        return;
+    }
+    e = event_open(o, &out, is_chunk ? "chunk" : "status", event->number,
+                   event->at_ms);
+
+    events_put_task(o, &out, event->turn);
+    json_key(&out, is_chunk ? STR("text") : STR("status"));
+    json_put_str(&out,
+                 is_chunk ? event->text : task_status_name(event->status));
+    json_member_some(&out, "agent", event->agent);
+    event_close(&e, &out);
+}
+
+/* The result. */
+
+static void events_go_on_with_result(struct open *o);
+
+static bool events_result_is_kept(const struct open *o)
+{
+    const struct api_result *r = &o->api->result;
+
+    return r->text.n && r->number == o->events.result_number &&
+           strcmp(r->message_id.text, o->message_id.text) == 0 &&
+           r->has_decision == (o->message.decision != NULL);
+}
+
+static void events_write_result(struct open *o, const struct task *t)
+{
+    struct api *c = o->api;
+    struct api_result *r = &c->result;
+    struct buf body = c->body;
+    struct json_out out;
+    struct speak_event e;
+
+    buf_clear(&r->text);
+    c->body = r->text; /* the writers use this buffer */
+    e = event_open(o, &out, "result", o->events.result_number, t->finished_ms);
+    write_answer(o, &out, t);
+    event_close(&e, &out);
+    r->text = c->body;
+    c->body = body;
+    r->number = o->events.result_number;
+    r->message_id = o->message_id;
+    r->has_decision = o->message.decision != NULL;
+}
+
+/* A result of a different size could not be continued in the middle. */
+static bool events_result_is_same_size(struct open *o)
+{
+    size_t n = o->api->result.text.n;
+
+    if (!o->events.result_bytes)
+        o->events.result_bytes = n;
+    return n == o->events.result_bytes && !o->api->result.text.over;
+}
+
+/* Send as much of the kept result as net accepts. */
+static void events_send_kept_result(struct open *o)
+{
+    struct str all = buf_str(&o->api->result.text);
+    size_t *said = &o->events.result_said;
+
+    if (!events_result_is_same_size(o)) {
+        log_error(o->api->log, "calls.result_not_told");
+        buf_clear(&o->api->result.text);
+        open_end_stream(o);
+        return;
+    }
+    while (*said < all.n) {
+        struct str part = str_sub(all, *said, *said + BATCH_BYTES);
+
+        if (!open_has_room(o) || !open_send_bytes(o, part))
+            return;
+        *said += part.n;
+        o->is_within = *said < all.n;
+    }
+    open_end_stream(o);
+}
+
+/* The cost, before the result: the result is the same for all watchers, the
+ * cost is for the payer and admins. False: later. */
+static bool events_send_cost(struct open *o, const struct task *t)
+{
+    struct json_out out;
+    struct speak_event e;
+
+    if (o->events.is_cost_told)
+        return true;
+    if (answer_needs_cost(o, t, events_go_on_with_result))
+        return false;
+    if (!o->message.cost.tree && !o->message.cost.conversation) {
+        o->events.is_cost_told = true;
+        return true;
+    }
+    if (!open_has_room(o))
+        return false;
+    buf_clear(&o->api->body);
+    e = event_open(o, &out, "cost", 0, t->finished_ms);
+    events_put_task(o, &out, t->turn);
+    share_cost_say(&out, &o->message.cost, t);
+    event_close(&e, &out);
+    o->events.is_cost_told = true;
+    return open_send(o);
+}
+
+static void events_send_result(struct open *o, const struct task *t)
+{
+    if (!events_send_cost(o, t))
+        return;
+    if (o->events.needs_gap) {
+        if (!open_has_room(o))
+            return;
+        buf_clear(&o->api->body);
+        events_write_gap(o, 0, loop_wall_ms(o->api->loop));
+        if (!open_send(o))
+            return;
+    }
+    if (!events_result_is_kept(o))
+        events_write_result(o, t);
+    events_send_kept_result(o);
+}
+
+/* An error cannot be reported in a stream that has started. */
+static void on_events_result(struct open *o, enum err e, const struct task *t)
+{
+    if (e)
+        open_end_stream(o);
+    else
+        events_send_result(o, t);
+    if (!o->is_out)
+        open_drop_queries(o); /* a slow reader must not hold them */
+}
+
+static void on_events_task_again(struct open *o, enum err e,
+                                 const struct task *t)
+{
+    if (e || look_is_current(o, t))
+        on_events_result(o, e, t);
+    else
+        look_past(o, t, on_events_result);
+}
+
+static void events_go_on_with_result(struct open *o)
+{
+    if (o->is_out)
+        return;
+    if (!open_has_room(o)) {
+        /* A slow reader must not hold the task in memory. */
+        if (o->is_listening)
+            task_unlisten(walk_tasks(o->api->walk), &o->listener);
+        o->is_listening = false;
+        return;
+    }
+    if (o->is_listening)
+        events_send_result(o, task_heard(&o->listener));
+    else if (events_result_is_kept(o) && !o->events.needs_gap &&
+             o->events.is_cost_told)
+        events_send_kept_result(o);
+    else
+        look_task(o, on_events_task_again);
+}
+
+/* Events. */
+
+/* Write a batch of events, up to the result if that is next. */
+static void events_write_batch(struct open *o)
+{
+    struct tasks *tasks = walk_tasks(o->api->walk);
+    struct task_event event;
+
+    while (o->api->body.n < BATCH_BYTES &&
+           task_next(tasks, &o->listener, &event)) {
+        if (event.kind == TASK_EVENT_GAP) {
+            events_write_gap(o, event.number, event.at_ms);
+            events_write_missed_inputs(o);
+            continue;
+        }
+        if (event.kind == TASK_EVENT_RESULT) {
+            o->events.is_at_result = true;
+            o->events.result_number = event.number;
+            return;
+        }
+        if (o->events.needs_gap)
+            events_write_gap(o, 0, event.at_ms);
+        events_write(o, &event);
+    }
+}
+
+static void events_pump(struct open *o)
+{
+    while (!o->events.is_at_result) {
+        if (!open_has_room(o))
+            return;
+        buf_clear(&o->api->body);
+        if (!o->events.has_begun)
+            events_write_missed_inputs(o);
+        o->events.has_begun = true;
+        events_write_batch(o);
+        if (!o->api->body.n && !o->events.is_at_result)
+            return;
+        if (!open_send(o))
+            return;
+    }
+    events_go_on_with_result(o);
+}
+
+static void on_task_events(struct task_listener *l)
+{
+    events_pump(LIST_OF(l, struct open, listener));
+}
+
+/* The first event to send. */
+static int64_t events_begin_at(struct open *o)
+{
+    if (!o->events.has_place)
+        return 1;
+    if (o->events.place.epoch == store_epoch(o->api->store))
+        return o->events.place.number + 1;
+    o->events.needs_gap = true;
+    return 1;
+}
+
+static enum err events_listen(struct open *o, const struct task *t)
+{
+    int64_t from = events_begin_at(o);
+    enum err e;
+
+    o->turn = t->turn;
+    o->listener = (struct task_listener){.on_news = on_task_events,
+                                         .hears_inputs = o->answers_inputs};
+    e = task_listen(walk_tasks(o->api->walk), str_of(o->task_id.text),
+                    &o->listener, from);
+    o->is_listening = e == OK;
+    /* A position that no event has had yet is of another task, or invented. A
+     * client that has the result gets it again. */
+    if (!e && from > o->listener.next + task_is_over(t->status))
+        o->events.needs_gap = true;
+    return e;
+}
+
+void events_begin(struct open *o, const struct task *t)
+{
+    bool is_current = look_is_current(o, t);
+    enum err e = is_current ? events_listen(o, t) : ERR_NOT_FOUND;
+
+    if (e && e != ERR_NOT_FOUND) {
+        open_fail(o, e);
+        return;
+    }
+    if (is_current) /* the stream stays with this turn */
+        o->message_id = t->message_id;
+    if (!open_stream(o, OPEN_EVENTS, events_pump))
+        return;
+    if (o->is_listening) {
+        open_drop_queries(o);
+        events_pump(o);
+        return;
+    }
+    o->events.needs_gap = o->events.has_place;
+    o->events.is_at_result = true;
+    if (is_current)
+        on_events_result(o, OK, t);
+    else
+        look_past(o, t, on_events_result);
+}
+
+/* GET /api/tasks/ID/events */
+
+static void on_events_task(struct open *o, enum err e, const struct task *t)
+{
+    if (!e && !o->api->is_ready)
+        e = ERR_STOPPING;
+    if (e)
+        open_fail(o, e);
+    else
+        events_begin(o, t);
+}
+
+void call_tasks_events(struct call *c)
+{
+    struct str place = http_header(c->rq, STR("Last-Event-ID"));
+    struct speak_place p = {0, 0};
+    struct open *o;
+    struct id id;
+
+    if (!place.n)
+        place = call_arg(c, "after");
+    if (place.p && speak_place_read(place, &p)) {
+        call_bad_request(c,
+                         "after, or Last-Event-ID, must be the id of an event "
+                         "of this task, like 3-14");
+        return;
+    }
+    if (!call_task_id(c, &id) || !(o = open_new(c)))
+        return;
+    o->task_id = id;
+    o->events.has_place = place.p != NULL;
+    o->events.place = p;
+    look_task(o, on_events_task);
+}

@@ -1,0 +1,245 @@
+/* The feed, as pages and as a stream. */
+#include "api/internal.h"
+
+#include <stdio.h>
+
+enum {
+    BATCH_BYTES = 64 * 1024,
+    SPAN = 20000, /* entries that one page looks at */
+};
+
+static struct speak_entry feed_speak_entry(const struct feed_entry *e)
+{
+    return (struct speak_entry){.seq = e->seq,
+                                .at_ms = e->at_ms,
+                                .type = e->type,
+                                .task_id = e->task_id,
+                                .conversation_id = e->conversation_id,
+                                .agent = e->agent,
+                                .requester = e->requester,
+                                .root_user = e->root_user,
+                                .data = e->data};
+}
+
+/* A page. */
+
+/* All entries up to feed.upto were looked at: a client who sees none of them
+ * need not ask for them again. */
+static void on_feed_page_read(struct open *o)
+{
+    struct json_out out = json_out(&o->api->body);
+    int64_t after = o->query.has_more ? 0 : o->feed.upto;
+
+    if (!open_query_ok(o))
+        return;
+    json_open(&out, '{');
+    json_key(&out, STR("items"));
+    json_open(&out, '[');
+    QUERY_EACH(r, &o->query)
+    {
+        struct feed_entry e;
+        struct speak_entry said;
+
+        feed_from_row(&e, r);
+        if (feed_shows(o->api->feed, &e, &o->caller)) {
+            said = feed_speak_entry(&e);
+            speak_entry(&out, &said);
+        }
+        if (e.seq > after)
+            after = e.seq;
+    }
+    json_close(&out, ']');
+    json_member_int(&out, "next_after", after);
+    json_close(&out, '}');
+    open_answer(o, 200);
+}
+
+/* Turn the page around: the newest entry was first. There is nothing after the
+ * newest of all. */
+static void on_feed_last(struct open *o)
+{
+    struct row *back = NULL, *next;
+
+    for (struct row *r = o->query.rows; r; r = next) {
+        next = r->next;
+        r->next = back;
+        back = r;
+    }
+    o->query.rows = back;
+    o->query.has_more = false;
+    on_feed_page_read(o);
+}
+
+static void feed_read_page(struct open *o, int64_t after, bool is_last)
+{
+    struct query *q = &o->query;
+
+    if (o->has_query)
+        query_fini(q);
+    query_init(q, &feed_table, o->feed.page_rows);
+    o->has_query = true;
+    query_if(q, FEED_SEQ, IS_MORE, value_int(after));
+    query_if(q, FEED_SEQ, IS_AT_MOST, value_int(o->feed.upto));
+    feed_query_for(q, &o->caller);
+    query_order(q, FEED_SEQ, is_last);
+    open_read_list(o, q, is_last ? on_feed_last : on_feed_page_read);
+}
+
+/* The oldest entry after the position: the ones between may have been removed
+ * long ago. */
+static void on_feed_oldest(struct open *o)
+{
+    int64_t from = o->feed.upto;
+
+    if (!open_query_ok(o))
+        return;
+    if (o->query.rows)
+        from = row_int(o->query.rows, FEED_SEQ) - 1;
+    if (o->feed.upto - from > SPAN)
+        o->feed.upto = from + SPAN;
+    feed_read_page(o, from, false);
+}
+
+/* An admin finds a page at once. For others visible entries may be far apart,
+ * so one call looks at SPAN entries. A cursor after the newest entry is from
+ * before the feed was restored; the next cursor is right again. */
+static void feed_answer_page(struct call *c, int64_t after)
+{
+    struct open *o;
+    size_t limit;
+
+    if (!call_limit(c, &limit) || !(o = open_new(c)))
+        return;
+    o->feed.upto = feed_newest(c->api->feed);
+    o->feed.page_rows = limit;
+    if (caller_is_admin(&c->caller)) {
+        feed_read_page(o, after, false);
+        return;
+    }
+    open_query(o, &feed_table, 1);
+    o->query.is_quick = true;
+    query_if(&o->query, FEED_SEQ, IS_MORE, value_int(after));
+    query_order(&o->query, FEED_SEQ, false);
+    open_read(o, &o->query, on_feed_oldest);
+}
+
+/* The newest entries, in ascending order. */
+static void feed_answer_last(struct call *c, struct str last)
+{
+    struct open *o;
+    int64_t n, upto;
+
+    if (str_to_i64(last, &n) || n < 1 || n > 500) {
+        call_bad_request(c, "last must be a whole number from 1 to 500");
+        return;
+    }
+    if (!(o = open_new(c)))
+        return;
+    upto = feed_newest(c->api->feed);
+    o->feed.upto = upto;
+    o->feed.page_rows = (size_t)n;
+    feed_read_page(o, caller_is_admin(&c->caller) ? 0 : upto - SPAN, true);
+}
+
+/* A stream. */
+
+/* The start position, so that a client that is cut off before the first event
+ * can continue from it. Clients take it as an id without an event. A client
+ * whose position is after the newest entry has seen entries that a restored
+ * backup does not have, and is told so. */
+static void feed_write_start(struct open *o)
+{
+    struct buf *body = &o->api->body;
+    int64_t after = o->feed.reader.after;
+    struct json_out out = json_out(body);
+    struct speak_event event;
+    char id[24];
+
+    o->feed.has_begun = true;
+    snprintf(id, sizeof(id), "%lld", (long long)after);
+    if (!o->feed.was_further) {
+        buf_addf(body, "id: %s\n\n", id);
+        return;
+    }
+    event = speak_event_open(body, str_of(id), STR("gap"));
+    speak_feed_gap(&out, o->feed.was_further, after);
+    speak_event_close(&event);
+}
+
+static void feed_write_batch(struct open *o)
+{
+    struct buf *body = &o->api->body;
+    struct feed_entry e;
+
+    if (!o->feed.has_begun)
+        feed_write_start(o);
+    while (body->n < BATCH_BYTES &&
+           feed_next(o->api->feed, &o->feed.reader, &e)) {
+        struct json_out out = json_out(body);
+        struct speak_entry said = feed_speak_entry(&e);
+        struct speak_event event;
+        char id[24];
+
+        snprintf(id, sizeof(id), "%lld", (long long)e.seq);
+        event = speak_event_open(body, str_of(id), e.type);
+        speak_entry(&out, &said);
+        speak_event_close(&event);
+    }
+}
+
+static void feed_pump(struct open *o)
+{
+    while (open_has_room(o)) {
+        buf_clear(&o->api->body);
+        feed_write_batch(o);
+        if (!o->api->body.n || !open_send(o))
+            return;
+    }
+}
+
+static void on_feed_entries(struct feed_reader *r)
+{
+    feed_pump(LIST_OF(r, struct open, feed.reader));
+}
+
+static void feed_open_stream(struct call *c, int64_t after)
+{
+    struct open *o = open_new(c);
+
+    if (!o || !open_stream(o, OPEN_FEED, feed_pump))
+        return;
+    o->feed.reader = (struct feed_reader){.on_news = on_feed_entries};
+    o->feed.is_reading = true;
+    feed_join(c->api->feed, &o->feed.reader, &c->caller, after);
+    if (after > o->feed.reader.after)
+        o->feed.was_further = after;
+    feed_pump(o);
+}
+
+void call_feed(struct call *c)
+{
+    struct str seen = http_header(c->rq, STR("Last-Event-ID"));
+    struct str arg = seen.n ? seen : call_arg(c, "after");
+    struct str last = call_arg(c, "last");
+    bool is_stream = call_wants_events(c);
+    int64_t after = is_stream ? feed_newest(c->api->feed) : 0;
+
+    if (last.p && (is_stream || arg.p || call_arg(c, "limit").p)) {
+        call_bad_request(
+            c, "last is a page of the newest entries, and cannot be used "
+               "with after, with limit or with a stream");
+        return;
+    }
+    if (arg.p && (str_to_i64(arg, &after) || after < 0)) {
+        call_bad_request(
+            c, "after, or Last-Event-ID, must be the seq of an entry, "
+               "or 0 for all entries");
+        return;
+    }
+    if (is_stream)
+        feed_open_stream(c, after);
+    else if (last.p)
+        feed_answer_last(c, last);
+    else
+        feed_answer_page(c, after);
+}

@@ -1,6 +1,0 @@
-/* Processors that are neither x86-64 nor 64-bit ARM have plain C alone. */
-#include "embed/minilm.h"
-
-const struct minilm_ops *const minilm_levels[N_CPU_LEVELS] = {
-    [CPU_PLAIN] = &minilm_plain,
-};

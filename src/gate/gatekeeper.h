@@ -1,0 +1,424 @@
+#ifndef GATE_GATEKEEPER_H
+#define GATE_GATEKEEPER_H
+
+/* gatekeeper: asks the rules (gate/rules) about messages, and keeps the state
+ * that the rules need.
+ *
+ *   events       what happened for a reference, and what was let in lately
+ *   holds        held messages: what each waits for, until when, in which order
+ *   escalations  messages that a person must see, and their replies
+ *   SLAs         which answer is due when
+ *   outages      dead agents are restarted, or replaced by a backup
+ *
+ *     gatekeeper_ask -> (task_create) -> gatekeeper_record -> commit
+ *         -> gatekeeper_settle
+ *     a key changes -> on_ripe(task) = walk_resume -> gatekeeper_ask_again
+ *         -> (task_pass_new) -> gatekeeper_record_release -> commit
+ *         -> gatekeeper_settle_release
+ *
+ * Everything durable is written in the tx of its task; memory follows when the
+ * tx is settled. Owns: its tables, holds, timers. Borrows: everything in its
+ * options. Threads: loop thread only. */
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "gate/rules/rules.h"
+#include "model/msg.h"
+#include "store/store.h"
+#include "task/task.h"
+#include "watch/watch.h"
+
+struct gatekeeper;
+
+extern const struct schema gatekeeper_schema;
+
+enum {
+    GATEKEEPER_PER_TURN = 64,    /* held messages looked at in one turn */
+    GATEKEEPER_LOOK_MS = 30000,  /* between looks at holds without a wait key */
+    GATEKEEPER_STATES_MS = 1000, /* between looks at the states of agents */
+    GATEKEEPER_COMMENT_MAX = 2000,
+};
+
+struct gatekeeper_opts {
+    struct loop *loop;
+    struct log *log;
+    struct store *store;
+    struct id_maker *ids;
+    uint64_t seed[2];
+    const struct gate_rules *rules; /* borrowed until gatekeeper_set_rules */
+    int64_t max_age_ms; /* limit on the age of timestamps besides the rules';
+                           zero: none */
+
+    /* The state of an agent for the gate: state, queue, limits. */
+    void (*agent)(void *ctx, struct str name, struct gate_agent *out);
+
+    /* A waiting task must be decided again: walk_resume. */
+    void (*on_ripe)(void *ctx, struct str task_id);
+
+    /* A held task has expired, or a batch has ended it. `result` is its end. */
+    void (*on_end)(void *ctx, struct str task_id,
+                   const struct task_result *result);
+
+    /* For batches and for the scope of events: a task in memory; a requester
+     * as a caller (false: removed); a requester's org. */
+    const struct task *(*task)(void *ctx, struct str id);
+    bool (*caller)(void *ctx, struct str name, struct caller *out);
+    struct str (*org)(void *ctx, struct str name);
+    /* A new message: walk_message. */
+    void (*send)(void *ctx, struct msg *m,
+                 void (*done)(struct msg *m, void *ctx), void *done_ctx);
+
+    /* A held task that is part of a batch shows the batch's status:
+     * task_carry. */
+    void (*carry)(void *ctx, struct str task_id, enum task_status as);
+
+    /* Restart an agent: its program, its wake url or its restart command. Calls
+     * done once, from the loop. */
+    void (*restart)(void *ctx, struct str agent,
+                    void (*done)(void *ctx, enum err e, const struct why *why),
+                    void *done_ctx);
+
+    /* Like on_end, for a person. Calls done once the change is settled, unless
+     * this returns an error. */
+    enum err (*end)(void *ctx, struct str task_id,
+                    const struct task_result *result,
+                    void (*done)(void *ctx, struct str task_id, enum err e),
+                    void *done_ctx);
+
+    /* Whether the requester may see that agent. NULL: every agent is
+     * visible. */
+    bool (*sees)(void *ctx, struct str requester, struct str agent);
+
+    /* Whether the agent is above the task in its delegation chain, so that it
+     * must not receive its own request. NULL: none is. */
+    bool (*is_above)(void *ctx, struct str task_id, struct str agent);
+
+    /* Whether `backup`, named by the card of `agent` or by the rules, may have
+     * that agent's messages: not if a stranger holds the name. NULL: any
+     * may. */
+    bool (*may_back)(void *ctx, struct str agent, struct str backup);
+
+    /* Stop or resume new deliveries to an agent. */
+    enum err (*pause)(void *ctx, struct str agent, bool is_paused,
+                      struct str by, int64_t at_ms);
+    void *ctx;
+};
+
+/* Never NULL. */
+MUST_USE struct gatekeeper *gatekeeper_new(const struct gatekeeper_opts *opts);
+
+/* Call after the store has returned every tx and query. */
+void gatekeeper_free(struct gatekeeper *b);
+
+/* Load events, holds, escalations and SLAs. Call once, after the tasks were
+ * loaded and before the loop runs. Every hold is looked at soon after. */
+MUST_USE enum err gatekeeper_load(struct gatekeeper *b, struct why *why);
+
+/* Use other rules; all holds are looked at again. */
+void gatekeeper_set_rules(struct gatekeeper *b, const struct gate_rules *rules);
+const struct gate_rules *gatekeeper_rules(const struct gatekeeper *b);
+
+/* The age limit for timestamps; and all limits for accepting an envelope: those
+ * of the rules, with the smaller of both ages. */
+void gatekeeper_set_max_age(struct gatekeeper *b, int64_t ms);
+struct gate_limits gatekeeper_limits(const struct gatekeeper *b);
+void gatekeeper_stop(struct gatekeeper *b);
+
+/* Decide on m, whose agent is chosen, into m->gate.gate_result. Claims its
+ * keys, so that a concurrent repeat is recognized; gatekeeper_settle or
+ * gatekeeper_leave must follow. ERR_AGENT_BUSY: it would be held, and the limit
+ * of holds is reached; ERR_NOMEM. */
+MUST_USE enum err gatekeeper_ask(struct gatekeeper *b, struct msg *m,
+                                 const struct agent *chosen);
+
+/* Decide without claiming anything, for information. ERR_NOMEM. */
+MUST_USE enum err gatekeeper_look(struct gatekeeper *b, struct msg *m,
+                                  const struct gate_trace *trace);
+
+/* Write into m->tx, after task_create: hold, escalation, SLA, event, and the
+ * decision in the feed. */
+void gatekeeper_record(struct gatekeeper *b, struct msg *m);
+
+/* Whether m was dropped as the repeat of a message that was then not committed,
+ * so that m must be decided again. Call before gatekeeper_settle. */
+bool gatekeeper_is_overtaken(const struct msg *m);
+
+/* Settle m by the result of m->tx; or, gatekeeper_leave, without one. */
+void gatekeeper_settle(struct gatekeeper *b, struct msg *m);
+void gatekeeper_leave(struct gatekeeper *b, struct msg *m);
+
+/* m is an envelope with an id that was accepted before (m->task names that
+ * task): write its drop into m->gate and m->tx; and settle it. */
+void gatekeeper_record_repeat(struct gatekeeper *b, struct msg *m);
+void gatekeeper_settle_repeat(struct gatekeeper *b, struct msg *m);
+
+/* Decide again on a task that waited. *out is in the arena. False: nothing has
+ * changed. */
+MUST_USE bool gatekeeper_ask_again(struct gatekeeper *b, const struct task *t,
+                                   struct arena *arena,
+                                   struct gate_result *out);
+
+/* Write the resulting move into the task's tx; and settle it. */
+void gatekeeper_record_release(struct gatekeeper *b, const struct task *t,
+                               const struct gate_result *p, struct tx *tx);
+void gatekeeper_settle_release(struct gatekeeper *b, const struct task *t,
+                               const struct gate_result *p, bool is_committed);
+
+/* Write the end of a task into its tx: its hold and escalations go, and its
+ * result becomes an event. And settle it. */
+void gatekeeper_record_end(struct gatekeeper *b, const struct task *t,
+                           const struct task_result *r, struct tx *tx);
+void gatekeeper_settle_end(struct gatekeeper *b, const struct task *t,
+                           const struct task_result *r);
+
+/* A task moved to a status that is not an end; members of a batch follow. */
+void gatekeeper_moved(struct gatekeeper *b, const struct task *t);
+
+/* A task waits until its requester has fewer tasks running: the agent's queue
+ * shrinks, and its SLA clock stops. turn_came: its turn has come; harmless if
+ * it was not put off. */
+void gatekeeper_put_off(struct gatekeeper *b, const struct task *t);
+void gatekeeper_turn_came(struct gatekeeper *b, struct str task_id);
+
+/* An agent has come, gone or changed; an empty name: any agent. */
+void gatekeeper_agent_changed(struct gatekeeper *b, struct str agent);
+
+enum escalation_kind {
+    ESCALATION_RULE =
+        1, /* by a rule, or because a condition could not be evaluated */
+    ESCALATION_DEAD = 2,
+    ESCALATION_LATE = 3,    /* the work continues */
+    ESCALATION_EXPIRED = 4, /* held for too long */
+};
+
+enum escalation_status {
+    ESCALATION_OPEN = 1,
+    ESCALATION_APPROVED = 2,
+    ESCALATION_REJECTED = 3,
+    ESCALATION_REDIRECTED = 4,
+    ESCALATION_RAN_OUT = 5,  /* no reply in time */
+    ESCALATION_RESOLVED = 6, /* no longer needed */
+};
+
+struct str escalation_kind_name(enum escalation_kind k);
+struct str escalation_status_name(enum escalation_status s);
+enum escalation_kind escalation_kind_of(struct str name);     /* zero: none */
+enum escalation_status escalation_status_of(struct str name); /* likewise */
+
+/* Columns of escalation_table. */
+extern const struct table escalation_table, hold_table, event_table,
+    expected_table;
+
+enum escalation_column {
+    ESCALATION_SEQ,
+    ESCALATION_ID, /* esc_… */
+    ESCALATION_TASK_ID,
+    ESCALATION_TURN,
+    ESCALATION_KIND,
+    ESCALATION_STATUS,
+    ESCALATION_AT_MS,
+    ESCALATION_AGENT, /* the intended agent */
+    ESCALATION_REQUESTER,
+    ESCALATION_ROOT_USER,
+    ESCALATION_FROM,
+    ESCALATION_TYPE,
+    ESCALATION_REFERENCE,
+    ESCALATION_PRIORITY,
+    ESCALATION_RULE_NAME,
+    ESCALATION_REASON,
+    ESCALATION_OFFER,      /* a backup that could take it; NULL: none */
+    ESCALATION_REMINDED,   /* number of reminders */
+    ESCALATION_REMIND_MS,  /* the next reminder; NULL: none */
+    ESCALATION_EXPIRES_MS, /* NULL: never */
+    ESCALATION_DECIDED_MS, /* NULL while open, like those below */
+    ESCALATION_BY,
+    ESCALATION_COMMENT,
+    ESCALATION_TO, /* the agent that has it instead */
+    N_ESCALATION_COLUMNS,
+};
+
+/* Columns of hold_table; the key is the task. */
+enum hold_column {
+    HOLD_TASK_ID,
+    HOLD_TURN,
+    HOLD_PLACE,
+    HOLD_ANSWER,
+    HOLD_CAUSE,
+    HOLD_AGENT,
+    HOLD_RULE,
+    HOLD_REASON,
+    HOLD_KEYS, /* "agent:Z\nqueue:Rick" */
+    HOLD_SINCE_MS,
+    HOLD_UNTIL_MS,
+    HOLD_ON_EXPIRY,
+    HOLD_APPROVED, /* 1: a person let it go; 2: its time ran out, and it was to
+                      be let go then */
+    HOLD_BATCH_MOST,
+    HOLD_BATCH, /* the batch it is part of; NULL: none */
+    HOLD_MESSAGE_ID,
+    HOLD_ORDER_KEY,
+    HOLD_PRIORITY,
+    HOLD_FROM,
+    HOLD_TYPE,
+    HOLD_REFERENCE,
+    HOLD_SCOPE,
+    HOLD_REQUESTER,
+    HOLD_ROOT_USER,
+    N_HOLD_COLUMNS,
+};
+
+/* Columns of event_table. With a key, a row is a message that was let in;
+ * without, an event of a reference. */
+enum event_column {
+    EVENT_SEQ,
+    EVENT_AT_MS,
+    EVENT_UNTIL_MS, /* end of its effect */
+    EVENT_KEY,      /* 16 bytes; NULL: an event */
+    EVENT_SCOPE,
+    EVENT_REFERENCE,
+    EVENT_FROM,
+    EVENT_TO,
+    EVENT_TYPE,
+    EVENT_MESSAGE_ID,
+    EVENT_APPROVED, /* enum approval */
+    EVENT_TASK_ID,  /* of the message; NULL: an old row without it */
+    N_EVENT_COLUMNS,
+};
+
+/* Columns of expected_table: the answers that are due. The key is the task. */
+enum expected_column {
+    EXPECTED_TASK_ID,
+    EXPECTED_TURN,
+    EXPECTED_AGENT,
+    EXPECTED_SINCE_MS, /* when it was let go */
+    EXPECTED_DUE_MS,
+    EXPECTED_RULE,
+    EXPECTED_IS_LATE, /* reported as late */
+    EXPECTED_FROM,
+    EXPECTED_TYPE,
+    EXPECTED_REFERENCE,
+    EXPECTED_PRIORITY,
+    EXPECTED_REQUESTER,
+    EXPECTED_ROOT_USER,
+    N_EXPECTED_COLUMNS,
+};
+
+/* A reply to an escalation. */
+struct escalation_reply {
+    struct str id;
+    enum escalation_status status; /* approved, rejected or redirected */
+    struct str agent;              /* redirected: the new agent */
+    struct str comment, by;
+};
+
+/* Carry out a reply. Calls done once, perhaps before returning: OK;
+ * ERR_NOT_FOUND; ERR_EXISTS if it was already decided, with the name of who
+ * did; ERR_AGENT_NOT_FOUND; or the store's error. */
+void gatekeeper_reply(struct gatekeeper *b, const struct escalation_reply *word,
+                      void (*done)(void *ctx, enum err e,
+                                   const struct why *why),
+                      void *ctx);
+
+/* Pause or resume new deliveries to an agent, across restarts. done as
+ * above. */
+void gatekeeper_pause(
+    struct gatekeeper *b, struct str agent, bool is_paused, struct str by,
+    void (*done)(void *ctx, enum err e, const struct why *why), void *ctx);
+
+/* Remove the pause of an agent that this tx removes: it must not apply to the
+ * next holder of the name. */
+void gatekeeper_agent_gone(struct tx *tx, struct str agent);
+
+/* Add "late_ms" to the metadata of an answer that is overdue by its SLA. False:
+ * it is not overdue, or the metadata has no room; *out is then untouched. */
+MUST_USE bool gatekeeper_late(const struct gatekeeper *b, const struct task *t,
+                              struct str metadata, struct buf *out);
+
+/* A held message as lists show it. Borrowed until the end of the loop turn. */
+struct held {
+    struct id task_id, message_id;
+    int64_t place;
+    enum gate_answer answer;
+    enum gate_cause cause;
+    enum task_priority priority;
+    struct str agent, rule, reason;
+    struct str from, type, reference;
+    struct str requester, root_user; /* besides admins, these may see it */
+    int64_t since_ms, until_ms;
+    enum gate_expiry on_expiry;
+    bool is_behind; /* another task of its order goes first */
+    const struct wait_key *keys;
+    size_t n_keys;
+};
+
+/* Selects held messages. Empty strings and a NULL caller match all. Agent names
+ * are compared ignoring case. */
+struct held_filter {
+    struct str agent, rule, reference, task_id;
+    const struct caller *caller; /* must be allowed to see it */
+};
+/* The held messages that match, by place, behind `after` (zero: from the
+ * first), at most max. */
+size_t gatekeeper_holds(const struct gatekeeper *b, const struct held_filter *f,
+                        int64_t after, struct held *out, size_t max);
+
+/* Held messages and open escalations that the caller may see, as their lists
+ * count them. */
+struct gatekeeper_waiting {
+    int64_t held, escalations_open;
+};
+struct gatekeeper_waiting gatekeeper_waiting(const struct gatekeeper *b,
+                                             const struct caller *caller);
+
+/* The number of messages held for that agent. */
+size_t gatekeeper_held_for(const struct gatekeeper *b, struct str agent);
+
+/* The rules as a graph (gate_graph): for a task, as if it were decided now; or
+ * without a task for a reference, which may be empty, in the scope of the
+ * requester. */
+struct graph_about {
+    const struct task *task;
+    struct str requester, reference;
+};
+struct graph_known {
+    /* The envelope of the task; without a type: none. */
+    struct envelope envelope;
+    struct gate_event events[GATE_EVENTS_MAX]; /* of its reference */
+    size_t n_events;
+};
+/* ERR_SYNTAX: the task's envelope cannot be read; ERR_NOMEM. Strings belong to
+ * the task, to the arena and, until the end of the loop turn, to the event
+ * history. */
+MUST_USE enum err gatekeeper_graph(struct gatekeeper *b,
+                                   const struct graph_about *about,
+                                   struct arena *arena,
+                                   const struct gate_graph *to,
+                                   struct graph_known *out);
+
+/* The state of an agent for the gate; an unknown agent is DEAD. */
+struct gate_agent gatekeeper_agent(const struct gatekeeper *b, struct str name);
+
+/* Append the removal of old events and escalations to tx. */
+void gatekeeper_prune(struct gatekeeper *b, struct tx *tx, int64_t before_ms,
+                      size_t limit);
+
+/* Statistics, since the start unless noted. */
+struct gatekeeper_stats {
+    int64_t by_answer[N_GATE_ANSWERS];
+    int64_t held, held_most; /* now; maximum at once */
+    int64_t released_total, expired_total;
+    int64_t hold_ms_total, hold_ms_max;
+    int64_t held_normal_total, hold_normal_ms_total; /* of priority NORMAL */
+    int64_t escalations_open, escalations_total[5];  /* by kind */
+    int64_t late_total;
+    int64_t restarts_total, restarts_failed_total, takeovers_total;
+    int64_t events, keys;    /* in memory */
+    int64_t forgotten_total; /* for want of room */
+    int64_t looks_total;     /* decisions about held messages */
+};
+struct gatekeeper_stats gatekeeper_stats(const struct gatekeeper *b);
+
+/* For tests: all structures are consistent. */
+bool gatekeeper_check(const struct gatekeeper *b);
+
+#endif

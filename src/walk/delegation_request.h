@@ -1,0 +1,93 @@
+#ifndef WALK_DELEGATION_REQUEST_H
+#define WALK_DELEGATION_REQUEST_H
+
+/* delegation_request: one request of an agent to delegate, from any transport:
+ * one item, or up to DELEGATION_AT_ONCE_MAX.
+ *
+ *     delegation_request_new -> delegation_request_read
+ *       -> delegation_request_go -> each item: walk_delegate -> accepted
+ *          -> (sync) delegation_wait -> over
+ *       -> done, once
+ *
+ * Items succeed or fail independently. If the requester goes away, accepted
+ * items go on, and delegation/ keeps their results.
+ *
+ * In the list of its owner. Borrows the walk. Threads: loop thread only. */
+
+#include "registry/registry.h"
+#include "speak/speak.h"
+#include "walk/walk.h"
+
+struct delegation_request;
+
+struct delegation_request_opts {
+    struct loop *loop;
+    struct log *log;
+    struct walk *walk;
+    struct store *store;
+    struct registry *registry;
+    struct list *list; /* its owner's; contains it while it lives */
+    struct str
+        by; /* the requesting agent; empty: a person, who acts for an agent of
+               theirs if parent_task_id is given, else for themselves */
+    const struct caller *caller; /* that person, or the owner of the connection;
+                                    NULL for a child process. Copied */
+    struct str parent_id; /* the parent task, whatever the request says; empty:
+                             as the request says */
+    struct str original_id;     /* of a two-phase request */
+    struct str idempotency_key; /* idempotency key beside the body; used by
+                                   delegation_request_read */
+    bool waits_for_nothing;     /* done as soon as all items are accepted */
+    /* Called from the loop, never before delegation_request_go has returned and
+     * not after delegation_request_leave. */
+    void (*done)(void *ctx);
+    void *ctx;
+};
+
+/* opts are copied. */
+MUST_USE struct delegation_request *
+delegation_request_new(const struct delegation_request_opts *opts);
+
+/* Read the params of agent.send_task (is_two_phase) or agent.delegate. Errors
+ * as speak_delegate; and ERR_BAD_REQUEST if a person asks for an option that
+ * only an agent has. */
+MUST_USE enum err delegation_request_read(struct delegation_request *c,
+                                          struct str body, bool is_two_phase,
+                                          struct why *why);
+void delegation_request_go(struct delegation_request *c);
+
+/* Stop waiting: unfinished items are answered as started, and go on. */
+void delegation_request_hurry(struct delegation_request *c);
+
+/* After done. */
+
+/* The error of the only item, with words and details. OK: it was not rejected,
+ * or there are several. */
+enum err delegation_request_refused(const struct delegation_request *c,
+                                    struct str *words, struct str *details);
+/* In two-phase mode a rejection is an error and not an answer. */
+bool delegation_request_is_two_phase(const struct delegation_request *c);
+/* Write the answer, an object, also for rejected items. */
+void delegation_request_write(const struct delegation_request *c,
+                              struct json_out *o);
+/* No item was answered as merely started. */
+bool delegation_request_is_over(const struct delegation_request *c);
+/* delegation_request_is_piece: there is an item i. delegation_request_piece:
+ * item i as it was accepted; false: it was not. */
+struct delegation_request_piece {
+    struct id key, task_id, message_id; /* empty key: a person's item */
+    bool is_open;                       /* the answer has no result for it */
+};
+bool delegation_request_is_piece(const struct delegation_request *c, size_t i);
+MUST_USE bool delegation_request_piece(const struct delegation_request *c,
+                                       size_t i,
+                                       struct delegation_request_piece *out);
+
+/* The caller is not interested any more, before or after done. Freed when none
+ * of its items is under way. */
+void delegation_request_leave(struct delegation_request *c);
+
+/* Free all requests of a list, at the end: nothing will call back any more. */
+void delegation_requests_free(struct list *list);
+
+#endif
