@@ -49,6 +49,7 @@ class Template:
         with signalbox.Server(*SETTINGS, agents=AGENTS,
                               data=self.data) as server:
             self.token = server.token
+            server.ready()
             for i, text in enumerate(TEXTS):
                 answer = server.call("POST", "/api/messages", {
                     "text": text, "conversation_id": f"c-{i}"}).json()
@@ -61,7 +62,10 @@ class Template:
         data = os.path.join(self.root, "run")
         shutil.rmtree(data, ignore_errors=True)
         shutil.copytree(self.data, data)
-        return Phoenix(*SETTINGS, agents=AGENTS, data=data, token=self.token)
+        phoenix = Phoenix(*SETTINGS, agents=AGENTS, data=data, token=self.token)
+        # What a start leaves to be done would be in some runs and not in others.
+        phoenix.server.ready()
+        return phoenix
 
 
 class Walk:
