@@ -91,9 +91,9 @@ static bool arena_add_block(struct arena *a, size_t need)
         size = LARGEST_BLOCK_BYTES;
     if (size < need)
         size = need;
-    /* A block larger than the usual ones holds a body or the like; its failure
-     * is an error. */
-    if (sizeof(*b) + size <= MEM_SMALL_BYTES)
+    /* An arena that grows large holds a body, a page of rows or the like; its
+     * failure is an error. */
+    if (a->used + sizeof(*b) + size <= MEM_SMALL_BYTES)
         b = mem_resize(NULL, 1, sizeof(*b) + size);
     else
         b = FAULT("arena.block") ? NULL : malloc(sizeof(*b) + size);

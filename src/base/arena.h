@@ -27,7 +27,8 @@ void arena_init_in(struct arena *a, size_t cap, void *bytes, size_t n);
  * again. */
 void arena_reset(struct arena *a);
 
-/* Zeroed and aligned for any type; NULL once the cap is reached. */
+/* Zeroed and aligned for any type; NULL once the cap is reached, or if there is
+ * no memory for an arena of more than MEM_SMALL_BYTES. */
 MUST_USE void *arena_alloc(struct arena *a, size_t size);
 
 /* n * size bytes, or NULL if that overflows. */

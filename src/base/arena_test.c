@@ -91,3 +91,19 @@ TEST(a_large_block_without_memory_is_refused)
     CHECK(arena_alloc(&a, 2 * MEM_SMALL_BYTES));
     arena_fini(&a);
 }
+
+TEST(a_large_arena_without_memory_is_refused_and_keeps_what_it_has)
+{
+    struct arena a;
+    size_t n = 0;
+    char *first;
+
+    arena_init(&a, SIZE_MAX);
+    first = arena_strdup(&a, STR("first"));
+    fault_arm_at("arena.block", 1);
+    while (arena_alloc(&a, 1000))
+        n += 1000;
+    CHECK(fault_fired() && n > MEM_SMALL_BYTES / 2 && n < MEM_SMALL_BYTES);
+    CHECK(str_eq(str_of(first), STR("first")));
+    arena_fini(&a);
+}
