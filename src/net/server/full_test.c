@@ -160,6 +160,27 @@ TEST(what_is_pipelined_over_the_limit_is_not_begun)
 
 enum { BIG = 8 << 20 }; /* more than the kernel takes */
 
+TEST(a_reply_that_memory_has_no_room_for_is_an_error)
+{
+    struct stage s;
+    struct heard h = {.n = 0};
+    char *body = calloc(1, BIG);
+    int fd;
+
+    stage_init(&s, test_opts());
+    fd = open_request(&s, HOLD, GET("/big"));
+    s.reply.body = (struct str){body, BIG};
+    fault_arm_at("buf.grow", 1);
+    net_reply(s.net, s.ids[0], &s.reply);
+    CHECK(fault_fired());
+    HEAR_UNTIL(&s, fd, &h, h.is_eof);
+    CHECK(has(&h, "HTTP/1.1 503 ") && !has(&h, "200 OK"));
+    CHECK(has(&h, "Connection: close\r\n") && s.n_gone == 0);
+    close(fd);
+    free(body);
+    stage_fini(&s);
+}
+
 TEST(who_has_not_read_a_reply_gets_no_second_over_the_limit)
 {
     struct stage s;

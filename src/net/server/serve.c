@@ -121,13 +121,24 @@ static void serve_lose(struct conn *c)
     conn_cut(c);
 }
 
+/* There is no memory for a large reply. An error fits, and says more to the
+ * client than a connection that is cut. */
+static void refuse_large_reply(struct conn *c)
+{
+    c->out.over = false;
+    serve_refuse(c, ERR_NOMEM, STR(""));
+}
+
 static void put_reply(struct conn *c, const struct http_reply *r)
 {
     bool has_body = !c->is_head && !http_is_bodiless(r->status);
 
     if (!put_head(c, r, (struct http_framing){.how = HTTP_LENGTH},
                   has_body ? r->body.n : 0)) {
-        serve_lose(c);
+        if (has_body && r->body.n > ERROR_BODY_BYTES)
+            refuse_large_reply(c);
+        else
+            serve_lose(c);
         return;
     }
     if (has_body)
