@@ -27,6 +27,7 @@
 enum {
     RESERVE_MIN_BYTES = 8 << 20,
     RESERVE_MAX_BYTES = 64 << 20,
+    PIECE_PART = 4, /* of the reserve, must be free in one piece */
     TRIM_MS = 1000,
     FRESH_MS = 10, /* too short to use three times the reserve */
 };
@@ -184,6 +185,20 @@ static int64_t limits_left(const struct watch_memory *m,
     return min_bytes(m->space_bytes - use->space, m->data_bytes - use->data);
 }
 
+/* What the heap has free. In many small pieces it is of no use: a page of rows
+ * would not fit, and then counting it would let the server run out. */
+static int64_t heap_left(const struct watch_memory *m)
+{
+    void *volatile piece = FAULT("watch.piece")
+                               ? NULL
+                               : malloc((size_t)m->reserve_bytes / PIECE_PART);
+
+    if (!piece)
+        return 0;
+    free(piece);
+    return (int64_t)mallinfo2().fordblks;
+}
+
 int64_t watch_memory_left(struct watch_memory *m, int64_t now_ms)
 {
     int64_t enough = m->reserve_bytes + m->reserve_bytes / 4, left;
@@ -206,6 +221,6 @@ int64_t watch_memory_left(struct watch_memory *m, int64_t now_ms)
     }
     left = limits_left(m, &use);
     if (left < enough)
-        left += (int64_t)mallinfo2().fordblks;
+        left += heap_left(m);
     return min_bytes(left, m->machine_bytes - use.resident);
 }

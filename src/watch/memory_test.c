@@ -1,5 +1,6 @@
 #include "watch/watch.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -129,4 +130,29 @@ TEST(what_is_left_shrinks_with_the_limit)
     CHECK(watch_memory_left(&m, 2000) < m.reserve_bytes);
     fault_arm_at("watch.statm", 1);
     CHECK(watch_memory_left(&m, 2000) == INT64_MAX);
+}
+
+TEST(free_memory_in_small_pieces_is_not_left)
+{
+    enum { PIECES = 64, PIECE_BYTES = 64 << 10 };
+    struct watch_memory m;
+    int64_t whole, in_pieces;
+    void *p[PIECES];
+    bool is_counted;
+
+    make_root();
+    for (int i = 0; i < PIECES; i++)
+        CHECK((p[i] = malloc(PIECE_BYTES)) != NULL);
+    for (int i = 0; i < PIECES - 1; i++)
+        free(p[i]);
+    is_counted = mallinfo2().fordblks > 0; /* not with a sanitizer's heap */
+    watch_memory_init(&m, root);
+    m.space_bytes = 4 << 20;
+    m.trimmed_at_ms = 2000;
+    whole = watch_memory_left(&m, 2000);
+    fault_arm_at("watch.piece", 1);
+    in_pieces = watch_memory_left(&m, 2000);
+    CHECK(fault_fired());
+    CHECK(is_counted ? in_pieces < whole : in_pieces <= whole);
+    free(p[PIECES - 1]);
 }

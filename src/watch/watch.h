@@ -359,8 +359,9 @@ struct watch_memory {
 void watch_memory_init(struct watch_memory *m, const char *root);
 
 /* The bytes that this process may still use; INT64_MAX if that cannot be read.
- * Free memory of the heap counts as left. When little is left, it is first
- * given back to the system, at most once a second. */
+ * Free memory of the heap counts as left, unless it is all in small pieces.
+ * When little is left, it is first given back to the system, at most once a
+ * second. */
 int64_t watch_memory_left(struct watch_memory *m, int64_t now_ms);
 
 #endif
