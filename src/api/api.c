@@ -194,6 +194,7 @@ void api_init(struct api *c, const struct api_opts *opts)
                       .throttle = throttle_new(opts->seed),
                       .hub = opts->hub,
                       .config = opts->config,
+                      .memory = opts->memory,
                       .settings = opts->settings,
                       .started_mono_ms = loop_mono_ms(opts->loop),
                       .is_ready = true};

@@ -85,6 +85,7 @@ struct api_opts {
     size_t n_embeds;
     struct api_hub hub;
     struct api_config config;
+    struct watch_memory *memory; /* NULL: lists are read whatever is left */
     uint64_t seed[2];
     struct api_settings settings;
 };
@@ -108,6 +109,7 @@ struct api {
     struct throttle *throttle;
     struct api_hub hub;
     struct api_config config;
+    struct watch_memory *memory;
     struct api_settings settings;
     int64_t started_mono_ms;
     bool is_ready;                /* false from api_stop on */

@@ -103,6 +103,7 @@ struct open {
     void (*then)(struct open *o); /* called when a query is back */
     struct query *asked;      /* the query that the store has now, or NULL */
     struct list_node listing; /* in api.listings or api.studies */
+    int64_t page_bytes;       /* of memory that its pages take at most */
     unsigned n_pages;         /* pages that were read */
 
     /* A task. */

@@ -23,6 +23,7 @@ enum {
     SWEEP_AT_ONCE = 4096,
     LISTS_MAX = 8,   /* of one token at a time */
     STUDIES_MAX = 4, /* of one token, besides its lists */
+    PAGE_COPIES = 4,
     PAGES_OWED = 16, /* pages for a client that has closed its sending side */
 };
 
@@ -279,6 +280,33 @@ bool open_analytics(struct open *o)
             "one of them"));
 }
 
+/* A page is in memory several times: its rows, the answer, and the answer in
+ * the connection's buffer, which doubles. What is left must be enough for that
+ * beside the lists that are being read, or small allocations would find nothing
+ * and stop the server. A short list is the way out when memory is short: it
+ * finds the tasks to cancel. */
+static bool open_has_memory(struct open *o, const struct query *q)
+{
+    struct watch_memory *memory = o->api->memory;
+    int64_t bytes = PAGE_BYTES, needed;
+
+    if (q->limit < PAGE_BYTES / MSG_TEXT_MAX)
+        bytes = (int64_t)q->limit * MSG_TEXT_MAX;
+    o->page_bytes = PAGE_COPIES * bytes;
+    if (!memory)
+        return true;
+    needed = o->page_bytes + memory->reserve_bytes / 4;
+    for (struct list_node *l = list_first(&o->api->listings); l;
+         l = list_next(&o->api->listings, l))
+        needed += LIST_OF(l, struct open, listing)->page_bytes;
+    if (watch_memory_left(memory, loop_mono_ms(o->api->loop)) >= needed)
+        return true;
+    open_refuse(o, ERR_OVERLOADED,
+                STR("it has too little memory left for a list of this length"),
+                STR(""));
+    return false;
+}
+
 /* A client that closed its sending side cannot be told from one that has gone,
  * and still gets an answer. But reading on and on for clients that have gone
  * (each new page of the dashboard leaves one) would block all others. */
@@ -298,11 +326,12 @@ void open_read_list(struct open *o, struct query *q,
 {
     bool has_entered = list_has(&o->listing);
 
-    if (has_entered
-            ? !open_may_read_on(o)
-            : !open_enter_list(o, &o->api->listings, LISTS_MAX,
-                               STR("eight lists are being read for this token; "
-                                   "wait for one of them")))
+    if (has_entered ? !open_may_read_on(o)
+                    : !open_has_memory(o, q) ||
+                          !open_enter_list(
+                              o, &o->api->listings, LISTS_MAX,
+                              STR("eight lists are being read for this token; "
+                                  "wait for one of them")))
         return;
     o->n_pages++;
     open_read(o, q, then);

@@ -600,6 +600,7 @@ static enum err server_open_net(struct server *s, struct why *why)
                  .n_embeds = PROVIDERS_EMBEDS,
                  .hub = {hub_accept, hub_write_metrics, s},
                  .config = {admin_config_write, admin_config_reload, s},
+                 .memory = &s->memory,
                  .seed = {s->seed[0], s->seed[1]},
                  .settings = settings_api(s, s->config),
              });

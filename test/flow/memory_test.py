@@ -3,6 +3,7 @@ it answers 503, stays alive, and works again when they are gone."""
 import os
 import select
 import struct
+import threading
 import unittest
 
 from hub_wire import HubWire
@@ -151,6 +152,44 @@ class Memory(unittest.TestCase):
             for task in tasks:
                 self.assertEqual(server.call(
                     "POST", f"/api/tasks/{task}/cancel").status, 200)
+            self.check_works_again(server)
+
+    def test_lists(self):
+        """Long lists, many at once, while memory is short."""
+        paths = ["/api/tasks?limit=500", "/api/tasks", "/api/trees",
+                 "/api/feed?limit=500", "/api/tasks?limit=100"] * 2
+        answers = []
+        with limited() as server:
+            text = "y" * 100_000
+            while server.send(text, to="never", wait_ms=0).status == 202:
+                pass
+
+            def read_lists(path):
+                for _ in range(10):
+                    answers.append(server.call("GET", path))
+
+            readers = [threading.Thread(target=read_lists, args=(path,))
+                       for path in paths]
+            for reader in readers:
+                reader.start()
+            for reader in readers:
+                reader.join()
+            self.check_alive(server)
+            self.assertEqual(len(answers), 10 * len(paths))
+            self.assertLessEqual({a and a.status for a in answers}, {200, 503})
+            refused = [a.json()["error"] for a in answers if a.status == 503]
+            self.assertIn("overloaded", {error["code"] for error in refused})
+            # Short ones find the tasks, so that they can be cancelled.
+            eventually(lambda: server.call("GET", "/api/tasks?limit=1").status
+                       == 200, "a short list")
+            path = "/api/tasks?limit=1"
+            page = server.call("GET", path).json()
+            while page["next_cursor"]:
+                for task in page["items"]:
+                    self.assertEqual(server.call(
+                        "POST", f"/api/tasks/{task['id']}/cancel").status, 200)
+                page = server.call(
+                    "GET", f"{path}&cursor={page['next_cursor']}").json()
             self.check_works_again(server)
 
     def test_cards(self):
