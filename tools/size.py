@@ -26,13 +26,25 @@ PROSE = CODE + (".md", ".py", ".js", ".mjs", ".css", ".html", ".sh", ".build",
 TREES = ("src", "cli", "lab")
 # Data and third-party code.
 NOT_OURS = ("node_modules", "corpus", "data", "screens")
-# name: (figure at v0.1.0, goal).
+# Longer functions are welcome up to here: a helper with one caller is folded
+# into it where that stays under a screen.
+CEILINGS = {"lines of a function that one in ten exceeds": 40,
+            "lines of a function that one in a hundred exceeds": 100}
+# name: (figure before, goal). Before is v0.1.0 for the first six and the
+# production lines, and c8b499b9 for the others.
 GOALS = {"loose files in src/": (57, 1), "modules": (29, 22),
          "units that may include everything": (44, 0),
          "function names that are not unique, of 1000": (262, 100),
          "nobody, whoever, somebody, whom, anew": (2919, 100),
          "comment sentences that begin with What, Who, Whose, Of": (1354, 200),
-         "production lines": (156727, 154376)}
+         "functions with exactly one caller, of 1000": (425, 300),
+         "lines of a function that one in ten exceeds": (22, 40),
+         "lines of a function that one in a hundred exceeds": (33, 100),
+         "functions in a thousand lines": (65, 50),
+         "production lines": (156727, 136000),
+         "production lines without what routing and isolation added":
+             (133565, 113000)}
+ADDED_LINES = 156727 - 133565  # between c8b499b9 and v0.1.0
 
 TOKEN = re.compile(r"""
     [A-Za-z_]\w* | \.?\d(?:[eEpP][+-]|[\w.])* | "(?:\\.|[^"\\\n])*"
@@ -40,6 +52,8 @@ TOKEN = re.compile(r"""
   | << | >> | \#\# | [^\s\w]""", re.X)
 COMMENT = re.compile(r"""/\*.*?\*/ | //[^\n]*
   | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'""", re.S | re.X)
+NAME = re.compile(r"[A-Za-z_]\w*(?:\(|\b)")  # with the bracket of a call
+STATIC = re.compile(r"^static\b[^;={]*?\b(\w+)\(", re.M)
 WORDS = re.compile(r"\b(nobody|whoever|somebody|whom|anew)\b", re.I)
 SENTENCE = re.compile(r"(?:^|[.!?:]\s+)(What|Who|Whose|Of)\b")
 
@@ -101,6 +115,28 @@ def functions(code):
             start = None
 
 
+def references(code):
+    """The names in the bodies of functions, in initializers and in macros.
+    Declarations refer to nothing."""
+    is_inside = is_macro = False
+    for line in code.split("\n"):
+        if is_macro or line.startswith("#define"):
+            said = line if is_macro else " ".join(line.split(None, 2)[2:])
+            is_macro = line.endswith("\\")
+            yield from NAME.findall(said)
+        elif is_inside and not line.startswith("}"):
+            yield from NAME.findall(line)
+        elif line[:1].strip():
+            is_inside = line == "{" or bool(re.search(r"=\s*{$", line))
+            if " = " in line:
+                yield from NAME.findall(line.split(" = ", 1)[1])
+
+
+def is_called_once(found, name):
+    """And not handed to others, who call it."""
+    return found[name + "("] == 1 and not found[name]
+
+
 def module_of(path):
     part = path.split("/")
     return part[1] if part[0] == "src" and len(part) > 2 else part[0]
@@ -116,6 +152,7 @@ def everything():
 def measure():
     per = defaultdict(lambda: Counter(tokens=0, files=0, functions=0))
     names, long, tree = Counter(), [], Counter()
+    called, external, lengths, once = Counter(), [], [], 0
     for path in files(CODE, *TREES):
         if path.endswith("_test.c"):
             continue
@@ -125,14 +162,24 @@ def measure():
         module["tokens"] += len(TOKEN.findall(code))
         tree["lines"] += sum(1 for line in code.split("\n") if line.strip())
         tree["sentences"] += sum(map(sentences, comments))
+        here = Counter(references(code))
+        called.update(here)
+        static = set(STATIC.findall(code))
         for name, n in functions(code):
             module["functions"] += 1
             names[name] += 1
+            lengths.append(n)
+            if name in static:
+                once += is_called_once(here, name)
+            else:
+                external.append(name)
             if n > LONGEST:
                 long.append(f"{path}: {name} has {n} lines, and the limit is "
                             f"{LONGEST}: look for a second function inside")
         tree["loose"] += os.path.dirname(path) == "src"
     shared = sum(n for n in names.values() if n > 1)
+    once += sum(is_called_once(called, name) for name in external)
+    lengths.sort()
     tree["words"] = sum(len(WORDS.findall(read(p)))
                         for p in files(PROSE, ".")
                         if os.path.basename(p) not in ("size.py",))
@@ -145,7 +192,17 @@ def measure():
         "nobody, whoever, somebody, whom, anew": tree["words"],
         "comment sentences that begin with What, Who, Whose, Of":
             tree["sentences"],
+        "functions with exactly one caller, of 1000":
+            round(1000 * once / max(1, sum(names.values()))),
+        "lines of a function that one in ten exceeds":
+            lengths[len(lengths) * 9 // 10] if lengths else 0,
+        "lines of a function that one in a hundred exceeds":
+            lengths[len(lengths) * 99 // 100] if lengths else 0,
+        "functions in a thousand lines":
+            round(1000 * len(lengths) / max(1, tree["lines"])),
         "production lines": tree["lines"],
+        "production lines without what routing and isolation added":
+            tree["lines"] - ADDED_LINES,
     }
     return per, whole, long
 
@@ -172,7 +229,8 @@ def write_limits(found, limits):
         f.write("# The limits of tools/size.sh. --write lowers them. To raise "
                 "one, edit it\n# here and give the reason in the commit.\n")
         for name, n in found:
-            f.write(f"{name}\t{min(n, limits.get(name, n))}\n")
+            limit = CEILINGS.get(name, min(n, limits.get(name, n)))
+            f.write(f"{name}\t{limit}\n")
 
 
 def judge(found, limits):
@@ -184,7 +242,7 @@ def judge(found, limits):
             yield (f"{name}: {n}, and the limit is {limit}. Remove code "
                    "there, or raise the limit in tools/size.limits and give "
                    "the reason in the commit")
-        elif limit - n > max(2, SLACK * limit):
+        elif name not in CEILINGS and limit - n > max(2, SLACK * limit):
             yield (f"{name}: {n}, and the limit is {limit}: keep the gain "
                    "with tools/size.sh --write")
     for name in limits.keys() - {name for name, _ in found}:
@@ -199,7 +257,7 @@ def show(per, whole, limits):
     total = sum(per.values(), Counter())
     print(f"{'all':12} {total['files']:6} {total['functions']:10} "
           f"{total['tokens']:9}\n")
-    print(f"{'':56} {'v0.1.0':>8} {'limit':>8} {'now':>8} {'goal':>8}")
+    print(f"{'':56} {'before':>8} {'limit':>8} {'now':>8} {'goal':>8}")
     for name, n in whole.items():
         before, goal = GOALS[name]
         print(f"{name:56} {before:8} {limits.get(name, ''):>8} {n:8} "

@@ -281,9 +281,9 @@ bool open_analytics(struct open *o)
 }
 
 /* A page is in memory several times: its rows, the answer, and the answer in
- * the connection's buffer, which doubles. What is left must be enough for that
- * beside the lists that are being read, or small allocations would find nothing
- * and stop the server. A short list is the way out when memory is short: it
+ * the connection's buffer, which doubles. There must be enough memory for that beside
+ * the lists that are being read, or small allocations would find nothing and
+ * stop the server. A short list is the way out when memory is short: it
  * finds the tasks to cancel. */
 static bool open_has_memory(struct open *o, const struct query *q)
 {

@@ -185,8 +185,8 @@ static int64_t limits_left(const struct watch_memory *m,
     return min_bytes(m->space_bytes - use->space, m->data_bytes - use->data);
 }
 
-/* What the heap has free. In many small pieces it is of no use: a page of rows
- * would not fit, and then counting it would let the server run out. */
+/* The free memory of the heap. In many small pieces it is of no use: a page of
+ * rows would not fit, and the server would run out if it counted. */
 static int64_t heap_left(const struct watch_memory *m)
 {
     void *volatile piece = FAULT("watch.piece")

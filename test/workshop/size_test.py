@@ -64,6 +64,8 @@ class Size(unittest.TestCase):
         self.refused("b tokens: is gone")
 
     def test_a_long_function_is_refused(self):
+        self.write("src/a/short.c", "".join(
+            f"void f{i}(void)\n{{\n}}\n\n" for i in range(200)))
         for n, status in (148, 0), (149, 1):
             self.write("src/a/a.c", "void\nlong_one(int x)\n{\n"
                        + "    x++;\n" * n + "}\n")
@@ -86,6 +88,27 @@ class Size(unittest.TestCase):
                    "int only(int x)\n{\n    if (f(x)) {\n    }\n}\n"
                    "static MUST_USE struct str\nother(int (*cb)(int))\n{\n}\n")
         self.assertEqual(self.figure(name), 500)
+
+    def test_functions_with_one_caller(self):
+        self.write("src/a/a.c", (
+            "static int once(void)\n{\n    return 1;\n}\n\n"
+            "static int twice(void)\n{\n    return 1;\n}\n\n"
+            "static int handed_over(void)\n{\n    return 1;\n}\n\n"
+            "static int in_a_table(void)\n{\n    return 1;\n}\n\n"
+            "static int (*const table[])(void) = {\n    in_a_table,\n};\n\n"
+            "int f(int (*g)(void))\n{\n"
+            "    return once() + twice() + twice() + f(handed_over) + f(g);\n"
+            "}\n"))
+        self.assertEqual(self.figure(
+            "functions with exactly one caller, of 1000"), 200)
+
+    def test_a_static_function_counts_in_its_own_file(self):
+        helper = "static int helper(void)\n{\n    return 1;\n}\n\n"
+        for name in "ab":
+            self.write(f"src/a/{name}.c", helper + (
+                f"int {name}(void)\n{{\n    return helper();\n}}\n"))
+        self.assertEqual(self.figure(
+            "functions with exactly one caller, of 1000"), 500)
 
     def test_words_and_sentences_that_make_a_reader_stop(self):
         self.write("docs/x.md", "Nobody asks whom.\n")
