@@ -50,8 +50,7 @@ struct api_settings {
 struct api_hub {
     enum err (*take)(void *ctx, uint64_t id, const struct http_request *rq,
                      const struct caller *caller, struct why *why);
-    /* Its metrics, added to the others. */
-    void (*write_metrics)(void *ctx, struct buf *out);
+    struct hub_stats (*stats)(void *ctx); /* for /metrics */
     void *ctx;
 };
 

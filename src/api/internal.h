@@ -402,18 +402,10 @@ call_function call_messages_post, call_envelopes_post, call_delegate_post,
     call_search_get, call_search_post, call_commands_get, call_tools_get,
     call_feed, call_config_get, call_config_reload;
 
-/* metrics_agents.c */
-void metrics_deliver(struct buf *out, const struct deliver_stats *s);
-void metrics_agents(struct buf *out, struct deliver *d);
+/* metrics.c: the table of all metrics but those of the process. */
+extern const struct metric api_metrics[];
+extern const size_t api_metrics_n;
 
-/* metrics_delegation.c: delegations and traces */
-void metrics_delegation(struct buf *out, const struct delegation_stats *s,
-                        const struct traces *traces);
-
-/* metrics_learning.c */
-void metrics_learning(struct buf *out, const struct learning_stats *s);
-
-void metrics_gate(struct buf *out, struct api *api);
 void analytics_query_free(struct analytics_query *s); /* NULL is fine */
 void decision_scan_free(struct decision_scan *h);     /* likewise */
 void books_free(struct books *b);                     /* NULL is fine */

@@ -508,11 +508,11 @@ static enum err hub_accept(void *ctx, uint64_t id,
     return hub_take(s->hub, id, rq, caller, why);
 }
 
-static void hub_write_metrics(void *ctx, struct buf *out)
+static struct hub_stats hub_stats_now(void *ctx)
 {
     struct server *s = ctx;
 
-    hub_metrics(s->hub, out);
+    return hub_stats(s->hub);
 }
 
 static void on_hub_recorded(void *ctx, uint64_t receipt, enum err e)
@@ -598,7 +598,7 @@ static enum err server_open_net(struct server *s, struct why *why)
                  .fetch = s->providers.fetch,
                  .embeds = s->providers.embeds,
                  .n_embeds = PROVIDERS_EMBEDS,
-                 .hub = {hub_accept, hub_write_metrics, s},
+                 .hub = {hub_accept, hub_stats_now, s},
                  .config = {admin_config_write, admin_config_reload, s},
                  .memory = &s->memory,
                  .seed = {s->seed[0], s->seed[1]},

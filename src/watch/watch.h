@@ -308,23 +308,53 @@ struct gate_figures figures_of(const struct figures *f, bool is_hour);
 
 enum { WATCH_FILES_MS = 1000 };
 
-/* The help and type line of a family; its samples follow. Names and help are
- * our own constants. */
-void metric_family(struct buf *out, const char *name, const char *type,
-                   const char *help);
+/* Metrics in a table: a new metric is a row. A row names the source of its
+ * values, and where the value lies in the structs of that source. */
+struct metric {
+    const char *name;          /* "…_total": a counter; otherwise a gauge */
+    const char *help;          /* NULL: a sample of the family above */
+    size_t at, bytes;          /* METRIC_AT; no bytes: a summary */
+    int source;                /* index of the source */
+    double per;                /* divides the value; zero: a whole number */
+    const char *label;         /* an array of values, one for each word */
+    const char *const *words;  /* NULL, or an empty word: no sample */
+    struct str (*word)(int i); /* instead of words */
+    const int64_t *bounds;     /* a histogram: of its buckets but the last */
+    size_t sum_at;             /* the sum of what is in the buckets */
+};
 
-/* labels: `status="2xx",kind="x"` or NULL; our own constants too, not
- * escaped. */
-void metric_int(struct buf *out, const char *name, const char *labels,
-                int64_t value);
-void metric_real(struct buf *out, const char *name, const char *labels,
-                 double value);
+/* An int64_t, a size_t or a bool. */
+#define METRIC_AT(type, field) \
+    .at = offsetof(type, field), .bytes = sizeof(((type *)0)->field)
 
-/* A family with one sample, the usual case. */
-void metric_counter(struct buf *out, const char *name, const char *help,
-                    int64_t value);
-void metric_gauge(struct buf *out, const char *name, const char *help,
-                  int64_t value);
+/* An array of int64_t: the words follow. */
+#define METRIC_BY(label_name, type, field, ...)                               \
+    METRIC_AT(type, field),                                                   \
+        .label = (label_name),                                                \
+        .words =                                                              \
+            (const char *const[sizeof(((type *)0)->field) / sizeof(int64_t)]) \
+    {                                                                         \
+        __VA_ARGS__                                                           \
+    }
+
+/* A struct with values, and what it describes. Values of labels may contain
+ * any character. */
+struct metric_series {
+    struct {
+        const char *name; /* NULL: no label */
+        struct str value;
+    } labels[2];
+    const void *values;
+};
+
+struct metric_source {
+    const struct metric_series *series; /* NULL: its families are left out */
+    size_t n;
+};
+
+/* Write the table. sources: by the numbers that the rows have. */
+void metrics_write(struct buf *out, const struct metric *table, size_t n,
+                   const struct metric_source *sources);
 
 /* The last count of open files. Counting takes a step for each file, and
  * frequent scrapes must not pay for that each time. Zeroed at the beginning. */

@@ -18,20 +18,78 @@ static double value_of(const struct buf *b, const char *name)
     return strtod(at + strlen(name), NULL);
 }
 
-TEST(samples_are_written_as_prometheus_reads_them)
+struct things {
+    int64_t all, by_kind[3], buckets[3], sum_ms;
+    size_t bytes;
+    bool is_full;
+};
+
+static struct str number_word(int i)
+{
+    return i == 0 ? STR("zero") : i == 2 ? STR("two") : STR("");
+}
+
+static void written_as(const struct metric *m, const struct metric_source *from,
+                       const char *text)
 {
     struct buf out;
 
     buf_init(&out, 4096);
-    metric_counter(&out, "a_total", "Things.", 3);
-    metric_family(&out, "b", "gauge", "Others.");
-    metric_int(&out, "b", "kind=\"x\"", -1);
-    metric_real(&out, "b", "kind=\"y\"", 0.5);
-    CHECK(str_eq(buf_str(&out),
-                 STR("# HELP a_total Things.\n# TYPE a_total counter\n"
-                     "a_total 3\n# HELP b Others.\n# TYPE b gauge\n"
-                     "b{kind=\"x\"} -1\nb{kind=\"y\"} 0.5\n")));
+    metrics_write(&out, m, 1, from);
+    if (!str_eq(buf_str(&out), str_of(text)))
+        T_FAIL("%.*s instead of %s", STR_ARG(buf_str(&out)), text);
     buf_fini(&out);
+}
+
+TEST(samples_are_written_as_prometheus_reads_them)
+{
+    static const int64_t bounds[] = {5, 2500};
+    const struct things t = {3, {-1, 8, 7}, {1, 0, 2}, 7500, 9, true};
+    const struct metric_series plain = {.values = &t},
+                               two[] = {
+                                   {{{"who", STR("a")}}, &t},
+                                   {{{"who", STR("\"\\\n")}, {"how", STR("b")}},
+                                    &t}};
+    const struct metric_source from[] = {{&plain, 1}, {two, 2}, {two, 0}, {0}};
+    struct metric m = {"a_total", "Things.", METRIC_AT(struct things, all)};
+
+    written_as(&m, from,
+               "# HELP a_total Things.\n# TYPE a_total counter\na_total 3\n");
+    m.source = 1;
+    written_as(&m, from,
+               "# HELP a_total Things.\n# TYPE a_total counter\n"
+               "a_total{who=\"a\"} 3\n"
+               "a_total{who=\"\\\"\\\\\\n\",how=\"b\"} 3\n");
+    m.source = 2; /* none at the moment */
+    written_as(&m, from, "# HELP a_total Things.\n# TYPE a_total counter\n");
+    m.source = 3; /* not there */
+    written_as(&m, from, "");
+    m = (struct metric){"b", "B.", METRIC_AT(struct things, is_full)};
+    written_as(&m, from, "# HELP b B.\n# TYPE b gauge\nb 1\n");
+    m = (struct metric){"b", NULL, METRIC_AT(struct things, bytes)};
+    written_as(&m, from, "b 9\n");
+    m.per = 2;
+    written_as(&m, from, "b 4.5\n");
+    m = (struct metric){"b", NULL,
+                        METRIC_BY("k", struct things, by_kind, "x", NULL, "z")};
+    written_as(&m, from, "b{k=\"x\"} -1\nb{k=\"z\"} 7\n");
+    m.words = NULL;
+    m.word = number_word;
+    m.source = 1;
+    written_as(&m, (const struct metric_source[]){{0}, {two, 1}},
+               "b{who=\"a\",k=\"zero\"} -1\nb{who=\"a\",k=\"two\"} 7\n");
+    m = (struct metric){"s_s",
+                        "S.",
+                        METRIC_AT(struct things, buckets),
+                        .per = 1e3,
+                        .bounds = bounds,
+                        .sum_at = offsetof(struct things, sum_ms)};
+    written_as(&m, from,
+               "# HELP s_s S.\n# TYPE s_s histogram\n"
+               "s_s_bucket{le=\"0.005\"} 1\ns_s_bucket{le=\"2.5\"} 1\n"
+               "s_s_bucket{le=\"+Inf\"} 3\ns_s_sum 7.5\ns_s_count 3\n");
+    written_as(&(struct metric){"s", "S.", .at = 0}, from,
+               "# HELP s S.\n# TYPE s summary\n");
 }
 
 TEST(the_process_tells_about_itself)

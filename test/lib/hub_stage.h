@@ -22,9 +22,9 @@ static inline enum err hub_stage_take(void *ctx, uint64_t id,
     return hub_take(((struct hub_stage *)ctx)->hub, id, rq, caller, why);
 }
 
-static inline void hub_stage_metrics(void *ctx, struct buf *out)
+static inline struct hub_stats hub_stage_stats(void *ctx)
 {
-    hub_metrics(((struct hub_stage *)ctx)->hub, out);
+    return hub_stats(((struct hub_stage *)ctx)->hub);
 }
 
 static inline void hub_stage_recorded(void *ctx, uint64_t receipt, enum err e)
@@ -86,7 +86,7 @@ static inline void hub_stage_init(struct hub_stage *s,
     CHECK(s->hub);
     h->on_close = hub_stage_end;
     h->on_revoked = hub_stage_revoked;
-    h->api.hub = (struct api_hub){hub_stage_take, hub_stage_metrics, s};
+    h->api.hub = (struct api_hub){hub_stage_take, hub_stage_stats, s};
     walk_set_hub(h->walk, &(struct walk_hub){
                               .on_recorded = hub_stage_recorded,
                               .on_call = hub_stage_call,

@@ -97,9 +97,6 @@ struct hub_stats {
 };
 struct hub_stats hub_stats(const struct hub *h);
 
-/* Write the statistics for /metrics. */
-void hub_metrics(const struct hub *h, struct buf *out);
-
 /* Row i of the table, for tests; false past the end. */
 struct hub_method {
     struct str name;
