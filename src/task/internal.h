@@ -303,8 +303,8 @@ void load_move(struct task_entry *e, enum task_status to, struct share *other);
 void load_work(struct task_entry *e);
 
 /* For tests: whether the shares add up to these sums. */
-bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
-                  size_t n_behind, size_t n_working, size_t bytes);
+bool task_shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
+                       size_t n_behind, size_t n_working, size_t bytes);
 
 /* task_order.c */
 

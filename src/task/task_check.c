@@ -174,8 +174,9 @@ bool tasks_check(const struct tasks *ts)
         !ts->is_telling)
         return false;
     return lanes_are_right(ts) && s.bytes == ts->bytes &&
-           shares_check(ts, ts->n_entries[CLAIMED] + ts->n_entries[GOING_ON],
-                        s.n_waiting, s.n_behind, s.n_working, s.bytes) &&
+           task_shares_check(ts,
+                             ts->n_entries[CLAIMED] + ts->n_entries[GOING_ON],
+                             s.n_waiting, s.n_behind, s.n_working, s.bytes) &&
            s.ring_bytes == (size_t)ts->stats.ring_bytes &&
            s.listeners == ts->stats.listeners &&
            s.held_result_bytes == ts->stats.held_result_bytes &&

@@ -354,8 +354,8 @@ static bool at_work_is_right(const struct tasks *ts, size_t n_working)
     return n_working == 0;
 }
 
-bool shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
-                  size_t n_behind, size_t n_working, size_t bytes)
+bool task_shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
+                       size_t n_behind, size_t n_working, size_t bytes)
 {
     return shares_add_up(&ts->shares, n, 0, 0, bytes) &&
            org_shares_add_up(ts) &&

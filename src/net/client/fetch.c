@@ -253,7 +253,7 @@ struct fetch *fetch_new(struct loop *loop, struct log *log,
     f->log = log;
     f->first_free = NO_SLOT;
     f->job.run = on_fetch_turn;
-    map_init(&f->host_shares, NO_SLOT, opts->seed);
+    shares_init(&f->host_shares, sizeof(struct share), NO_SLOT, opts->seed);
     list_init(&f->pools);
     list_init(&f->todo);
     for (size_t s = 0; s < 3; s++)
@@ -323,7 +323,7 @@ void fetch_free(struct fetch *f)
     assert(!f->n_watches); /* stop it first */
     loop_not_at_end(&f->job);
     free(f->slots);
-    map_fini(&f->host_shares);
+    shares_fini(&f->host_shares);
     free(f);
     curl_global_cleanup();
 }

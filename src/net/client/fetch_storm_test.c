@@ -303,8 +303,8 @@ static void check_counts(const struct fetch *f)
     CHECK(n_resolving == f->n_resolving);
     CHECK(n_open + n_lingering <= f->opts.max_open);
     CHECK(n_resolving <= (f->opts.max_open + 1) / 2);
-    CHECK(f->host_shares.n <= n_open + n_lingering &&
-          map_check(&f->host_shares));
+    CHECK(f->host_shares.by_key.n <= n_open + n_lingering &&
+          map_check(&f->host_shares.by_key));
 }
 
 static void step(struct storm *st)
@@ -355,7 +355,8 @@ static void check_all_over(const struct storm *st)
     CHECK_INT(stats.started_total, st->n_tales);
     CHECK_INT(stats.failed_total, st->n_done - st->n_fine);
     CHECK(stats.open == 0 && stats.lingering == 0);
-    CHECK(st->s.fetch->n_resolving == 0 && st->s.fetch->host_shares.n == 0);
+    CHECK(st->s.fetch->n_resolving == 0 &&
+          st->s.fetch->host_shares.by_key.n == 0);
 }
 
 static struct storm *rage(uint64_t seed, long fault)

@@ -13,14 +13,6 @@
 #include "net/client/internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-#include "base/mem.h"
-
-struct host_share {
-    size_t n;
-    struct str key; /* stored behind it */
-};
 
 enum { SHARE_OF_ALL = 4, KEY_BYTES = URL_HOST_MAX + sizeof(":65535") };
 
@@ -43,25 +35,13 @@ static struct str host_share_key(const struct url *url, char out[KEY_BYTES])
     return (struct str){out, n};
 }
 
-static struct host_share *host_share_new(struct fetch *f, struct str key)
-{
-    struct host_share *p = mem_new(sizeof(*p) + key.n);
-
-    memcpy(p + 1, key.p, key.n);
-    p->key = (struct str){(const char *)(p + 1), key.n};
-    if (map_put(&f->host_shares, p->key, p) == OK)
-        return p;
-    free(p);
-    return NULL;
-}
-
 enum err host_share_enter(struct request *r, const struct url *url,
                           struct why *why)
 {
     struct fetch *f = r->fetch;
     char text[KEY_BYTES];
     struct str key = host_share_key(url, text);
-    struct host_share *p = map_get(&f->host_shares, key);
+    struct share *p = share_find(&f->host_shares, key);
 
     if (p && p == r->host_share)
         return OK;
@@ -70,11 +50,9 @@ enum err host_share_enter(struct request *r, const struct url *url,
                        "%zu requests to %.*s are under way or wait, which is "
                        "the limit for one host and port",
                        p->n, STR_ARG(url->authority));
-    if (!p)
-        p = host_share_new(f, key);
+    p = share_take(&f->host_shares, key);
     if (!p)
         return why_err(why, ERR_NOMEM, "%s", err_row(ERR_NOMEM)->wording);
-    p->n++;
     host_share_leave(r);
     r->host_share = p;
     return OK;
@@ -82,11 +60,6 @@ enum err host_share_enter(struct request *r, const struct url *url,
 
 void host_share_leave(struct request *r)
 {
-    struct host_share *p = r->host_share;
-
+    share_give(&r->fetch->host_shares, r->host_share);
     r->host_share = NULL;
-    if (!p || --p->n)
-        return;
-    map_take(&r->fetch->host_shares, p->key);
-    free(p);
 }

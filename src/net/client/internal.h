@@ -21,7 +21,7 @@
 #include "base/addr.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/share.h"
 #include "base/url.h"
 #include "net/client/fetch.h"
 
@@ -46,16 +46,15 @@ enum request_state {
 };
 
 struct curl_pool;
-struct host_share;
 
 struct request {
     struct fetch *fetch;
-    struct curl_pool *pool;        /* NULL while NEW */
-    struct host_share *host_share; /* counts it; NULL: it counts nowhere */
-    struct list_node node;         /* in the list of its state */
-    struct list_node todo;         /* in fetch->todo, or in no list */
-    struct timer timer;            /* its earliest deadline */
-    uint64_t id;                   /* zero: it has no owner any more */
+    struct curl_pool *pool;   /* NULL while NEW */
+    struct share *host_share; /* counts it; NULL: it counts nowhere */
+    struct list_node node;    /* in the list of its state */
+    struct list_node todo;    /* in fetch->todo, or in no list */
+    struct timer timer;       /* its earliest deadline */
+    uint64_t id;              /* zero: it has no owner any more */
     uint32_t slot;
     uint8_t state; /* enum request_state; request_move changes it */
     struct fetch_handler on;
@@ -144,8 +143,8 @@ struct fetch {
     struct list by_state[3];
     struct list todo; /* requests to end, or to resume after a pause */
     size_t n_open, n_lingering;
-    size_t n_resolving;     /* including those that linger */
-    struct map host_shares; /* at most one per request */
+    size_t n_resolving;        /* including those that linger */
+    struct shares host_shares; /* at most one per request */
 
     struct slot *slots;
     uint32_t n_slots, first_free;

@@ -73,7 +73,7 @@ static void conn_free(struct conn *c)
     n->n_conns--;
     n->n_away -= c->is_away;
     n->n_evicted -= c->is_evicted;
-    crowd_leave(n, c->crowd);
+    share_give(&n->crowds, c->crowd);
     n->n_dialled -= c->is_dialled;
     free(c);
     listen_resume_all(n);

@@ -91,7 +91,7 @@ TEST(beyond_the_limit_of_an_address_it_is_turned_away_in_words)
     close(fds[0]);
     close(fds[2]);
     UNTIL(&s, net_stats(s.net).connections == 0);
-    CHECK_INT(s.net->crowds.n, 0);
+    CHECK_INT(s.net->crowds.by_key.n, 0);
     stage_fini(&s);
 }
 
@@ -127,7 +127,7 @@ TEST(who_is_exempt_is_not_counted)
     for (int i = 0; i < 8; i++)
         fds[i] = dial_from(&s, i < 5 ? 4 : 5);
     UNTIL(&s, net_stats(s.net).connections == 8);
-    CHECK_INT(s.net->crowds.n, 1);
+    CHECK_INT(s.net->crowds.by_key.n, 1);
     CHECK(has(hear_at(&s, dial_from(&s, 4)), "200 OK"));
     CHECK(has(hear_at(&s, dial_from(&s, 5)), "503 "));
     opts.n_exempt = 0; /* from now on it is */
@@ -158,14 +158,14 @@ TEST(there_are_never_more_counts_than_connections)
                 open_with(&s, HOLD, GET("/held"),
                           dial_from(&s, 2 + (unsigned)(i + round * PEERS)));
         CHECK_INT(net_stats(s.net).connections, PEERS);
-        CHECK_INT(s.net->crowds.n, PEERS);
+        CHECK_INT(s.net->crowds.by_key.n, PEERS);
         CHECK(has(hear_at(&s, dial_from(&s, 250)), "503 "));
-        CHECK_INT(s.net->crowds.n, PEERS);
+        CHECK_INT(s.net->crowds.by_key.n, PEERS);
         reply_all(&s);
         for (int i = 0; i < PEERS; i++)
             close(fds[i]);
         UNTIL(&s, net_stats(s.net).connections == 0);
-        CHECK_INT(s.net->crowds.n, 0);
+        CHECK_INT(s.net->crowds.by_key.n, 0);
     }
     stage_fini(&s);
 }

@@ -4,7 +4,6 @@
 /* Internals that the files of net share.
  *
  *     listen.c   addresses, listening sockets, accepting connections
- *     crowd.c    the number of connections of each address
  *     evict.c    the connection to close when all are taken
  *     conn.c     one connection as bytes: read, gather, write, wait, close;
  *                conn_bufs.c for its buffers
@@ -22,7 +21,7 @@
 
 #include "base/addr.h"
 #include "base/loop.h"
-#include "base/map.h"
+#include "base/share.h"
 #include "net/server/net.h"
 
 enum {
@@ -228,7 +227,7 @@ struct conn {
                         * connection is closed */
     char peer[ADDR_TEXT_BYTES];
     uint8_t peer_addr[ADDR_BYTES];
-    struct crowd *crowd; /* counts it; NULL: none */
+    struct share *crowd; /* counts it; NULL: none */
 };
 
 struct slot {
@@ -275,7 +274,9 @@ struct net {
     enum net_memory memory;
     uint64_t memory_turn;   /* when memory was measured, plus one */
     size_t unchecked_bytes; /* input since then */
-    struct map crowds;
+    struct shares crowds; /* connections by network (addr_network): walking all
+                           * of them at each accept is slow exactly when there
+                           * are many */
 
     size_t n_dialled; /* of n_conns */
     size_t n_errands; /* of dials, until libuv has returned them */
@@ -386,21 +387,6 @@ void tls_forget_authorities(struct net *n);
 /* listen.c */
 void listen_close_all(struct net *n);
 void listen_resume_all(struct net *n);
-
-/* crowd.c */
-
-/* The number of connections of an address's network. */
-size_t crowd_size(const struct net *n, const uint8_t addr[ADDR_BYTES]);
-
-/* Count one more. NULL: the table is full. */
-MUST_USE struct crowd *crowd_join(struct net *n,
-                                  const uint8_t addr[ADDR_BYTES]);
-
-/* Count one less. NULL is harmless. */
-void crowd_leave(struct net *n, struct crowd *c);
-
-/* Whether the counts add up to n_conns. For tests. */
-bool crowd_check(const struct net *n, size_t n_conns);
 
 /* evict.c */
 

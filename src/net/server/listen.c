@@ -114,17 +114,28 @@ static bool is_shedding(struct net *n)
     return n->is_shedding;
 }
 
+/* The key of an address's share of the connections. */
+static struct str network_of(const uint8_t addr[ADDR_BYTES],
+                             uint8_t network[ADDR_BYTES])
+{
+    addr_network(addr, network);
+    return (struct str){(const char *)network,
+                        PLANTED("net.one_crowd") ? 0 : ADDR_BYTES};
+}
+
 /* The limit that one more connection would exceed. No connection is evicted
  * for a newcomer that is turned away anyway. */
 static enum net_room net_room_for(struct net *n, const uint8_t addr[ADDR_BYTES],
                                   bool is_counted)
 {
     size_t n_taken = n->n_conns - n->n_away - n->n_dialled - n->n_evicted;
+    uint8_t network[ADDR_BYTES];
+    const struct share *crowd;
 
     if (is_shedding(n))
         return NET_NO_BUFFERS;
-    if (is_counted &&
-        crowd_size(n, addr) >= n->opts.max_connections_per_address)
+    crowd = share_find(&n->crowds, network_of(addr, network));
+    if (is_counted && crowd && crowd->n >= n->opts.max_connections_per_address)
         return NET_NO_ADDRESS;
     if (n_taken >= n->opts.max_connections && !evict_one(n))
         return NET_NO_CONNECTION;
@@ -210,7 +221,7 @@ static void listener_take(struct listener *l, int fd,
                           const struct sockaddr *peer)
 {
     struct net *n = l->net;
-    uint8_t addr[ADDR_BYTES];
+    uint8_t addr[ADDR_BYTES], network[ADDR_BYTES];
     char text[ADDR_TEXT_BYTES];
     enum net_room room;
     struct conn *c;
@@ -229,7 +240,7 @@ static void listener_take(struct listener *l, int fd,
     }
     c = conn_new(n, fd, text, false);
     if (c && is_counted)
-        c->crowd = crowd_join(n, addr);
+        c->crowd = share_take(&n->crowds, network_of(addr, network));
     if (!c || (is_counted && !c->crowd)) {
         log_warn(n->log, "net.no_memory", LOG_C("peer", text));
         if (c)

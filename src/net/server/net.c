@@ -71,7 +71,7 @@ struct net *net_new(struct loop *loop, struct log *log,
     list_init(&n->guests);
     list_init(&n->cas);
     n->max_shakes = TLS_SHAKES_MAX;
-    map_init(&n->crowds, NO_SLOT, opts->seed);
+    shares_init(&n->crowds, sizeof(struct share), NO_SLOT, opts->seed);
     net_set_opts(n, opts);
     return n;
 }
@@ -244,8 +244,8 @@ void net_free(struct net *n)
     loop_not_at_end(&n->done_job);
     while (n->n_spares)
         free(n->spares[--n->n_spares].p);
-    assert(n->crowds.n == 0);
-    map_fini(&n->crowds);
+    assert(n->crowds.by_key.n == 0);
+    shares_fini(&n->crowds);
     cert_free_all(n);
     tls_fini(n);
     free(n->slots);
@@ -277,5 +277,5 @@ bool net_check(const struct net *n)
         }
     return held == n->held_bytes && unsent == n->unsent_bytes &&
            shaking == n->n_shakes && shaking <= n->max_shakes &&
-           crowd_check(n, crowded) && evict_check(n);
+           shares_check(&n->crowds, crowded) && evict_check(n);
 }
