@@ -10,8 +10,8 @@
 
 #include "base/addr.h"
 #include "base/fault.h"
-#include "base/map.h"
 #include "base/mem.h"
+#include "base/share.h"
 
 enum {
     USERS_MAX = 32 * 1024, /* buckets that are not full, at the same time */
@@ -24,15 +24,13 @@ enum {
 
 /* The connections that one user holds. */
 struct throttle_share {
-    size_t n;
-    size_t name_bytes;
-    char name[];
+    struct share share;
 };
 
 struct throttle {
     struct throttle_limits limits;
     struct rates *users, *addresses, *failures;
-    struct map holders; /* name -> struct throttle_share */
+    struct shares holders; /* struct throttle_share, by name */
     size_t n_held;
     int64_t totals[N_THROTTLES];
 };
@@ -41,7 +39,7 @@ struct throttle *throttle_new(const uint64_t seed[2])
 {
     struct throttle *t = mem_new(sizeof(*t));
 
-    map_init(&t->holders, HOLDERS_MAX, seed);
+    shares_init(&t->holders, sizeof(struct throttle_share), HOLDERS_MAX, seed);
     t->users = rates_new(USERS_MAX, seed);
     t->addresses = rates_new(ADDRESSES_MAX, seed);
     t->failures = rates_new(FAILURES_MAX, seed);
@@ -50,14 +48,9 @@ struct throttle *throttle_new(const uint64_t seed[2])
 
 void throttle_free(struct throttle *t)
 {
-    const struct map_slot *slot;
-    size_t at = 0;
-
     if (!t)
         return;
-    while ((slot = map_next(&t->holders, &at)))
-        free(slot->value);
-    map_fini(&t->holders);
+    shares_fini(&t->holders);
     rates_free(t->users);
     rates_free(t->addresses);
     rates_free(t->failures);
@@ -156,41 +149,29 @@ int64_t throttle_caller(struct throttle *t, const uint8_t addr[ADDR_BYTES],
 
 /* Held connections. */
 
-static bool throttle_may_hold(const struct throttle *t,
-                              const struct throttle_share *p,
-                              const struct caller *c)
+static bool throttle_may_hold(const struct throttle *t, const struct caller *c)
 {
-    size_t most = t->limits.max_held, held = p ? p->n : 0;
+    const struct share *p = share_find(&t->holders, caller_name(c));
+    size_t most = t->limits.max_held;
 
     if (!most || PLANTED("throttle.no_places"))
         return true;
     if (caller_is_admin(c))
         return t->n_held < most;
-    most -= most / HELD_KEPT_BACK;
-    return t->n_held < most && held + 1 <= HELD_FACTOR * (most - t->n_held);
+    return share_is_fair((p ? p->n : 0) + 1, HELD_FACTOR,
+                         share_free(most, t->n_held, HELD_KEPT_BACK));
 }
 
 struct throttle_share *throttle_hold(struct throttle *t, const struct caller *c)
 {
-    struct str name = caller_name(c);
-    struct throttle_share *p = map_get(&t->holders, name);
+    struct throttle_share *p;
 
-    if (!throttle_may_hold(t, p, c)) {
+    if (!throttle_may_hold(t, c)) {
         t->totals[THROTTLE_HELD]++;
         return NULL;
     }
-    if (!p) {
-        p = mem_new(sizeof(*p) + name.n);
-        p->name_bytes = name.n;
-        if (name.n)
-            memcpy(p->name, name.p, name.n);
-        if (map_put(&t->holders, (struct str){p->name, name.n}, p) != OK) {
-            free(p);
-            return NULL;
-        }
-    }
-    p->n++;
-    t->n_held++;
+    p = share_take(&t->holders, caller_name(c));
+    t->n_held += p != NULL;
     return p;
 }
 
@@ -199,10 +180,7 @@ void throttle_release(struct throttle *t, struct throttle_share *p)
     if (!p)
         return;
     t->n_held--;
-    if (--p->n)
-        return;
-    map_take(&t->holders, (struct str){p->name, p->name_bytes});
-    free(p);
+    share_give(&t->holders, p);
 }
 
 int64_t throttle_total(const struct throttle *t, enum throttle_by by)
