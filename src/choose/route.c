@@ -380,7 +380,8 @@ struct router *router_new(const struct router_opts *opts)
     r->opts = *opts;
     r->by_words = choose_by_words(&opts->settings.choose);
     list_init(&r->waiting);
-    map_init(&r->shares, ROUTING_WAITING_MAX, opts->seed);
+    shares_init(&r->shares, sizeof(struct routing_share), ROUTING_WAITING_MAX,
+                opts->seed);
     refusals_init(&r->refusals, opts->seed);
     r->strangers = choose_shares_new(opts->seed);
     if (opts->embed)
@@ -407,7 +408,7 @@ void router_free(struct router *r)
     inorder_free(r->lines);
     intent_free(r->intent);
     speller_free(r->speller);
-    map_fini(&r->shares);
+    shares_fini(&r->shares);
     refusals_fini(&r->refusals);
     choose_shares_free(r->strangers);
     free(r->room);

@@ -10,66 +10,35 @@
 #include <stdlib.h>
 
 #include "base/fault.h"
-#include "base/mem.h"
 #include "base/vec.h"
 #include "task/task.h"
 
 /* Waiting. Other messages use the shared candidate array meanwhile, so after
  * waiting candidates are fetched again. */
 
-static struct routing_share *share_of(struct router *r, struct str user,
-                                      enum err *e)
-{
-    struct routing_share *s = map_get(&r->shares, user);
-
-    *e = OK;
-    if (s)
-        return s;
-    assert(user.n < sizeof(s->user));
-    s = mem_new(sizeof(*s));
-    memcpy(s->user, user.p, user.n);
-    *e = map_put(&r->shares, str_of(s->user), s);
-    if (!*e)
-        return s;
-    free(s);
-    if (*e == ERR_LIMIT)
-        *e = ERR_OVERLOADED;
-    return NULL;
-}
-
-static void share_give_back(struct router *r, struct routing_share *s)
-{
-    if (s->n)
-        return;
-    map_take(&r->shares, str_of(s->user));
-    free(s);
-}
-
 enum err routing_wait(struct routing *g, enum waits_for what)
 {
     struct router *r = g->router;
     struct eyes eyes = eyes_of(&g->m->in.caller, g->m->in.at_ms);
-    enum err e;
-    struct routing_share *s = share_of(r, eyes.user, &e);
+    struct routing_share *s = share_find(&r->shares, eyes.user);
+    size_t n = s ? s->share.n : 0, bytes = s ? s->bytes : 0;
 
-    if (!s)
-        return e;
     /* A flood only affects its sender: while inputs are slow, other users'
      * messages still find room. */
     if (r->n_waiting >= ROUTING_WAITING_MAX ||
         g->bytes > ROUTING_WAITING_BYTES_MAX - r->waiting_bytes ||
-        s->n >= ROUTING_WAITING_MAX / ROUTING_SHARE ||
-        g->bytes > ROUTING_WAITING_BYTES_MAX / ROUTING_SHARE - s->bytes) {
-        share_give_back(r, s);
+        n >= ROUTING_WAITING_MAX / ROUTING_SHARE ||
+        g->bytes > ROUTING_WAITING_BYTES_MAX / ROUTING_SHARE - bytes)
         return ERR_OVERLOADED;
-    }
+    s = share_take(&r->shares, eyes.user);
+    if (!s)
+        return ERR_NOMEM;
     g->waits_for = what;
     g->share = s;
     g->m->known.has_candidates = false;
     list_append(&r->waiting, &g->node);
     r->n_waiting++;
     r->waiting_bytes += g->bytes;
-    s->n++;
     s->bytes += g->bytes;
     return OK;
 }
@@ -84,11 +53,10 @@ void routing_wait_no_more(struct routing *g)
     list_remove(&g->node);
     r->n_waiting--;
     r->waiting_bytes -= g->bytes;
-    g->share->n--;
     g->share->bytes -= g->bytes;
     g->share->full_bytes -= g->full_bytes;
     g->full_bytes = 0;
-    share_give_back(r, g->share);
+    share_give(&r->shares, g->share);
     g->share = NULL;
 }
 

@@ -5,6 +5,7 @@
  * choose, and routing.c, which fetches its inputs. Private to this folder.
  * Threads: the loop's. */
 
+#include "base/share.h"
 #include "choose/conversation_order.h"
 #include "choose/intent_client.h"
 #include "choose/route.h"
@@ -22,11 +23,10 @@ enum {
 
 enum waits_for { NOTHING, ITS_TURN, THE_STORE, A_VECTOR, AN_INTENT };
 
-/* The waiting messages of one user and their agents; exists while there are
- * some. */
+/* The waiting messages of one user and their agents. */
 struct routing_share {
-    char user[PRINCIPAL_NAME_MAX + 1];
-    size_t n, bytes;
+    struct share share;
+    size_t bytes;
     size_t full_bytes; /* of texts that wait for the transformer */
 };
 
@@ -88,7 +88,7 @@ struct router {
     struct list waiting;   /* struct routing */
     size_t n_waiting, waiting_bytes;
     struct choose_shares *strangers; /* their share of each org's messages */
-    struct map shares;               /* user -> struct routing_share */
+    struct shares shares;            /* struct routing_share, by user */
     struct refusals refusals;
     uint64_t chance;
     bool is_stopped;
