@@ -18,8 +18,8 @@
 #include "base/buf.h"
 #include "base/fault.h"
 #include "base/json.h"
-#include "base/map.h"
 #include "base/mem.h"
+#include "base/share.h"
 #include "task/task.h"
 #include "watch/watch.h"
 
@@ -81,7 +81,7 @@ struct task_entry {
 
     /* Shares it counts in while CLAIMED or GOING_ON: of its root user, of the
      * user's org (NULL: none), and of its agent. */
-    struct share *share, *org, *load;
+    struct task_share *share, *org, *load;
     struct list_node working_node; /* of load->working */
     struct lane *lane;
     struct list_node lane_node;
@@ -111,15 +111,14 @@ struct task_entry {
 
 /* Sums over the CLAIMED and GOING_ON entries of one user, org or agent;
  * task_share.c. Only those of agents have n_waiting, n_behind and working. */
-struct share {
-    size_t n, bytes;
-    size_t n_waiting;    /* of n: held or escalated */
-    size_t n_behind;     /* of n: entry_is_kept_back */
+struct task_share {
+    struct share share; /* of the entries, and of those that are coming */
+    size_t bytes;
+    size_t n_waiting;    /* entries that are held or escalated */
+    size_t n_behind;     /* entry_is_kept_back */
     size_t n_coming;     /* handovers to this agent that are not committed */
     struct list working; /* struct task_entry, dispatched or working, in the
                           * order of dispatch */
-    size_t key_bytes;
-    char key[];
 };
 
 /* Tasks with the same order key, which run one after the other. */
@@ -155,9 +154,9 @@ struct tasks {
     struct list heads[N_HEAD_STATES];
     struct map by_id; /* the latest turn of each task; no CLAIMED ones */
     struct map lanes;
-    struct map shares;   /* by root user */
-    struct map orgs;     /* by the user's org at acceptance */
-    struct map loads;    /* by agent, in lower case */
+    struct shares users; /* struct task_share, by root user */
+    struct shares orgs;  /* by the user's org at acceptance */
+    struct shares loads; /* by agent, in lower case */
     struct timers began; /* entries CLAIMED or GOING_ON, the oldest first */
     size_t bytes;        /* of the same entries */
     size_t n_writing;
@@ -292,12 +291,13 @@ void share_remove(struct task_entry *e);
 
 /* Keep the share of an agent that is to get one more task, until load_move or
  * load_forget. NULL: the map cannot grow. */
-MUST_USE struct share *load_expect(struct tasks *ts, struct str agent);
-void load_forget(struct tasks *ts, struct share *s);
+MUST_USE struct task_share *load_expect(struct tasks *ts, struct str agent);
+void load_forget(struct tasks *ts, struct task_share *s);
 
 /* Account for e's change to status `to`, and to the agent of `other` unless
  * that is NULL. Call before the status changes. */
-void load_move(struct task_entry *e, enum task_status to, struct share *other);
+void load_move(struct task_entry *e, enum task_status to,
+               struct task_share *other);
 
 /* Add e to its agent's `working` list or remove it, by its new status. */
 void load_work(struct task_entry *e);

@@ -307,7 +307,7 @@ struct task_change {
     struct task_release release;
     int64_t attempt, budget_ms;
     struct tasks *tasks;
-    struct share *load;
+    struct task_share *load;
 };
 
 /* Prepare the move of a task in memory to result->status, an end. c->tx has the

@@ -1,24 +1,19 @@
 /* Shares of the capacity for unfinished tasks, so that no user and no org can
  * take all of it.
  *
- * A share exists from the first task to the last. Tasks count for
- * their root user: a user with many tokens has one share, and what agents
- * delegate for a user counts for that user. They count for that user's org,
- * too. Tasks loaded at a start are counted and never rejected, since they were
- * accepted before.
+ * Tasks count for their root user: a user with many tokens has one share, and
+ * what agents delegate for a user counts for that user. They count for that
+ * user's org, too. Tasks loaded at a start are counted and never rejected,
+ * since they were accepted before.
  *
- * A user may hold tasks.maxUnfinishedPerUser, and never more than a multiple
- * of the free capacity (a "dynamic threshold", as switches use it to share
- * packet memory). So a single user gets all of the fixed limit, and the more is
- * taken, the less each user may hold, which leaves capacity for the next user:
- * with a factor f and k users who take all they can, 1 / (1 + f * k) stays
- * free. Delegated tasks have twice the factor, so that running work can finish.
- * A part is reserved for admins and delegated tasks.
+ * A user may hold tasks.maxUnfinishedPerUser, and a fair part of what is free
+ * (share_is_fair). So a single user gets all of the fixed limit, and the more
+ * is taken, the less each user may hold. Delegated tasks have twice the factor,
+ * so that running work can finish. A part is reserved for admins and delegated
+ * tasks.
  *
  * The same sums exist per agent: acceptance limits the tasks of an agent. */
 #include "task/internal.h"
-
-#include <stdlib.h>
 
 #include "model/agent.h"
 
@@ -43,15 +38,12 @@ struct amount {
 
 static size_t amount_free(const struct amount *a, enum claimant by)
 {
-    size_t kept = by == CLAIMANT_USER && !PLANTED("task.no_reserve")
-                      ? a->most / KEPT_BACK
-                      : 0;
+    bool is_kept_off = by == CLAIMANT_USER && !PLANTED("task.no_reserve");
 
-    return a->most - kept > a->all ? a->most - kept - a->all : 0;
+    return share_free(a->most, a->all, is_kept_off ? KEPT_BACK : 0);
 }
 
-/* Beyond a multiple of the free capacity. Never if users have no limit; admins
- * may use everything. */
+/* Never if users have no limit; admins may use everything. */
 static bool amount_is_over_share(const struct amount *a, enum claimant by,
                                  size_t taken, size_t factor)
 {
@@ -60,7 +52,7 @@ static bool amount_is_over_share(const struct amount *a, enum claimant by,
         return false;
     if (by == CLAIMANT_AGENT)
         factor *= 2;
-    return taken + a->more > factor * amount_free(a, by);
+    return !share_is_fair(taken + a->more, factor, amount_free(a, by));
 }
 
 static enum err share_reject_limit(const struct tasks *ts, struct why *why)
@@ -74,28 +66,30 @@ static enum err share_reject_limit(const struct tasks *ts, struct why *why)
                    ts->opts.limits.max_bytes_per_user);
 }
 
-static enum err share_reject(const struct share *s, const char *owner,
+static enum err share_reject(const struct task_share *s, const char *owner,
                              struct why *why)
 {
     return why_err(why, ERR_TOO_MANY_TASKS,
                    "the server is so full that %s share of its capacity is "
                    "used up with %zu unfinished tasks of %zu bytes; wait until "
                    "some are over, or cancel some",
-                   owner, s ? s->n : 0, s ? s->bytes : 0);
+                   owner, s ? s->share.n : 0, s ? s->bytes : 0);
 }
 
 enum err share_ask(const struct tasks *ts, const struct task_claim *c,
                    struct why *why)
 {
     const struct tasks_limits *l = &ts->opts.limits;
-    const struct share *user = map_get(&ts->shares, user_share_key(c->user));
-    const struct share *org = c->org.n ? map_get(&ts->orgs, c->org) : NULL;
+    const struct task_share *user =
+        share_find(&ts->users, user_share_key(c->user));
+    const struct task_share *org =
+        c->org.n ? share_find(&ts->orgs, c->org) : NULL;
     const struct amount amounts[] = {
         {.all = ts->n_entries[CLAIMED] + ts->n_entries[GOING_ON],
          .most = l->max_unfinished,
          .most_per_user = l->max_per_user,
-         .user = user ? user->n : 0,
-         .org = org ? org->n : 0,
+         .user = user ? user->share.n : 0,
+         .org = org ? org->share.n : 0,
          .more = 1},
         {.all = ts->bytes,
          .most = l->max_unfinished_bytes,
@@ -124,54 +118,26 @@ enum err share_ask(const struct tasks *ts, const struct task_claim *c,
     return OK;
 }
 
-static struct share *share_new(struct map *all, struct str key)
-{
-    struct share *s = mem_new(sizeof(*s) + key.n);
-
-    list_init(&s->working);
-    s->key_bytes = key.n;
-    if (key.n)
-        memcpy(s->key, key.p, key.n);
-    if (map_put(all, (struct str){s->key, key.n}, s) == OK)
-        return s;
-    free(s);
-    return NULL;
-}
-
 /* The share with one more task; NULL: the map cannot grow. */
-static struct share *share_count_in(struct map *all, struct str key,
-                                    size_t bytes)
+static struct task_share *share_count_in(struct shares *all, struct str key,
+                                         size_t bytes)
 {
-    struct share *s = map_get(all, key);
+    struct task_share *s = share_take(all, key);
 
-    if (!s)
-        s = share_new(all, key);
-    if (!s)
-        return NULL;
-    s->n++;
-    s->bytes += bytes;
+    if (s && s->share.n == 1)
+        list_init(&s->working);
+    if (s)
+        s->bytes += bytes;
     return s;
 }
 
-/* Free a share without tasks. */
-static void share_release(struct map *all, struct share *s)
+static void share_count_out(struct shares *all, struct task_share **in,
+                            size_t bytes)
 {
-    if (s->n || s->n_coming)
-        return;
-    map_take(all, (struct str){s->key, s->key_bytes});
-    free(s);
-}
-
-static void share_count_out(struct map *all, struct share **in, size_t bytes)
-{
-    struct share *s = *in;
-
+    if (*in)
+        (*in)->bytes -= bytes;
+    share_give(all, *in);
     *in = NULL;
-    if (!s)
-        return;
-    s->bytes -= bytes;
-    s->n--;
-    share_release(all, s);
 }
 
 /* Agent names ignore case. */
@@ -196,7 +162,7 @@ enum err share_add(struct task_entry *e)
     struct str user = share_user(&e->t), org = share_org(ts, user);
     char key[AGENT_NAME_MAX];
 
-    e->share = share_count_in(&ts->shares, user_share_key(user), e->bytes);
+    e->share = share_count_in(&ts->users, user_share_key(user), e->bytes);
     if (e->share && org.n)
         e->org = share_count_in(&ts->orgs, org, e->bytes);
     if (e->share && (e->org || !org.n))
@@ -218,28 +184,26 @@ void share_remove(struct task_entry *e)
         e->load->n_behind -= entry_is_kept_back(e);
     }
     e->is_behind = false;
-    share_count_out(&e->ts->shares, &e->share, e->bytes);
+    share_count_out(&e->ts->users, &e->share, e->bytes);
     share_count_out(&e->ts->orgs, &e->org, e->bytes);
     share_count_out(&e->ts->loads, &e->load, e->bytes);
 }
 
-struct share *load_expect(struct tasks *ts, struct str agent)
+struct task_share *load_expect(struct tasks *ts, struct str agent)
 {
     char lower[AGENT_NAME_MAX];
-    struct str key = agent_load_key(agent, lower);
-    struct share *s = map_get(&ts->loads, key);
+    struct task_share *s =
+        share_count_in(&ts->loads, agent_load_key(agent, lower), 0);
 
-    if (!s)
-        s = share_new(&ts->loads, key);
     if (s)
         s->n_coming++;
     return s;
 }
 
-void load_forget(struct tasks *ts, struct share *s)
+void load_forget(struct tasks *ts, struct task_share *s)
 {
     s->n_coming--;
-    share_release(&ts->loads, s);
+    share_give(&ts->loads, s);
 }
 
 static bool is_at_work(enum task_status s)
@@ -257,14 +221,14 @@ void load_work(struct task_entry *e)
         list_remove(&e->working_node);
 }
 
-void load_move(struct task_entry *e, enum task_status to, struct share *other)
+void load_move(struct task_entry *e, enum task_status to,
+               struct task_share *other)
 {
     list_remove(&e->working_node);
     e->load->n_waiting -= task_waits(e->t.status);
     e->load->n_behind -= entry_is_kept_back(e);
     if (other) {
         other->n_coming--;
-        other->n++;
         other->bytes += e->bytes;
         share_count_out(&e->ts->loads, &e->load, e->bytes);
         e->load = other;
@@ -273,47 +237,48 @@ void load_move(struct task_entry *e, enum task_status to, struct share *other)
     e->load->n_behind += entry_is_kept_back(e);
 }
 
-static const struct share *agent_load(const struct tasks *ts, struct str agent)
+static const struct task_share *agent_load(const struct tasks *ts,
+                                           struct str agent)
 {
     char key[AGENT_NAME_MAX];
 
-    return map_get(&ts->loads, agent_load_key(agent, key));
+    return share_find(&ts->loads, agent_load_key(agent, key));
 }
 
 size_t tasks_of_agent(const struct tasks *ts, struct str agent)
 {
-    const struct share *s = agent_load(ts, agent);
+    const struct task_share *s = agent_load(ts, agent);
 
-    return s ? s->n - s->n_waiting - s->n_behind : 0;
+    return s ? s->share.n - s->n_coming - s->n_waiting - s->n_behind : 0;
 }
 
 size_t tasks_held_of_agent(const struct tasks *ts, struct str agent)
 {
-    const struct share *s = agent_load(ts, agent);
+    const struct task_share *s = agent_load(ts, agent);
 
     return s ? s->n_waiting : 0;
 }
 
-static bool shares_add_up(const struct map *all, size_t n, size_t n_waiting,
+static bool shares_add_up(const struct shares *all, size_t n, size_t n_waiting,
                           size_t n_behind, size_t bytes)
 {
     const struct map_slot *slot;
-    size_t at = 0;
+    size_t at = 0, n_coming = 0;
 
-    while ((slot = map_next(all, &at))) {
-        const struct share *s = slot->value;
+    while ((slot = map_next(&all->by_key, &at))) {
+        const struct task_share *s = slot->value;
 
-        if (s->n + s->n_coming == 0 || s->n > n || s->bytes > bytes ||
-            s->n_waiting + s->n_behind > s->n || s->n_waiting > n_waiting ||
-            s->n_behind > n_behind)
+        if (s->n_coming > s->share.n || s->bytes > bytes ||
+            s->n_waiting + s->n_behind > s->share.n - s->n_coming ||
+            s->n_waiting > n_waiting || s->n_behind > n_behind)
             return false;
-        n -= s->n;
+        n_coming += s->n_coming;
         n_waiting -= s->n_waiting;
         n_behind -= s->n_behind;
         bytes -= s->bytes;
     }
-    return n == 0 && n_waiting == 0 && n_behind == 0 && bytes == 0 &&
-           map_check(all);
+    return n_waiting == 0 && n_behind == 0 && bytes == 0 &&
+           shares_check(all, n + n_coming);
 }
 
 /* Exactly the entries with an org count in one. */
@@ -339,8 +304,8 @@ static bool at_work_is_right(const struct tasks *ts, size_t n_working)
     const struct map_slot *slot;
     size_t at = 0;
 
-    while ((slot = map_next(&ts->loads, &at))) {
-        const struct share *s = slot->value;
+    while ((slot = map_next(&ts->loads.by_key, &at))) {
+        const struct task_share *s = slot->value;
 
         for (struct list_node *n = list_first(&s->working); n;
              n = list_next(&s->working, n), n_working--) {
@@ -357,8 +322,7 @@ static bool at_work_is_right(const struct tasks *ts, size_t n_working)
 bool task_shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
                        size_t n_behind, size_t n_working, size_t bytes)
 {
-    return shares_add_up(&ts->shares, n, 0, 0, bytes) &&
-           org_shares_add_up(ts) &&
+    return shares_add_up(&ts->users, n, 0, 0, bytes) && org_shares_add_up(ts) &&
            shares_add_up(&ts->loads, n, n_waiting, n_behind, bytes) &&
            at_work_is_right(ts, n_working);
 }
@@ -366,7 +330,7 @@ bool task_shares_check(const struct tasks *ts, size_t n, size_t n_waiting,
 const struct task *tasks_working(const struct tasks *ts, struct str agent,
                                  const struct task *after)
 {
-    const struct share *s = agent_load(ts, agent);
+    const struct task_share *s = agent_load(ts, agent);
     const struct task_entry *last =
         after ? (const void *)((const char *)after -
                                offsetof(struct task_entry, t))

@@ -48,9 +48,9 @@ struct tasks *tasks_new(const struct tasks_opts *opts)
     list_init(&ts->news);
     map_init(&ts->by_id, ENTRIES_MAX, opts->seed);
     map_init(&ts->lanes, ENTRIES_MAX, opts->seed);
-    map_init(&ts->shares, ENTRIES_MAX, opts->seed);
-    map_init(&ts->orgs, ENTRIES_MAX, opts->seed);
-    map_init(&ts->loads, ENTRIES_MAX, opts->seed);
+    shares_init(&ts->users, sizeof(struct task_share), ENTRIES_MAX, opts->seed);
+    shares_init(&ts->orgs, sizeof(struct task_share), ENTRIES_MAX, opts->seed);
+    shares_init(&ts->loads, sizeof(struct task_share), ENTRIES_MAX, opts->seed);
     return ts;
 }
 
@@ -127,9 +127,9 @@ void tasks_free(struct tasks *ts)
     loop_timer_cancel(ts->opts.loop, &ts->again);
     map_fini(&ts->by_id);
     map_fini(&ts->lanes);
-    map_fini(&ts->shares);
-    map_fini(&ts->orgs);
-    map_fini(&ts->loads);
+    shares_fini(&ts->users);
+    shares_fini(&ts->orgs);
+    shares_fini(&ts->loads);
     timers_fini(&ts->began);
     free(ts->node);
     free(ts);
