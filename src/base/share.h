@@ -29,7 +29,8 @@ void shares_fini(struct shares *all); /* frees those that are left */
 /* NULL: that key has no share now. */
 void *share_find(const struct shares *all, struct str key);
 
-/* One more use. A share with one use is new, and zeroed behind its struct
+/* One more use; who has the share may also count n up. A share with one use is
+ * new, and zeroed behind its struct
  * share. NULL: the map cannot grow (map_put). */
 MUST_USE void *share_take(struct shares *all, struct str key);
 

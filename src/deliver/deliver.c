@@ -66,7 +66,8 @@ struct deliver *deliver_new(const struct deliver_opts *opts)
     d->stop_job.run = deliver_on_stopped;
     map_init(&d->deliver_jobs, DELIVER_JOBS_MAX, opts->seed);
     map_init(&d->agent_queues, DELIVER_QUEUES_MAX, opts->seed);
-    map_init(&d->owner_quotas, DELIVER_QUEUES_MAX, opts->seed);
+    shares_init(&d->owner_quotas, sizeof(struct owner_quota),
+                DELIVER_QUEUES_MAX, opts->seed);
     map_init(&d->departures, DEPARTURES_MAX, opts->seed);
     list_init(&d->on_the_way);
     list_init(&d->over);
@@ -107,7 +108,7 @@ void deliver_free(struct deliver *d)
     agent_queues_free(d);
     map_fini(&d->deliver_jobs);
     map_fini(&d->agent_queues);
-    map_fini(&d->owner_quotas);
+    shares_fini(&d->owner_quotas);
     departures_free(d);
     free(d);
 }

@@ -18,8 +18,8 @@
 
 #include "base/breaker.h"
 #include "base/fault.h"
-#include "base/map.h"
 #include "base/mem.h"
+#include "base/share.h"
 #include "deliver/deliver.h"
 #include "model/msg.h"
 
@@ -354,7 +354,7 @@ struct deliver {
     size_t n_on_the_way;
     struct ready_queues ready;  /* to be served */
     struct ready_queues able;   /* blocked only by the limit on all */
-    struct map owner_quotas;    /* lower-case creator -> struct owner_quota */
+    struct shares owner_quotas; /* struct owner_quota, by lower-case creator */
     struct map departures;      /* lower-case agent name -> struct departure */
     struct list departure_list; /* the same, checked longest ago first */
     size_t n_departures_to_look_at;

@@ -96,7 +96,7 @@ static void agent_queue_free(struct deliver *d, struct agent_queue *k)
     if (k->is_open)
         d->stats.breakers_open--;
     agent_queue_hide(d, k);
-    owner_quota_leave(d, k->owner_quota);
+    share_give(&d->owner_quotas, k->owner_quota);
     free(k->doom);
     free(k->past);
     last_hour_free(k);
@@ -461,13 +461,13 @@ static void agent_queues_serve_one(struct deliver *d, struct agent_queue *k)
     list_remove(&k->ready);
     agent_queue_hold(k);
     if (o)
-        o->n_users++;
+        o->share.n++;
     s = agent_queue_serve(d, k);
     if (s == SERVED_SOME && !list_has(&k->ready))
         ready_queues_add(&d->ready, k);
     if (s != PUT_AWAY)
         owner_quota_wake_one(d, o); /* k may have used up the wake-up */
-    owner_quota_leave(d, o);
+    share_give(&d->owner_quotas, o);
     agent_queue_release(k);
 }
 

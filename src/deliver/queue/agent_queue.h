@@ -48,13 +48,11 @@ struct agent_queue_doom {
     char strings[];
 };
 
-/* owner_quota.c: deliveries to the agents of one creator. Exists while a queue
- * or a delivery refers to it. */
+/* owner_quota.c: deliveries to the agents of one creator. */
 struct owner_quota {
-    size_t n_users, n_in_flight;
+    struct share share; /* of the queues and deliveries that refer to it */
+    size_t n_in_flight;
     struct list held; /* queues that wait for quota */
-    size_t n;
-    char name[]; /* lower case */
 };
 
 struct agent_queue {
@@ -123,7 +121,6 @@ size_t agent_in_flight_max(const struct deliver *d);
 /* Account k to the creator of a; to no owner if a map cannot grow. */
 void owner_quota_take(struct deliver *d, struct agent_queue *k,
                       const struct agent *a);
-void owner_quota_leave(struct deliver *d, struct owner_quota *o);
 /* Whether the quota is used up; then k waits in its list. */
 MUST_USE bool owner_quota_holds(struct deliver *d, struct agent_queue *k);
 void owner_quota_wake_one(struct deliver *d, struct owner_quota *o);

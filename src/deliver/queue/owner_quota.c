@@ -10,8 +10,6 @@
  * Each finished delivery wakes one of them, and a queue that then has nothing
  * to do wakes the next: so the cost of an end does not depend on the number of
  * waiting queues. */
-#include <stdlib.h>
-
 #include "deliver/queue/agent_queue.h"
 
 enum { AGENTS_PART = 4, OWNER_QUOTAS_PART = 2 };
@@ -35,36 +33,13 @@ static bool owner_quota_has_room(const struct deliver *d,
     return o->n_in_flight < in_flight_part(d, OWNER_QUOTAS_PART);
 }
 
-void owner_quota_leave(struct deliver *d, struct owner_quota *o)
-{
-    if (!o || --o->n_users)
-        return;
-    map_take(&d->owner_quotas, (struct str){o->name, o->n});
-    free(o);
-}
-
-static struct owner_quota *owner_quota_new(struct deliver *d, struct str name)
-{
-    struct owner_quota *o = mem_new(sizeof(*o) + name.n);
-
-    list_init(&o->held);
-    o->n = name.n;
-    if (name.n)
-        memcpy(o->name, name.p, name.n);
-    if (map_put(&d->owner_quotas, (struct str){o->name, o->n}, o) == OK)
-        return o;
-    free(o);
-    return NULL;
-}
-
 static bool owner_quota_is_current(const struct agent_queue *k,
                                    const struct agent *a)
 {
     if (a->is_configured)
         return !k->owner_quota;
     return k->owner_quota &&
-           str_eq_nocase((struct str){k->owner_quota->name, k->owner_quota->n},
-                         a->creator);
+           str_eq_nocase(k->owner_quota->share.key, a->creator);
 }
 
 void owner_quota_take(struct deliver *d, struct agent_queue *k,
@@ -76,15 +51,12 @@ void owner_quota_take(struct deliver *d, struct agent_queue *k,
     if (owner_quota_is_current(k, a))
         return;
     if (!a->is_configured) {
-        struct str name = str_lowered(a->creator, lower, sizeof(lower));
-
-        o = map_get(&d->owner_quotas, name);
-        if (!o)
-            o = owner_quota_new(d, name);
-        if (o)
-            o->n_users++;
+        o = share_take(&d->owner_quotas,
+                       str_lowered(a->creator, lower, sizeof(lower)));
+        if (o && o->share.n == 1)
+            list_init(&o->held);
     }
-    owner_quota_leave(d, k->owner_quota);
+    share_give(&d->owner_quotas, k->owner_quota);
     k->owner_quota = o;
 }
 
@@ -110,7 +82,7 @@ void owner_quota_begun(struct delivery *y, struct owner_quota *o)
     y->owner_quota = o;
     if (!o)
         return;
-    o->n_users++;
+    o->share.n++;
     o->n_in_flight++;
 }
 
@@ -120,5 +92,5 @@ void owner_quota_done(struct deliver *d, struct owner_quota *o)
         return;
     o->n_in_flight--;
     owner_quota_wake_one(d, o);
-    owner_quota_leave(d, o);
+    share_give(&d->owner_quotas, o);
 }

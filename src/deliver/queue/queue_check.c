@@ -136,15 +136,15 @@ static bool owner_quotas_are_right(const struct deliver *d)
     for (struct list_node *n = list_first(&d->on_the_way); n;
          n = list_next(&d->on_the_way, n))
         n_going += LIST_OF(n, struct delivery, node)->owner_quota != NULL;
-    while ((slot = map_next(&d->owner_quotas, &at))) {
+    while ((slot = map_next(&d->owner_quotas.by_key, &at))) {
         const struct owner_quota *o = slot->value;
 
-        if (!o->n_users || (!list_is_empty(&o->held) && !o->n_in_flight &&
+        if (!o->share.n || (!list_is_empty(&o->held) && !o->n_in_flight &&
                             !list_has(&d->go_job.node)))
             return false;
         n_of_quotas += o->n_in_flight;
     }
-    return n_going == n_of_quotas && map_check(&d->owner_quotas);
+    return n_going == n_of_quotas && map_check(&d->owner_quotas.by_key);
 }
 
 bool deliver_check(const struct deliver *d)
