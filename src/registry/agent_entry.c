@@ -126,7 +126,7 @@ struct owner *owner_find(const struct registry *r, struct str creator)
 {
     char lower[PRINCIPAL_NAME_MAX + 1];
 
-    return map_get(&r->owners, owner_key(creator, lower));
+    return share_find(&r->owners, owner_key(creator, lower));
 }
 
 bool owner_is_same(const struct entry *a, const struct entry *b)
@@ -142,23 +142,17 @@ enum err owner_take(struct registry *r, struct entry *e,
     bool is_same = before && owner_is_same(before, e);
     char lower[PRINCIPAL_NAME_MAX + 1];
     struct str name = owner_key(e->agent.creator, lower);
-    struct owner *o = map_get(&r->owners, name);
-    enum err err;
+    struct owner *o;
 
     assert(!e->owner);
     if (!name.n || e->agent.is_configured)
         return OK;
-    if (!o) {
-        o = mem_new(sizeof(*o) + name.n);
+    o = share_take(&r->owners, name);
+    if (!o)
+        return ERR_NOMEM;
+    if (o->share.n == 1) {
         list_init(&o->entries);
         backlog_turn_init(&o->turn);
-        o->name_bytes = name.n;
-        memcpy(o->name, name.p, name.n);
-        err = map_put(&r->owners, (struct str){o->name, name.n}, o);
-        if (err) {
-            free(o);
-            return err;
-        }
     }
     e->owner = o;
     e->counted = holding_beyond(&e->size, is_same ? &before->size : NULL);
@@ -186,10 +180,7 @@ static void owner_drop(struct registry *r, struct entry *e)
     if (!o)
         return;
     holding_subtract(&o->held, &e->counted);
-    if (o->held.of[HELD_AGENTS])
-        return;
-    map_take(&r->owners, (struct str){o->name, o->name_bytes});
-    free(o);
+    share_give(&r->owners, o);
 }
 
 void agent_entry_free(struct registry *r, struct entry *e)

@@ -128,7 +128,7 @@ static size_t front_docs_with_share(const struct registry *r, size_t share)
     const struct map_slot *slot;
     size_t at = 0, sum = 0;
 
-    while ((slot = map_next(&r->owners, &at))) {
+    while ((slot = map_next(&r->owners.by_key, &at))) {
         const struct owner *o = slot->value;
 
         sum += o->n_public < share ? o->n_public : share;
@@ -158,7 +158,7 @@ static void front_set_share(struct registry *r, size_t share)
     size_t at = 0;
 
     r->share = share;
-    while ((slot = map_next(&r->owners, &at)))
+    while ((slot = map_next(&r->owners.by_key, &at)))
         front_owner(r, slot->value);
 }
 

@@ -6,9 +6,6 @@
  * its part of the counts of its owner and of its org, pending ones included: a
  * card that replaces another of the same owner takes over its part. The counts
  * of an org live as long as it has agents. */
-#include <stdlib.h>
-
-#include "base/mem.h"
 #include "registry/internal.h"
 
 static size_t strs_bytes(struct strs list)
@@ -95,34 +92,25 @@ struct holding holding_beyond(const struct holding *size,
 
 struct org_count *org_count_find(const struct registry *r, struct str org)
 {
-    return org.n ? map_get(&r->orgs, org) : NULL;
+    return org.n ? share_find(&r->orgs, org) : NULL;
 }
 
 enum err org_take(struct registry *r, struct entry *e,
                   const struct entry *before)
 {
     struct str org = e->agent.org;
-    struct org_count *o = org_count_find(r, org);
-    enum err err;
+    struct org_count *o;
 
     assert(!e->in_org);
     if (!e->owner || !org.n)
         return OK;
-    if (!o) {
-        o = mem_new(sizeof(*o) + org.n);
-        o->name_bytes = org.n;
-        memcpy(o->name, org.p, org.n);
-        err = map_put(&r->orgs, (struct str){o->name, org.n}, o);
-        if (err) {
-            free(o);
-            return err;
-        }
-    }
+    o = share_take(&r->orgs, org);
+    if (!o)
+        return ERR_NOMEM;
     e->in_org = o;
     e->org_counted = holding_beyond(
         &e->size, before && before->in_org == o ? &before->size : NULL);
     holding_add(&o->held, &e->org_counted);
-    o->n_entries++;
     return OK;
 }
 
@@ -150,10 +138,7 @@ void org_drop(struct registry *r, struct entry *e)
         return;
     holding_subtract(&o->held, &e->org_counted);
     e->org_counted = (struct holding){0};
-    if (--o->n_entries)
-        return;
-    map_take(&r->orgs, (struct str){o->name, o->name_bytes});
-    free(o);
+    share_give(&r->orgs, o);
 }
 
 /* Without memory it counts for no org until the next start. */

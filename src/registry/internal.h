@@ -33,8 +33,8 @@
  */
 
 #include "base/list.h"
-#include "base/map.h"
 #include "base/rate.h"
+#include "base/share.h"
 #include "registry/registry.h"
 
 /* Resources counted by owner and by org; holding.c. */
@@ -61,6 +61,7 @@ struct backlog_turn {
 
 /* A user with agents, found by name in any case. */
 struct owner {
+    struct share share; /* of the entries that point here */
     struct backlog_turn turn;
     struct holding held;      /* including pending ones */
     size_t n_awaited;         /* agents that wait for vectors */
@@ -68,16 +69,12 @@ struct owner {
     struct list entries;      /* in the mirror */
     uint64_t question;        /* registry_any_of: the last one, and */
     bool answer;              /* its answer */
-    size_t name_bytes;
-    char name[]; /* in lower case */
 };
 
 /* The same for one org. */
 struct org_count {
+    struct share share; /* of the entries that point here */
     struct holding held;
-    size_t n_entries; /* entries that point here */
-    size_t name_bytes;
-    char name[];
 };
 
 /* The grants of one agent: replaced as a whole, apart from its card. */
@@ -704,8 +701,8 @@ struct registry {
     size_t n_numbers, numbers_cap;
     uint32_t *free_numbers; /* below n_numbers, at most as many */
     size_t n_free;
-    struct map owners;        /* lower-case name -> struct owner */
-    struct map orgs;          /* name -> struct org_count */
+    struct shares owners;     /* struct owner, by lower-case name */
+    struct shares orgs;       /* struct org_count, by name */
     struct map grants;        /* id -> struct grants with it */
     size_t n_grants_coming;   /* reserved */
     struct rates *paces;      /* pace.c */

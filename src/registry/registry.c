@@ -34,8 +34,8 @@ struct registry *registry_new(const struct registry_opts *opts)
     list_init(&r->reports);
     r->share = SIZE_MAX;
     map_init(&r->by_name, MIRROR_MAX, opts->seed);
-    map_init(&r->owners, MIRROR_MAX, opts->seed);
-    map_init(&r->orgs, MIRROR_MAX, opts->seed);
+    shares_init(&r->owners, sizeof(struct owner), MIRROR_MAX, opts->seed);
+    shares_init(&r->orgs, sizeof(struct org_count), MIRROR_MAX, opts->seed);
     map_init(&r->grants, GRANTS_MAX, opts->seed);
     map_init(&r->claims, MIRROR_MAX, opts->seed);
     registry_set_limits(r, &opts->limits);
@@ -59,15 +59,16 @@ void registry_free(struct registry *r)
         vectors_forget(r, agent_entry(r->list[i]));
         agent_entry_free(r, agent_entry(r->list[i]));
     }
-    assert(r->owners.n == 0 && r->orgs.n == 0 && r->grants.n == 0);
+    assert(r->owners.by_key.n == 0 && r->orgs.by_key.n == 0 &&
+           r->grants.n == 0);
     search_close(r);
     vectors_close(r);
     keywords_close(r);
     reports_close(r);
     pace_close(r);
     map_fini(&r->by_name);
-    map_fini(&r->owners);
-    map_fini(&r->orgs);
+    shares_fini(&r->owners);
+    shares_fini(&r->orgs);
     map_fini(&r->grants);
     map_fini(&r->claims);
     index_free(r->index);

@@ -230,14 +230,14 @@ static bool counts_are_right(const struct registry *r)
         n_awaited +=
             r->vectors && agent_entry(a)->owner && !agent_entry(a)->is_embedded;
     }
-    while ((slot = map_next(&r->owners, &at))) {
+    while ((slot = map_next(&r->owners.by_key, &at))) {
         const struct owner *o = slot->value;
 
         holding_subtract(&owned, &o->held);
         n_awaited -= o->n_awaited;
     }
     at = 0;
-    while ((slot = map_next(&r->orgs, &at)))
+    while ((slot = map_next(&r->orgs.by_key, &at)))
         holding_subtract(&in_orgs,
                          &((const struct org_count *)slot->value)->held);
     return ((holding_is(&owned, &none) && holding_is(&in_orgs, &none)) ||
