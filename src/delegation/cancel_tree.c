@@ -28,7 +28,7 @@ void delegation_end(struct live_delegation *x, enum ending why)
 void delegation_end_below(struct delegations *h, struct str task_id,
                           enum ending why)
 {
-    const struct children *k = map_get(&h->children, task_id);
+    const struct children *k = share_find(&h->children, task_id);
 
     if (!k || PLANTED("hire.leaves_children"))
         return;

@@ -18,8 +18,10 @@ struct delegations *delegation_new(const struct delegation_opts *opts)
     map_init(&h->by_key, DELEGATIONS_MAX, opts->seed);
     map_init(&h->by_task, DELEGATIONS_MAX, opts->seed);
     map_init(&h->by_request, DELEGATIONS_MAX, opts->seed);
-    map_init(&h->delegators, DELEGATIONS_MAX, opts->seed);
-    map_init(&h->children, DELEGATIONS_MAX, opts->seed);
+    shares_init(&h->delegators, sizeof(struct delegator), DELEGATIONS_MAX,
+                opts->seed);
+    shares_init(&h->children, sizeof(struct children), DELEGATIONS_MAX,
+                opts->seed);
     for (int i = 0; i <= DELEGATION_HAD; i++)
         list_init(&h->by_state[i]);
     list_init(&h->crowded);
@@ -53,57 +55,12 @@ static void delegation_map_put(struct map *m, struct str key, void *value)
     (void)e;
 }
 
-/* Requesting agents. */
-
-static struct delegator *delegator_of(struct delegations *h, struct str agent)
-{
-    char low[AGENT_NAME_MAX];
-    struct str name = str_lowered(agent, low, sizeof(low));
-    struct delegator *r = map_get(&h->delegators, name);
-
-    if (r)
-        return r;
-    r = mem_new(sizeof(*r) + name.n);
-    list_init(&r->open);
-    list_init(&r->waiting);
-    list_init(&r->ready);
-    r->name_bytes = name.n;
-    memcpy(r->name, name.p, name.n);
-    delegation_map_put(&h->delegators, (struct str){r->name, name.n}, r);
-    return r;
-}
-
 const struct delegator *delegator_find(const struct delegations *h,
                                        struct str agent)
 {
     char low[AGENT_NAME_MAX];
 
-    return map_get(&h->delegators, str_lowered(agent, low, sizeof(low)));
-}
-
-static void delegator_release(struct delegations *h, struct delegator *r)
-{
-    if (!list_is_empty(&r->open) || !list_is_empty(&r->ready) || r->n_claimed)
-        return;
-    map_take(&h->delegators, (struct str){r->name, r->name_bytes});
-    free(r);
-}
-
-/* Parents. */
-
-static struct children *children_of(struct delegations *h, struct str id)
-{
-    struct children *k = map_get(&h->children, id);
-
-    if (k)
-        return k;
-    k = mem_new(sizeof(*k) + id.n);
-    list_init(&k->list);
-    list_init(&k->claims);
-    k->id_bytes = id.n;
-    memcpy(k->id, id.p, id.n);
-    delegation_map_put(&h->children, (struct str){k->id, id.n}, k);
-    return k;
+    return share_find(&h->delegators, str_lowered(agent, low, sizeof(low)));
 }
 
 /* Create and look up. */
@@ -215,16 +172,9 @@ static void delegation_unlink_task(struct live_delegation *x)
 
 static void leave_siblings(struct live_delegation *x)
 {
-    struct children *k = x->siblings;
-
-    if (!k)
-        return;
     list_remove(&x->child_node);
+    share_give(&x->h->children, x->siblings);
     x->siblings = NULL;
-    if (!list_is_empty(&k->list) || !list_is_empty(&k->claims))
-        return;
-    map_take(&x->h->children, (struct str){k->id, k->id_bytes});
-    free(k);
 }
 
 /* States. */
@@ -252,15 +202,27 @@ enum err delegation_claim(struct live_delegation *x)
 {
     struct delegations *h = x->h;
     size_t n = h->n_claimed + 1;
+    char low[AGENT_NAME_MAX];
 
     if (FAULT("hire.room") || map_reserve(&h->by_key, n) ||
         map_reserve(&h->by_task, n) || map_reserve(&h->by_request, 1) ||
-        map_reserve(&h->delegators, 1) || map_reserve(&h->children, 1))
+        map_reserve(&h->delegators.by_key, 1) ||
+        map_reserve(&h->children.by_key, 1))
         return ERR_NOMEM;
-    x->delegator = delegator_of(h, x->d.agent);
+    x->delegator =
+        share_take(&h->delegators, str_lowered(x->d.agent, low, sizeof(low)));
+    if (x->delegator->share.n == 1) {
+        list_init(&x->delegator->open);
+        list_init(&x->delegator->waiting);
+        list_init(&x->delegator->ready);
+    }
     x->delegator->n_claimed++;
     if (x->d.parent_id.n) {
-        x->siblings = children_of(h, x->d.parent_id);
+        x->siblings = share_take(&h->children, x->d.parent_id);
+        if (x->siblings->share.n == 1) {
+            list_init(&x->siblings->list);
+            list_init(&x->siblings->claims);
+        }
         list_append(&x->siblings->claims, &x->child_node);
     }
     delegation_index_request(x);
@@ -276,7 +238,7 @@ void delegation_unclaim(struct live_delegation *x)
         delegation_map_take(&x->h->by_request, x->request, x);
         leave_siblings(x);
         x->delegator->n_claimed--;
-        delegator_release(x->h, x->delegator);
+        share_give(&x->h->delegators, x->delegator);
     }
     free(x);
 }
@@ -346,7 +308,7 @@ void delegation_drop(struct live_delegation *x)
     } else {
         x->delegator->n_ready--;
     }
-    delegator_release(h, x->delegator);
+    share_give(&h->delegators, x->delegator);
     delegation_map_take(&h->by_key, str_of(x->d.key.text), x);
     delegation_unlink_task(x);
     delegation_map_take(&h->by_request, x->request, x);
@@ -374,8 +336,8 @@ void delegation_free(struct delegations *h)
     map_fini(&h->by_key);
     map_fini(&h->by_task);
     map_fini(&h->by_request);
-    map_fini(&h->delegators);
-    map_fini(&h->children);
+    shares_fini(&h->delegators);
+    shares_fini(&h->children);
     free(h);
 }
 

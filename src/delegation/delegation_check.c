@@ -28,7 +28,7 @@ static bool delegation_is_indexed(const struct delegations *h,
 static bool open_delegation_is_right(const struct delegations *h,
                                      const struct live_delegation *x)
 {
-    const struct children *k = map_get(&h->children, x->d.parent_id);
+    const struct children *k = share_find(&h->children, x->d.parent_id);
 
     return list_has_node(&x->delegator->open, &x->delegator_node) &&
            !(x->is_active && list_has(&x->turn_node)) &&
@@ -80,13 +80,14 @@ static bool delegators_are_right(const struct delegations *h)
     const struct map_slot *slot;
     size_t at = 0, n_open = 0, n_ready = 0, n_claimed = 0, n_waiting = 0;
 
-    while ((slot = map_next(&h->delegators, &at))) {
+    while ((slot = map_next(&h->delegators.by_key, &at))) {
         const struct delegator *r = slot->value;
 
         if (list_length(&r->open) != r->n_open ||
             list_length(&r->ready) != r->n_ready ||
             !delegator_turns_are_right(r) ||
-            (!r->n_open && !r->n_claimed && list_is_empty(&r->ready)))
+            r->share.n != r->n_open + r->n_ready + r->n_claimed ||
+            r->share.n == 0)
             return false;
         n_open += r->n_open;
         n_ready += r->n_ready;
@@ -102,10 +103,11 @@ static bool children_are_right(const struct delegations *h)
     const struct map_slot *slot;
     size_t at = 0;
 
-    while ((slot = map_next(&h->children, &at))) {
+    while ((slot = map_next(&h->children.by_key, &at))) {
         const struct children *k = slot->value;
 
-        if (list_is_empty(&k->list) && list_is_empty(&k->claims))
+        if (k->share.n == 0 ||
+            k->share.n != list_length(&k->list) + list_length(&k->claims))
             return false;
     }
     return true;
@@ -128,6 +130,6 @@ bool delegation_check(const struct delegations *h)
            list_is_empty(&h->by_state[DELEGATION_HAD]) &&
            delegators_are_right(h) && children_are_right(h) &&
            map_check(&h->by_key) && map_check(&h->by_task) &&
-           map_check(&h->by_request) && map_check(&h->delegators) &&
-           map_check(&h->children) && timer_is_set(&h->again);
+           map_check(&h->by_request) && map_check(&h->delegators.by_key) &&
+           map_check(&h->children.by_key) && timer_is_set(&h->again);
 }

@@ -168,7 +168,7 @@ static enum err delegation_end_orphans(struct delegations *h, struct why *why)
     bool is_lost;
     enum err e = OK;
 
-    while (!e && (slot = map_next(&h->children, &at))) {
+    while (!e && (slot = map_next(&h->children.by_key, &at))) {
         e = delegation_judge_parent(h, slot->key, &is_lost, &because, why);
         if (!e && is_lost)
             delegation_end_below(h, slot->key, because);

@@ -44,8 +44,8 @@ static void delegation_activate(struct live_delegation *x)
 
 static void delegation_activate_next(struct delegations *h, struct delegator *r)
 {
-    struct str name = {r->name, r->name_bytes};
-    int64_t max = delegation_max_active(h, h->opts.agent(h->opts.ctx, name));
+    int64_t max =
+        delegation_max_active(h, h->opts.agent(h->opts.ctx, r->share.key));
     struct list_node *n;
 
     if (PLANTED("hire.all_at_once"))

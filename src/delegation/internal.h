@@ -11,11 +11,12 @@
 #include <assert.h>
 
 #include "base/fault.h"
-#include "base/map.h"
+#include "base/share.h"
 #include "delegation/delegation.h"
 
 /* A requesting agent, as long as it has delegations. */
 struct delegator {
+    struct share share;      /* by its name in lower case */
     struct list open, ready; /* struct live_delegation */
     struct list waiting;     /* those of `open` that wait for their turn */
     struct list_node
@@ -24,16 +25,13 @@ struct delegator {
     size_t n_ready;   /* over and not acknowledged */
     size_t n_claimed; /* claimed, not entered yet */
     size_t n_active;  /* open ones whose turn has come */
-    size_t name_bytes;
-    char name[]; /* in lower case */
 };
 
 /* The children of one task. */
 struct children {
+    struct share share; /* by the id of the task */
     struct list list;   /* struct live_delegation, open */
     struct list claims; /* claimed, not entered yet */
-    size_t id_bytes;
-    char id[];
 };
 
 /* Why the server ends a delegation. */
@@ -79,8 +77,7 @@ struct delegations {
     struct map by_task;    /* task id -> delegation of its last turn */
     struct map by_request; /* agent, newline, original id -> delegation, claimed
                               ones too */
-    struct map delegators; /* name -> delegator */
-    struct map children;   /* parent's id -> children */
+    struct shares delegators, children;
     struct list by_state[DELEGATION_HAD + 1];
     size_t n, n_open, n_claimed, n_waiting;
     struct list crowded; /* struct delegator with waiting delegations */
