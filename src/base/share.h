@@ -4,9 +4,9 @@
 /* share: how much each user, agent or address holds of what all have in common.
  *
  * A share is found by its key, and exists from its first use to its last: so
- * there are never more shares than uses, and nothing has to be cleaned up. What
- * is a use, how many one may have, and what else is counted in the struct that
- * begins with the share, is up to the caller. Threads: one at a time. */
+ * there are never more shares than uses, and nothing has to be cleaned up. The
+ * caller decides what a use is, how many uses a share may have, and what else
+ * the struct counts that begins with it. Threads: one at a time. */
 
 #include "base/map.h"
 
@@ -29,16 +29,16 @@ void shares_fini(struct shares *all); /* frees those that are left */
 /* NULL: that key has no share now. */
 void *share_find(const struct shares *all, struct str key);
 
-/* One more use; who has the share may also count n up. A share with one use is
- * new, and zeroed behind its struct
- * share. NULL: the map cannot grow (map_put). */
+/* One more use; a caller that has the share already may count n up itself. A
+ * share with one use is new, and the rest of its struct is zeroed. NULL: the
+ * map cannot grow (map_put). */
 MUST_USE void *share_take(struct shares *all, struct str key);
 
 /* One use less; the last one frees the share. NULL is fine. */
 void share_give(struct shares *all, void *share);
 
-/* What is free for one who may not use the reserve, one part in
- * `reserve_part` of all; zero: there is no reserve. */
+/* The free part of a capacity, without the reserve: one part in `reserve_part`;
+ * zero: there is none. */
 size_t share_free(size_t most, size_t used, size_t reserve_part);
 
 /* Whether one may hold that much: at most a multiple of what is free (a
