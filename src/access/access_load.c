@@ -65,7 +65,6 @@ static const struct table *const tables[] = {&user_table, &token_table};
 
 const struct schema access_schema = {
     .room = "access",
-    .version = 2,
     .tables = tables,
     .n_tables = sizeof(tables) / sizeof(tables[0]),
 };

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "model/record.h"
+
 enum { TURNS_MAX = 100, SHOW_TRIES = 3 };
 
 /* A single task. */
@@ -21,21 +23,11 @@ static void write_turns(struct json_out *out, const struct query *q,
         newest_first[n++] = r;
     while (n--) {
         const struct row *r = newest_first[n];
-        struct speak_turn turn = {
-            .number = row_int(r, TURN_NUMBER),
-            .message_id = row_str(r, TURN_MESSAGE_ID),
-            .text = row_str(r, TURN_TEXT),
-            .metadata = row_str(r, TURN_METADATA),
-            .began_ms = row_int(r, TURN_BEGAN_MS),
-            .finished_ms = row_int(r, TURN_FINISHED_MS),
-            .price_micros = row_int(r, TURN_PRICE_MICROS),
-            .result = {.status = (enum task_status)row_int(r, TURN_STATUS),
-                       .text = row_str(r, TURN_RESULT_TEXT),
-                       .metadata = row_str(r, TURN_RESULT_METADATA),
-                       .error_code = row_str(r, TURN_ERROR_CODE),
-                       .error = row_str(r, TURN_ERROR)}};
+        struct task t = {.seq = 0};
 
-        speak_turn(out, &turn);
+        record_from_row(&t, &turn_table, r);
+        t.result.status = t.status;
+        speak_turn(out, &t, row_int(r, TURN_BEGAN_MS));
     }
     json_close(out, ']');
 }

@@ -96,4 +96,4 @@ static const struct table *const tables[] = {&delegation_table, &tree_table,
                                              &note_table};
 
 const struct schema delegation_schema = {
-    .room = "hire", .version = 4, .tables = tables, .n_tables = N_OF(tables)};
+    .room = "hire", .tables = tables, .n_tables = N_OF(tables)};

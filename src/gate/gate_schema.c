@@ -151,7 +151,6 @@ static const struct table *const tables[] = {
 
 const struct schema gatekeeper_schema = {
     .room = "broker",
-    .version = 2,
     .tables = tables,
     .n_tables = N_OF(tables),
 };

@@ -129,4 +129,4 @@ static const struct table *const tables[] = {&account_table, &reservation_table,
                                              &posting_table, &budget_table};
 
 const struct schema ledger_schema = {
-    .room = "ledger", .version = 3, .tables = tables, .n_tables = N_OF(tables)};
+    .room = "ledger", .tables = tables, .n_tables = N_OF(tables)};

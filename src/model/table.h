@@ -14,24 +14,85 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/id.h"
 #include "base/str.h"
 
 enum column_type { COLUMN_INT, COLUMN_TEXT, COLUMN_BLOB };
 
+/* The type of the member that holds a column in the struct of the record. */
+enum member_type {
+    MEMBER_NONE,
+    MEMBER_INT,  /* int64_t or uint64_t */
+    MEMBER_BOOL, /* 1 or 0 */
+    MEMBER_ENUM, /* its number */
+    MEMBER_STR,
+    MEMBER_ID,
+};
+
 struct column {
     const char *name; /* lower case, digits and underscores */
     enum column_type type;
-    unsigned since; /* zero: as old as its table */
+    unsigned since; /* never falls from one column to the next; up to that of
+                     * the table: as old as the table */
     /* If set: this column holds the key of that table (one column), and the row
      * is deleted with that one. Only in the first version of a table, and only
      * for its first column or one that an index begins with. */
     const struct table *child_of;
+
+    /* For record.h, set by MEMBER. */
+    enum member_type member;
+    uint32_t offset;
+    unsigned part; /* bits of the owner's choice: when it is written */
+    bool or_null;  /* an empty string or a zero is NULL */
 };
+
+/* The columns of a table are one list, which gives both their numbers and their
+ * description, and for a record also the members that hold them:
+ *
+ *     #define THING_COLUMNS(C)                    \
+ *         C(THING_ID, "id", 1, MEMBER(struct thing, id)) \
+ *         C(THING_NOTE, "note", 2, COLUMN_TEXT)
+ *
+ *     enum thing_column { THING_COLUMNS(COLUMN_NUMBER) N_THING_COLUMNS };
+ *     static const struct column columns[] = {THING_COLUMNS(COLUMN_ROW)};
+ *
+ * After the name comes the version of the schema that added the column, then
+ * its type, or MEMBER and the member. Other fields of struct column may follow.
+ */
+#define COLUMN_NUMBER(number, label, version, ...) number,
+#define COLUMN_ROW(number, label, version, ...) \
+    {.name = label, .since = version, .type = __VA_ARGS__},
+
+#define OR_NULL .or_null = true
+
+/* The types of the column and of the member follow from the struct. */
+#define MEMBER(record, field)      MEMBER_AS(record, field, COLUMN_TEXT)
+#define MEMBER_BLOB(record, field) MEMBER_AS(record, field, COLUMN_BLOB)
+/* clang-format off */
+#define MEMBER_AS(record, field, of_str)     \
+    _Generic(((record *)0)->field,           \
+        struct str: of_str,                  \
+        struct id: COLUMN_TEXT,              \
+        default: COLUMN_INT),                \
+    .offset = offsetof(record, field),       \
+    .member = _Generic(((record *)0)->field, \
+        int64_t: MEMBER_INT,                 \
+        uint64_t: MEMBER_INT,                \
+        bool: MEMBER_BOOL,                   \
+        int: MEMBER_ENUM,                    \
+        unsigned: MEMBER_ENUM,               \
+        struct str: MEMBER_STR,              \
+        struct id: MEMBER_ID)
+/* clang-format on */
 
 enum { TABLE_COLUMNS_MAX = 64, TABLE_INDEX_COLUMNS = 4 };
 
 /* If several indexes fit a query, the first declared is used: declare the most
  * selective one first. */
+#define INDEX_ON(...)         \
+    .columns = {__VA_ARGS__}, \
+    .n_columns = sizeof((const uint8_t[]){__VA_ARGS__})
+
 struct table_index {
     const char *name; /* unique among all indexes */
     uint8_t columns[TABLE_INDEX_COLUMNS];
@@ -52,9 +113,9 @@ struct table {
     unsigned since; /* zero: one */
 };
 
+/* Its version is the highest `since` in it. */
 struct schema {
     const char *room; /* the owner */
-    unsigned version; /* the highest `since` in it; at least one */
     const struct table *const *tables;
     size_t n_tables;
 };

@@ -108,7 +108,6 @@ static const struct table *const tables[] = {
 
 const struct schema registry_schema = {
     .room = "registry",
-    .version = 4,
     .tables = tables,
     .n_tables = sizeof(tables) / sizeof(tables[0]),
 };

@@ -388,15 +388,7 @@ void speak_delegation_refused(struct json_out *o, enum err e, struct str words,
                               struct str details);
 
 /* A turn earlier than the one in the row of the task. */
-struct speak_turn {
-    int64_t number;
-    struct str message_id, text, metadata;
-    int64_t began_ms, finished_ms;
-    int64_t price_micros; /* zero: free, and left out */
-    struct task_result result;
-};
-
-void speak_turn(struct json_out *o, const struct speak_turn *turn);
+void speak_turn(struct json_out *o, const struct task *t, int64_t began_ms);
 
 /* {"items":[ … ],"next_cursor":…}; an empty cursor is null. */
 void speak_list_open(struct json_out *o);

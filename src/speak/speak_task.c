@@ -100,18 +100,18 @@ void speak_task(struct json_out *o, const struct task *t)
         json_member_null(o, "result");
 }
 
-void speak_turn(struct json_out *o, const struct speak_turn *turn)
+void speak_turn(struct json_out *o, const struct task *t, int64_t began_ms)
 {
     json_open(o, '{');
-    json_member_int(o, "turn", turn->number);
-    json_member_text(o, "message_id", turn->message_id);
-    json_member_text(o, "text", turn->text);
-    task_put_document(o, "metadata", turn->metadata);
-    json_member_text(o, "status", task_status_name(turn->result.status));
-    json_member_int(o, "began_ms", turn->began_ms);
-    json_member_int(o, "finished_ms", turn->finished_ms);
-    task_put_price(o, turn->price_micros);
-    task_put_result(o, &turn->result);
+    json_member_int(o, "turn", t->turn);
+    json_member_text(o, "message_id", str_of(t->message_id.text));
+    json_member_text(o, "text", t->text);
+    task_put_document(o, "metadata", t->metadata);
+    json_member_text(o, "status", task_status_name(t->status));
+    json_member_int(o, "began_ms", began_ms);
+    json_member_int(o, "finished_ms", t->finished_ms);
+    task_put_price(o, t->price_micros);
+    task_put_result(o, &t->result);
     json_close(o, '}');
 }
 

@@ -23,11 +23,30 @@ static unsigned version_since(unsigned n)
     return n ? n : 1;
 }
 
+static unsigned larger(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+
 static unsigned column_since(const struct table *t, const struct column *c)
 {
-    unsigned n = version_since(c->since);
+    return larger(version_since(c->since), version_since(t->since));
+}
 
-    return n > version_since(t->since) ? n : version_since(t->since);
+static unsigned schema_version(const struct schema *schema)
+{
+    unsigned version = 1;
+
+    for (size_t i = 0; i < schema->n_tables; i++) {
+        const struct table *t = schema->tables[i];
+
+        version = larger(version, t->since);
+        for (size_t k = 0; k < t->n_columns; k++)
+            version = larger(version, t->columns[k].since);
+        for (size_t k = 0; k < t->n_indexes; k++)
+            version = larger(version, t->indexes[k].since);
+    }
+    return version;
 }
 
 /* Deleting a parent searches its children: without an index that begins with
@@ -51,6 +70,7 @@ static void table_check(const struct table *t)
     for (size_t i = 0; i < t->n_columns; i++) {
         const struct column *c = &t->columns[i];
 
+        assert(c->name && (i == 0 || c->since >= c[-1].since));
         assert(i >= t->n_key || c->since <= version_since(t->since));
         if (c->child_of) {
             assert(c->since <= version_since(t->since) &&
@@ -159,8 +179,7 @@ static int schema_find_version(sqlite3 *sql, const char *room, int64_t *have)
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-static int schema_write_version(sqlite3 *sql, const char *room,
-                                unsigned version)
+static int schema_write_version(sqlite3 *sql, const struct schema *schema)
 {
     char *text = FAULT("store.migrate.note")
                      ? NULL
@@ -168,7 +187,7 @@ static int schema_write_version(sqlite3 *sql, const char *room,
                                        "VALUES('room', %Q, %u) "
                                        "ON CONFLICT DO UPDATE "
                                        "SET value = excluded.value",
-                                       room, version);
+                                       schema->room, schema_version(schema));
     int code = text ? db_exec(sql, text) : SQLITE_NOMEM;
 
     sqlite3_free(text);
@@ -192,9 +211,7 @@ static int schema_migrate_module(sqlite3 *sql, const struct schema *schema,
     else if (ddl.n > 1)
         code = db_exec(sql, ddl.p);
     buf_fini(&ddl);
-    return code == SQLITE_OK
-               ? schema_write_version(sql, schema->room, schema->version)
-               : code;
+    return code == SQLITE_OK ? schema_write_version(sql, schema) : code;
 }
 
 static enum err schema_newer_error(struct why *why, const char *path,
@@ -234,11 +251,11 @@ static enum err schema_check_newer(sqlite3 *sql, const struct store_opts *opts,
         const struct schema *ours = room ? schema_find(opts, room) : NULL;
         int64_t has = sqlite3_column_int64(s, 1);
         char what[96];
+        unsigned knows = ours ? schema_version(ours) : 0;
 
         snprintf(what, sizeof(what), "part \"%.64s\"", room ? room : "");
-        if (!ours || has > ours->version)
-            e = schema_newer_error(why, path, what, has,
-                                   ours ? ours->version : 0);
+        if (!ours || has > knows)
+            e = schema_newer_error(why, path, what, has, knows);
         code = SQLITE_OK;
     }
     sqlite3_finalize(s);
@@ -296,7 +313,7 @@ enum err schema_migrate(sqlite3 *sql, const struct store_opts *opts,
         int64_t have;
 
         code = schema_find_version(sql, schema->room, &have);
-        if (code == SQLITE_OK && have < schema->version)
+        if (code == SQLITE_OK && have < schema_version(schema))
             code = schema_migrate_module(sql, schema, (unsigned)have);
         if (code != SQLITE_OK)
             e = db_say(sql, code, path, why);

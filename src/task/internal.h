@@ -20,19 +20,29 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/share.h"
+#include "model/record.h"
 #include "task/task.h"
 #include "watch/watch.h"
 
-enum key_column {
-    KEY_PRINCIPAL,
-    KEY_KEY,
-    KEY_BODY_HASH,
-    KEY_TASK_ID,
-    KEY_MESSAGE_ID,
-    KEY_CONVERSATION_ID,
-    KEY_EXPIRES_MS,
-    KEY_DECISION_ID, /* NULL: not known */
-    N_KEY_COLUMNS,
+/* The columns of key_table. */
+#define KEY_COLUMNS(C)                                        \
+    C(KEY_PRINCIPAL, "principal", 1, COLUMN_TEXT)             \
+    C(KEY_KEY, "key", 1, COLUMN_TEXT)                         \
+    C(KEY_BODY_HASH, "body_hash", 1, COLUMN_BLOB)             \
+    C(KEY_TASK_ID, "task_id", 1, COLUMN_TEXT)                 \
+    C(KEY_MESSAGE_ID, "message_id", 1, COLUMN_TEXT)           \
+    C(KEY_CONVERSATION_ID, "conversation_id", 1, COLUMN_TEXT) \
+    C(KEY_EXPIRES_MS, "expires_ms", 1, COLUMN_INT)            \
+    /* NULL: not known */                                     \
+    C(KEY_DECISION_ID, "decision_id", 2, COLUMN_TEXT)
+
+enum key_column { KEY_COLUMNS(COLUMN_NUMBER) N_KEY_COLUMNS };
+
+/* When a column of a task is written. */
+enum task_part {
+    TASK_ONCE = 1,     /* with a new task */
+    TASK_PER_TURN = 2, /* with each turn */
+    TASK_AT_END = 4,   /* with the end of a turn; cleared by the next */
 };
 
 /* Events as bytes: appended at the end, dropped at the start; ring.c. An offset
@@ -242,14 +252,9 @@ static inline size_t task_bytes(const struct task *t)
 MUST_USE char *task_keep(struct task *t);
 MUST_USE char *result_keep(struct task_result *r);
 
-/* All columns except the seq and those of a result. */
+/* The columns of a new task, and those of the result. */
 void task_to_row(struct tx_op *op, const struct task *t);
-
-/* The columns that every turn sets, in the row of a new task and when a further
- * turn requeues an old one. */
-void task_turn_to_row(struct tx_op *op, const struct task *t);
 void task_result_to_row(struct tx_op *op, const struct task_result *r);
-void task_clear_result(struct tx_op *op);
 
 /* The turn that t is in, as a row of turn_table. */
 void turn_to_row(struct tx_op *op, const struct task *t);

@@ -108,95 +108,105 @@ MUST_USE enum err tasks_load(struct tasks *ts, int64_t now_ms, struct why *why);
 extern const struct schema task_schema;
 extern const struct table task_table, turn_table, conversation_table, key_table;
 
-/* Columns of task_table; a new one comes last. */
-enum task_column {
-    TASK_SEQ,
-    TASK_ID,
-    TASK_PLACE,
-    TASK_MESSAGE_ID,
-    TASK_CONVERSATION_ID,
-    TASK_REQUESTER,
-    TASK_ROOT_USER,
-    TASK_AGENT,
-    TASK_SKILL,
-    TASK_ORDER_KEY,
-    TASK_PRIORITY,
-    TASK_STATUS,
-    TASK_VERSION,
-    TASK_TURN,
-    TASK_ATTEMPT,
-    TASK_TEXT,
-    TASK_METADATA,
-    TASK_SOURCE,
-    TASK_CREATED_MS,
-    TASK_UPDATED_MS,
-    TASK_DEADLINE_MS,
-    TASK_FINISHED_MS, /* NULL while unfinished */
-    TASK_BUDGET_MS,
-    TASK_PARENT_ID,
-    TASK_DEPTH,
-    TASK_OWNER_NODE,
-    TASK_EPOCH,
-    TASK_LEASE_UNTIL_MS,
-    TASK_RESULT_TEXT,
-    TASK_RESULT_METADATA,
-    TASK_ERROR_CODE,
-    TASK_ERROR,
-    TASK_ENVELOPE, /* 1: the text is an envelope as JSON; NULL: a message */
-    TASK_BY_AGENT, /* these are NULL in a task that a person sent … */
-    TASK_ROOT_ID,
-    TASK_CHAIN,
-    TASK_PRICE_MICROS, /* … and these in a task that is free */
-    TASK_PAYEE,
-    TASK_STARTED_MS, /* of a finished turn; NULL: it was never dispatched */
-    TASK_TRACE,
-    TASK_DECISION_ID, /* NULL in a turn older than the column */
-    TASK_SESSION,     /* task_session; NULL: older than the column */
-    TASK_PAYER_ORG,
-    TASK_PRICED_AGENT, /* NULL: older than the column */
-    TASK_TREE,         /* NULL in a turn older than the column */
-    TASK_CEILING_MICROS,
-    TASK_TALK,        /* NULL: the conversation, or older than the column */
-    TASK_INTERRUPTED, /* NULL: zero */
-    N_TASK_COLUMNS,
-};
+/* The columns of task_table; a new one comes last. task_schema.c says what the
+ * words mean: ONCE is written with a new task, TURN replaced by each turn, END
+ * is NULL until the turn has ended, READ is written by its own code. */
+#define TASK_COLUMNS(C)                                                  \
+    C(TASK_SEQ, "seq", 1, READ(seq))                                     \
+    C(TASK_ID, "id", 1, ONCE(id))                                        \
+    C(TASK_PLACE, "place", 1, TURN(place))                               \
+    C(TASK_MESSAGE_ID, "message_id", 1, TURN(message_id))                \
+    C(TASK_CONVERSATION_ID, "conversation_id", 1, ONCE(conversation_id)) \
+    C(TASK_REQUESTER, "requester", 1, ONCE(requester))                   \
+    C(TASK_ROOT_USER, "root_user", 1, ONCE(root_user))                   \
+    C(TASK_AGENT, "agent", 1, ONCE(agent))                               \
+    C(TASK_SKILL, "skill", 1, TURN(skill), OR_NULL)                      \
+    C(TASK_ORDER_KEY, "order_key", 1, ONCE(order_key))                   \
+    C(TASK_PRIORITY, "priority", 1, TURN(priority))                      \
+    C(TASK_STATUS, "status", 1, TURN(status))                            \
+    C(TASK_VERSION, "version", 1, TURN(version))                         \
+    C(TASK_TURN, "turn", 1, TURN(turn))                                  \
+    C(TASK_ATTEMPT, "attempt", 1, TURN(attempt))                         \
+    C(TASK_TEXT, "text", 1, TURN(text))                                  \
+    C(TASK_METADATA, "metadata", 1, TURN(metadata), OR_NULL)             \
+    C(TASK_SOURCE, "source", 1, TURN(source), OR_NULL)                   \
+    C(TASK_CREATED_MS, "created_ms", 1, ONCE(created_ms))                \
+    C(TASK_UPDATED_MS, "updated_ms", 1, TURN(updated_ms))                \
+    C(TASK_DEADLINE_MS, "deadline_ms", 1, TURN(deadline_ms))             \
+    C(TASK_FINISHED_MS, "finished_ms", 1, END(finished_ms))              \
+    C(TASK_BUDGET_MS, "budget_ms", 1, TURN(budget_ms))                   \
+    C(TASK_PARENT_ID, "parent_id", 1, TURN(parent_id), OR_NULL)          \
+    C(TASK_DEPTH, "depth", 1, TURN(depth))                               \
+    C(TASK_OWNER_NODE, "owner_node", 1, TURN(owner_node), OR_NULL)       \
+    C(TASK_EPOCH, "epoch", 1, TURN(epoch))                               \
+    C(TASK_LEASE_UNTIL_MS, "lease_until_ms", 1, READ(lease_until_ms))    \
+    C(TASK_RESULT_TEXT, "result_text", 1, END(result.text))              \
+    C(TASK_RESULT_METADATA, "result_metadata", 1, END(result.metadata))  \
+    C(TASK_ERROR_CODE, "error_code", 1, END(result.error_code))          \
+    C(TASK_ERROR, "error", 1, END(result.error))                         \
+    C(TASK_ENVELOPE, "envelope", 4, TURN(is_envelope), OR_NULL)          \
+    C(TASK_BY_AGENT, "by_agent", 5, TURN(by_agent), OR_NULL)             \
+    C(TASK_ROOT_ID, "root_id", 5, TURN(root_id), OR_NULL)                \
+    C(TASK_CHAIN, "chain", 5, TURN(chain), OR_NULL)                      \
+    C(TASK_PRICE_MICROS, "price_micros", 5, TURN(price_micros), OR_NULL) \
+    C(TASK_PAYEE, "payee", 5, TURN(payee), OR_NULL)                      \
+    /* also NULL: it was never dispatched */                             \
+    C(TASK_STARTED_MS, "started_ms", 5, END(started_ms))                 \
+    C(TASK_TRACE, "trace", 5, TURN(trace), OR_NULL)                      \
+    C(TASK_DECISION_ID, "decision_id", 6, TURN(decision_id), OR_NULL)    \
+    /* task_session; NULL: older than the column */                      \
+    C(TASK_SESSION, "session", 7, COLUMN_TEXT)                           \
+    C(TASK_PAYER_ORG, "payer_org", 8, TURN(payer_org), OR_NULL)          \
+    C(TASK_PRICED_AGENT, "priced_agent", 8, TURN(priced_agent), OR_NULL) \
+    C(TASK_TREE, "tree", 9, TURN(tree), OR_NULL)                         \
+    C(TASK_CEILING_MICROS, "ceiling_micros", 9, TURN(ceiling_micros))    \
+    C(TASK_TALK, "talk", 10, TURN(talk), OR_NULL)                        \
+    C(TASK_INTERRUPTED, "interrupted", 11, TURN(interrupted))
 
-/* Columns of turn_table: the turns before the one in the task's row. They are
- * deleted with the task, so their key begins with its key, the seq. */
-enum turn_column {
-    TURN_TASK_SEQ,
-    TURN_NUMBER,
-    TURN_MESSAGE_ID,
-    TURN_SKILL,
-    TURN_TEXT,
-    TURN_METADATA,
-    TURN_SOURCE,
-    TURN_STATUS,
-    TURN_ATTEMPT,
-    TURN_BEGAN_MS,
-    TURN_FINISHED_MS,
-    TURN_RESULT_TEXT,
-    TURN_RESULT_METADATA,
-    TURN_ERROR_CODE,
-    TURN_ERROR,
-    TURN_PRICE_MICROS, /* NULL: free */
-    N_TURN_COLUMNS,
-};
+enum task_column { TASK_COLUMNS(COLUMN_NUMBER) N_TASK_COLUMNS };
 
-/* Columns of conversation_table. The owner is part of the key, since two people
- * may both call a conversation "c-1". */
+/* The columns of turn_table: the turns before the one in the task's row, held
+ * by a struct task too. They are deleted with the task, so their key begins
+ * with its key, the seq. */
+#define TURN_COLUMNS(C)                                                   \
+    C(TURN_TASK_SEQ, "task_seq", 1, TURN(seq), .child_of = &task_table)   \
+    C(TURN_NUMBER, "number", 1, TURN(turn))                               \
+    C(TURN_MESSAGE_ID, "message_id", 1, TURN(message_id))                 \
+    C(TURN_SKILL, "skill", 1, TURN(skill), OR_NULL)                       \
+    C(TURN_TEXT, "text", 1, TURN(text))                                   \
+    C(TURN_METADATA, "metadata", 1, TURN(metadata), OR_NULL)              \
+    C(TURN_SOURCE, "source", 1, TURN(source), OR_NULL)                    \
+    C(TURN_STATUS, "status", 1, TURN(status))                             \
+    C(TURN_ATTEMPT, "attempt", 1, TURN(attempt))                          \
+    C(TURN_BEGAN_MS, "began_ms", 1, COLUMN_INT)                           \
+    C(TURN_FINISHED_MS, "finished_ms", 1, TURN(finished_ms))              \
+    C(TURN_RESULT_TEXT, "result_text", 1, READ(result.text))              \
+    C(TURN_RESULT_METADATA, "result_metadata", 1, TURN(result.metadata),  \
+      OR_NULL)                                                            \
+    C(TURN_ERROR_CODE, "error_code", 1, TURN(result.error_code), OR_NULL) \
+    C(TURN_ERROR, "error", 1, TURN(result.error), OR_NULL)                \
+    C(TURN_PRICE_MICROS, "price_micros", 5, TURN(price_micros), OR_NULL)
+
+enum turn_column { TURN_COLUMNS(COLUMN_NUMBER) N_TURN_COLUMNS };
+
+/* The columns of conversation_table. The owner is part of the key, since two
+ * people may both call a conversation "c-1". */
+#define CONVERSATION_COLUMNS(C)                                              \
+    C(CONVERSATION_OWNER, "owner", 1, COLUMN_TEXT)                           \
+    C(CONVERSATION_ID, "id", 1, COLUMN_TEXT)                                 \
+    C(CONVERSATION_AGENT, "agent", 1, COLUMN_TEXT)                           \
+    C(CONVERSATION_CREATED_MS, "created_ms", 1, COLUMN_INT)                  \
+    C(CONVERSATION_USED_MS, "used_ms", 1, COLUMN_INT)                        \
+    /* that chose the agent; NULL: not known */                              \
+    C(CONVERSATION_DECISION_ID, "decision_id", 2, COLUMN_TEXT)               \
+    /* when this agent was last chosen, to tell it from a later agent of the \
+     * same name; NULL: when it was used */                                  \
+    C(CONVERSATION_MEANT_MS, "meant_ms", 3, COLUMN_INT)                      \
+    /* of its last message; NULL: not known */                               \
+    C(CONVERSATION_PRICE_MICROS, "price_micros", 9, COLUMN_INT)
+
 enum conversation_column {
-    CONVERSATION_OWNER,
-    CONVERSATION_ID,
-    CONVERSATION_AGENT,
-    CONVERSATION_CREATED_MS,
-    CONVERSATION_USED_MS,
-    CONVERSATION_DECISION_ID,  /* that chose the agent; NULL: not known */
-    CONVERSATION_MEANT_MS,     /* when this agent was last chosen, to tell it
-                                * from a later agent of the same name; NULL:
-                                * when it was used */
-    CONVERSATION_PRICE_MICROS, /* of its last message; NULL: not known */
-    N_CONVERSATION_COLUMNS,
+    CONVERSATION_COLUMNS(COLUMN_NUMBER) N_CONVERSATION_COLUMNS
 };
 
 /* A row of task_table as a task. Its strings are borrowed from the row. */

@@ -261,8 +261,8 @@ static const struct tx_op *task_write(struct tx *tx, const struct task *t,
         turn_to_row(tx_insert(tx, &turn_table), t);
         return NULL;
     }
-    task_turn_to_row(op, t);
-    task_clear_result(op);
+    record_to_tx(op, t, TASK_PER_TURN);
+    record_clear(op, TASK_AT_END);
     turn_to_row(tx_insert(tx, &turn_table), before);
     return NULL;
 }

@@ -52,7 +52,6 @@ static const struct table *const watch_tables[] = {&feed_table, &cursor_table};
 
 const struct schema watch_schema = {
     .room = "watch",
-    .version = 3,
     .tables = watch_tables,
     .n_tables = sizeof(watch_tables) / sizeof(*watch_tables),
 };

@@ -34,7 +34,7 @@ const struct table book_table = {.name = "book",
 static const struct table *const tables[] = {&slot_table, &part_table,
                                              &book_table};
 const struct schema stage_schema = {
-    .room = "stage", .version = 1, .tables = tables, .n_tables = 3};
+    .room = "stage", .tables = tables, .n_tables = 3};
 
 static uint64_t mix(uint64_t z)
 {

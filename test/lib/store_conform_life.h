@@ -206,12 +206,12 @@ static const struct table pair = {.name = "pair",
 static const struct table *const all_tables_v2[] = {&thing_v2, &part, &feed,
                                                     &pair};
 static const struct schema things_v2 = {
-    .room = "things", .version = 2, .tables = all_tables_v2, .n_tables = 4};
+    .room = "things", .tables = all_tables_v2, .n_tables = 4};
 static const struct schema *const schemas_v2[] = {&things_v2};
 
 static const struct table *const pair_alone[] = {&pair};
 static const struct schema other_room = {
-    .room = "other", .version = 1, .tables = pair_alone, .n_tables = 1};
+    .room = "other", .tables = pair_alone, .n_tables = 1};
 static const struct schema *const two_rooms[] = {&things_v1, &other_room};
 
 TEST(a_later_version_adds_what_it_needs_and_keeps_the_rest)

@@ -74,7 +74,7 @@ static const struct table feed = {
 
 static const struct table *const all_tables[] = {&thing, &part, &feed};
 static const struct schema things_v1 = {
-    .room = "things", .version = 1, .tables = all_tables, .n_tables = 3};
+    .room = "things", .tables = all_tables, .n_tables = 3};
 static const struct schema *const schemas_v1[] = {&things_v1};
 
 /* A store in a folder of its own, and a loop to turn. */

@@ -65,7 +65,6 @@ static const struct table *const tables[] = {&outcome_table, &learn_table};
 
 const struct schema learn_schema = {
     .room = "learn",
-    .version = 3,
     .tables = tables,
     .n_tables = N_OF(tables),
 };
