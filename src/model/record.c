@@ -59,31 +59,41 @@ void record_clear(struct tx_op *op, unsigned parts)
             tx_set(op, i, value_null());
 }
 
-char *record_keep(void *record, const struct table *t, unsigned parts)
+static bool column_is_str_of(const struct column *c, unsigned parts)
 {
-    struct str *strs[TABLE_COLUMNS_MAX];
-    size_t n = 0;
-
-    for (size_t i = 0; i < t->n_columns; i++) {
-        const struct column *c = &t->columns[i];
-
-        if (c->member == MEMBER_STR && c->part & parts)
-            strs[n++] = (struct str *)(void *)((char *)record + c->offset);
-    }
-    return strs_keep(strs, n);
+    return c->member == MEMBER_STR && c->part & parts;
 }
 
-char *strs_keep(struct str *const *strs, size_t n)
+size_t record_bytes(const void *record, const struct table *t, unsigned parts)
 {
-    size_t bytes = 1; /* never an allocation of nothing */
-    char *all, *at;
+    size_t bytes = 0;
 
-    for (size_t i = 0; i < n; i++)
-        bytes += strs[i]->n;
-    all = at = FAULT("model.keep") ? NULL : malloc(bytes);
-    if (!all)
-        return NULL;
-    for (size_t i = 0; i < n; i++)
-        *strs[i] = str_pack(&at, *strs[i]);
+    for (size_t i = 0; i < t->n_columns; i++) {
+        const char *at = (const char *)record + t->columns[i].offset;
+
+        if (column_is_str_of(&t->columns[i], parts))
+            bytes += ((const struct str *)(const void *)at)->n;
+    }
+    return bytes;
+}
+
+void record_pack(void *record, const struct table *t, unsigned parts, char **at)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        struct str *s = (void *)((char *)record + t->columns[i].offset);
+
+        if (column_is_str_of(&t->columns[i], parts))
+            *s = str_pack(at, *s);
+    }
+}
+
+char *record_keep(void *record, const struct table *t, unsigned parts)
+{
+    /* One more: never an allocation of nothing. */
+    size_t bytes = record_bytes(record, t, parts) + 1;
+    char *all = FAULT("model.keep") ? NULL : malloc(bytes), *at = all;
+
+    if (all)
+        record_pack(record, t, parts, &at);
     return all;
 }

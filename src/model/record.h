@@ -18,12 +18,14 @@ void record_from_row(void *record, const struct table *t, const struct row *r);
 void record_to_tx(struct tx_op *op, const void *record, unsigned parts);
 void record_clear(struct tx_op *op, unsigned parts);
 
-/* Copy the strings of these parts into one allocation and point the members at
- * it. The caller frees it. Texts may be larger than MEM_SMALL_BYTES, so this
- * can fail: NULL, and *record is unchanged. */
-MUST_USE char *record_keep(void *record, const struct table *t, unsigned parts);
+/* The bytes of the strings of these parts, and a copy of them to *at, which
+ * moves behind it; the members then point there. */
+size_t record_bytes(const void *record, const struct table *t, unsigned parts);
+void record_pack(void *record, const struct table *t, unsigned parts,
+                 char **at);
 
-/* The same for any n strings. */
-MUST_USE char *strs_keep(struct str *const *strs, size_t n);
+/* The same into one allocation, which the caller frees. NULL if memory runs
+ * out: texts may be larger than MEM_SMALL_BYTES. *record is then unchanged. */
+MUST_USE char *record_keep(void *record, const struct table *t, unsigned parts);
 
 #endif

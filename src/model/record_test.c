@@ -177,3 +177,16 @@ TEST(a_record_keeps_its_strings_or_nothing)
     CHECK(kept != NULL); /* nothing to keep is no failure */
     free(kept);
 }
+
+TEST(strings_are_packed_one_after_the_other)
+{
+    struct thing t = full_thing();
+    char all[32], *at = all;
+
+    CHECK_INT(record_bytes(&t, &table, ONE), 6);
+    CHECK_INT(record_bytes(&t, &table, TWO), 6 + 2 + 3);
+    record_pack(&t, &table, ONE | TWO, &at);
+    CHECK_INT(at - all, 17);
+    CHECK(t.name.p == all && t.note.p == all + 6 && t.bytes.p == all + 12);
+    CHECK_STR(t.answer.text, "yes");
+}

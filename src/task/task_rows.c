@@ -5,6 +5,7 @@
 #include "task/internal.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 void task_from_row(struct task *t, const struct row *r)
 {
@@ -33,10 +34,18 @@ char *task_keep(struct task *t)
 
 char *result_keep(struct task_result *r)
 {
-    struct str *const strs[] = {&r->text, &r->metadata, &r->error_code,
-                                &r->error, &r->by};
+    size_t bytes = r->text.n + r->metadata.n + r->error_code.n + r->error.n +
+                   r->by.n + 1; /* never an allocation of nothing */
+    char *all = FAULT("task.keep") ? NULL : malloc(bytes), *at = all;
 
-    return strs_keep(strs, sizeof(strs) / sizeof(*strs));
+    if (!all)
+        return NULL;
+    r->text = str_pack(&at, r->text);
+    r->metadata = str_pack(&at, r->metadata);
+    r->error_code = str_pack(&at, r->error_code);
+    r->error = str_pack(&at, r->error);
+    r->by = str_pack(&at, r->by);
+    return all;
 }
 
 void task_to_row(struct tx_op *op, const struct task *t)
