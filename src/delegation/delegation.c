@@ -79,26 +79,19 @@ static struct str delegation_request_key(struct str agent, struct str id,
 struct live_delegation *delegation_make(struct delegations *h,
                                         const struct delegation *d)
 {
-    size_t n = 2 * (d->agent.n + d->original_id.n) + d->creator.n +
-               d->parent_id.n + d->root_id.n + d->owner.n + d->conversation.n +
-               1;
+    const unsigned all = DELEGATION_PLAIN | DELEGATION_BY_RULE;
     char key[REQUEST_MAX];
-    struct live_delegation *x = mem_new(sizeof(*x) + n);
+    struct str request = delegation_request_key(d->agent, d->original_id, key);
+    struct live_delegation *x = mem_new(
+        sizeof(*x) + record_bytes(d, &delegation_table, all) + request.n);
     char *at = x->strings;
 
     x->h = h;
     x->d = *d;
     list_init(&x->waiters);
     list_init(&x->behind);
-    x->d.agent = str_pack(&at, d->agent);
-    x->d.creator = str_pack(&at, d->creator);
-    x->d.original_id = str_pack(&at, d->original_id);
-    x->d.parent_id = str_pack(&at, d->parent_id);
-    x->d.root_id = str_pack(&at, d->root_id);
-    x->d.owner = str_pack(&at, d->owner);
-    x->d.conversation = str_pack(&at, d->conversation);
-    x->request =
-        str_pack(&at, delegation_request_key(d->agent, d->original_id, key));
+    record_pack(&x->d, &delegation_table, all, &at);
+    x->request = str_pack(&at, request);
     return x;
 }
 

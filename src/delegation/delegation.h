@@ -40,48 +40,60 @@ struct delegations;
 extern const struct schema delegation_schema;
 extern const struct table delegation_table, tree_table, note_table;
 
+#define DELEGATION_COLUMNS(C)                                               \
+    C(DELEGATION_KEY, "key", 1, BOTH(key)) /* del_… */                    \
+    C(DELEGATION_AGENT, "agent", 1, BOTH(agent))                            \
+    /* NULL unless the mode is two-phase */                                 \
+    C(DELEGATION_ORIGINAL_ID, "original_id", 1, BOTH(original_id), OR_NULL) \
+    C(DELEGATION_TASK_ID, "task_id", 1, BOTH(task_id))                      \
+    C(DELEGATION_TURN, "turn", 1, BOTH(turn))                               \
+    /* NULL: it has no parent task */                                       \
+    C(DELEGATION_PARENT_ID, "parent_id", 1, BOTH(parent_id), OR_NULL)       \
+    C(DELEGATION_ROOT_ID, "root_id", 1, READ(root_id))                      \
+    C(DELEGATION_MODE, "mode", 1, BOTH(mode))                               \
+    /* 1 stream, 2 ends_with_line, 4 goes_on */                             \
+    C(DELEGATION_FLAGS, "flags", 1, COLUMN_INT)                             \
+    C(DELEGATION_STATE, "state", 1, BOTH(state))                            \
+    /* identifies a repeated request */                                     \
+    C(DELEGATION_BODY_HASH, "body_hash", 1, COLUMN_BLOB)                    \
+    C(DELEGATION_CREATED_MS, "created_ms", 1, BOTH(created_ms))             \
+    /* when an unfetched result is removed */                               \
+    C(DELEGATION_EXPIRES_MS, "expires_ms", 1, READ(expires_ms))             \
+    /* of the requesting agent at that time; NULL: no user */               \
+    C(DELEGATION_CREATOR, "creator", 2, BOTH(creator), OR_NULL)             \
+    /* requester of the parent task */                                      \
+    C(DELEGATION_OWNER, "owner", 4, BOTH(owner), OR_NULL)                   \
+    /* of the parent task; NULL: none */                                    \
+    C(DELEGATION_CONVERSATION, "conversation", 4, BOTH(conversation), OR_NULL)
+
 enum delegation_column {
-    DELEGATION_KEY, /* del_… */
-    DELEGATION_AGENT,
-    DELEGATION_ORIGINAL_ID, /* NULL unless the mode is two-phase */
-    DELEGATION_TASK_ID,
-    DELEGATION_TURN,
-    DELEGATION_PARENT_ID, /* NULL: it has no parent task */
-    DELEGATION_ROOT_ID,
-    DELEGATION_MODE,
-    DELEGATION_FLAGS, /* 1 stream, 2 ends_with_line, 4 goes_on */
-    DELEGATION_STATE,
-    DELEGATION_BODY_HASH, /* identifies a repeated request */
-    DELEGATION_CREATED_MS,
-    DELEGATION_EXPIRES_MS, /* when an unfetched result is removed */
-    DELEGATION_CREATOR, /* of the requesting agent at that time; NULL: no user
-                         */
-    DELEGATION_OWNER,   /* requester of the parent task */
-    DELEGATION_CONVERSATION, /* of the parent task; NULL: none */
-    N_DELEGATION_COLUMNS,
+    DELEGATION_COLUMNS(COLUMN_NUMBER) N_DELEGATION_COLUMNS
 };
 
 /* The tasks under a root. */
-enum tree_column {
-    TREE_ROOT_ID,
-    TREE_N_TASKS,
-    TREE_UPDATED_MS,
-    TREE_ROOT_USER, /* user of the root; NULL in rows of older versions */
-    N_TREE_COLUMNS,
-};
+#define TREE_COLUMNS(C)                                    \
+    C(TREE_ROOT_ID, "root_id", 1, COLUMN_TEXT)             \
+    C(TREE_N_TASKS, "n_tasks", 1, COLUMN_INT)              \
+    C(TREE_UPDATED_MS, "updated_ms", 1, COLUMN_INT)        \
+    /* user of the root; NULL in rows of older versions */ \
+    C(TREE_ROOT_USER, "root_user", 3, COLUMN_TEXT)
+
+enum tree_column { TREE_COLUMNS(COLUMN_NUMBER) N_TREE_COLUMNS };
 
 /* Results for an agent that reads them in its next turn. */
-enum note_column {
-    NOTE_KEY, /* the delegation's key */
-    NOTE_OWNER,
-    NOTE_CONVERSATION,
-    NOTE_AGENT, /* the requesting agent, in lower case */
-    NOTE_TEXT,
-    NOTE_AT_MS,
-    NOTE_TOLD_SEQ, /* task whose turn was given the note; zero: none yet */
-    NOTE_TOLD_TURN,
-    N_NOTE_COLUMNS,
-};
+#define NOTE_COLUMNS(C)                                           \
+    C(NOTE_KEY, "key", 1, COLUMN_TEXT) /* the delegation's key */ \
+    C(NOTE_OWNER, "owner", 1, COLUMN_TEXT)                        \
+    C(NOTE_CONVERSATION, "conversation", 1, COLUMN_TEXT)          \
+    /* the requesting agent, in lower case */                     \
+    C(NOTE_AGENT, "agent", 1, COLUMN_TEXT)                        \
+    C(NOTE_TEXT, "text", 1, COLUMN_TEXT)                          \
+    C(NOTE_AT_MS, "at_ms", 1, COLUMN_INT)                         \
+    /* task whose turn was given the note; zero: none yet */      \
+    C(NOTE_TOLD_SEQ, "told_seq", 1, COLUMN_INT)                   \
+    C(NOTE_TOLD_TURN, "told_turn", 1, COLUMN_INT)
+
+enum note_column { NOTE_COLUMNS(COLUMN_NUMBER) N_NOTE_COLUMNS };
 
 enum { DELEGATION_PER_TURN = 64 }; /* children ended in one turn of the loop */
 

@@ -9,25 +9,14 @@ static void delegation_write_row(struct tx_op *op,
 {
     struct str hash = {(const char *)x->body_hash, MSG_BODY_HASH_BYTES};
 
-    tx_set(op, DELEGATION_KEY, value_text(str_of(d->key.text)));
-    tx_set(op, DELEGATION_AGENT, value_text(d->agent));
-    tx_set(op, DELEGATION_ORIGINAL_ID, value_text_or_null(d->original_id));
-    tx_set(op, DELEGATION_TASK_ID, value_text(str_of(d->task_id.text)));
-    tx_set(op, DELEGATION_TURN, value_int(d->turn));
-    tx_set(op, DELEGATION_PARENT_ID, value_text_or_null(d->parent_id));
+    record_to_tx(op, d, DELEGATION_PLAIN);
     tx_set(op, DELEGATION_ROOT_ID,
            value_text(d->root_id.n ? d->root_id : str_of(d->task_id.text)));
-    tx_set(op, DELEGATION_MODE, value_int(d->mode));
     tx_set(op, DELEGATION_FLAGS,
            value_int((d->is_stream ? FLAG_STREAM : 0) |
                      (d->ends_with_line ? FLAG_ENDS_WITH_LINE : 0) |
                      (d->goes_on ? FLAG_GOES_ON : 0)));
-    tx_set(op, DELEGATION_STATE, value_int(d->state));
     tx_set(op, DELEGATION_BODY_HASH, value_blob(hash));
-    tx_set(op, DELEGATION_CREATED_MS, value_int(d->created_ms));
-    tx_set(op, DELEGATION_CREATOR, value_text_or_null(d->creator));
-    tx_set(op, DELEGATION_OWNER, value_text_or_null(d->owner));
-    tx_set(op, DELEGATION_CONVERSATION, value_text_or_null(d->conversation));
     if (d->state == DELEGATION_READY)
         tx_set(op, DELEGATION_EXPIRES_MS, value_int(d->expires_ms));
 }
@@ -35,28 +24,14 @@ static void delegation_write_row(struct tx_op *op,
 void delegation_from_row(struct delegation *d, const struct row *r)
 {
     int64_t flags = row_int(r, DELEGATION_FLAGS);
-    struct str root = row_str(r, DELEGATION_ROOT_ID);
 
-    *d = (struct delegation){
-        .key = id_from(row_str(r, DELEGATION_KEY)),
-        .agent = row_str(r, DELEGATION_AGENT),
-        .creator = row_str(r, DELEGATION_CREATOR),
-        .original_id = row_str(r, DELEGATION_ORIGINAL_ID),
-        .task_id = id_from(row_str(r, DELEGATION_TASK_ID)),
-        .turn = row_int(r, DELEGATION_TURN),
-        .parent_id = row_str(r, DELEGATION_PARENT_ID),
-        .owner = row_str(r, DELEGATION_OWNER),
-        .conversation = row_str(r, DELEGATION_CONVERSATION),
-        .mode = (enum delegation_mode)row_int(r, DELEGATION_MODE),
-        .state = (enum delegation_state)row_int(r, DELEGATION_STATE),
-        .is_stream = flags & FLAG_STREAM,
-        .ends_with_line = flags & FLAG_ENDS_WITH_LINE,
-        .goes_on = flags & FLAG_GOES_ON,
-        .created_ms = row_int(r, DELEGATION_CREATED_MS),
-        .expires_ms = row_int(r, DELEGATION_EXPIRES_MS),
-    };
-    if (!str_eq(root, row_str(r, DELEGATION_TASK_ID)))
-        d->root_id = root;
+    *d = (struct delegation){.turn = 0};
+    record_from_row(d, &delegation_table, r);
+    d->is_stream = flags & FLAG_STREAM;
+    d->ends_with_line = flags & FLAG_ENDS_WITH_LINE;
+    d->goes_on = flags & FLAG_GOES_ON;
+    if (str_eq(d->root_id, row_str(r, DELEGATION_TASK_ID)))
+        d->root_id = STR("");
 }
 
 void delegation_tree_query(struct query *q, struct str root_id)

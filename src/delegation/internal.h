@@ -13,6 +13,10 @@
 #include "base/fault.h"
 #include "base/share.h"
 #include "delegation/delegation.h"
+#include "model/record.h"
+
+/* Columns that hold their member, and columns with a rule of their own. */
+enum delegation_part { DELEGATION_PLAIN = 1, DELEGATION_BY_RULE = 2 };
 
 /* A requesting agent, as long as it has delegations. */
 struct delegator {
