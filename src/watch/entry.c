@@ -6,21 +6,15 @@
 
 #include <assert.h>
 
-static const struct column feed_columns[N_FEED_COLUMNS] = {
-    [FEED_SEQ] = {.name = "seq", .type = COLUMN_INT},
-    [FEED_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
-    [FEED_TYPE] = {.name = "type", .type = COLUMN_TEXT},
-    [FEED_TASK_ID] = {.name = "task_id", .type = COLUMN_TEXT},
-    [FEED_CONVERSATION_ID] = {.name = "conversation_id", .type = COLUMN_TEXT},
-    [FEED_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
-    [FEED_REQUESTER] = {.name = "requester", .type = COLUMN_TEXT},
-    [FEED_ROOT_USER] = {.name = "root_user", .type = COLUMN_TEXT},
-    [FEED_DATA] = {.name = "data", .type = COLUMN_TEXT},
-    [FEED_AUDIENCE] = {.name = "audience", .type = COLUMN_TEXT, .since = 3},
-};
+#include "model/record.h"
+
+#define READ(field) MEMBER(struct feed_entry, field)
+#define BOTH(field) READ(field), .part = 1
+
+static const struct column feed_columns[] = {FEED_COLUMNS(COLUMN_ROW)};
 
 static const struct table_index feed_indexes[] = {
-    {.name = "feed_by_time", .columns = {FEED_AT_MS}, .n_columns = 1},
+    {.name = "feed_by_time", INDEX_ON(FEED_AT_MS)},
 };
 
 const struct table feed_table = {
@@ -33,12 +27,7 @@ const struct table feed_table = {
     .n_indexes = sizeof(feed_indexes) / sizeof(*feed_indexes),
 };
 
-static const struct column cursor_columns[N_CURSOR_COLUMNS] = {
-    [CURSOR_CHANNEL] = {.name = "channel", .type = COLUMN_TEXT},
-    [CURSOR_PLACE] = {.name = "place", .type = COLUMN_TEXT},
-    [CURSOR_SEQ] = {.name = "seq", .type = COLUMN_INT},
-    [CURSOR_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
-};
+static const struct column cursor_columns[] = {CURSOR_COLUMNS(COLUMN_ROW)};
 
 const struct table cursor_table = {
     .name = "cursor",
@@ -58,8 +47,7 @@ const struct schema watch_schema = {
 
 size_t feed_entry_bytes(const struct feed_entry *e)
 {
-    return e->type.n + e->task_id.n + e->conversation_id.n + e->agent.n +
-           e->requester.n + e->root_user.n + e->data.n;
+    return record_bytes(e, &feed_table, 1);
 }
 
 void feed_append(struct tx *tx, const struct feed_entry *e)
@@ -68,14 +56,7 @@ void feed_append(struct tx *tx, const struct feed_entry *e)
 
     /* Names are limited where they come in, and data is ours. */
     assert(e->type.n && feed_entry_bytes(e) <= FEED_ENTRY_MAX);
-    tx_set(op, FEED_AT_MS, value_int(e->at_ms));
-    tx_set(op, FEED_TYPE, value_text(e->type));
-    tx_set(op, FEED_TASK_ID, value_text_or_null(e->task_id));
-    tx_set(op, FEED_CONVERSATION_ID, value_text_or_null(e->conversation_id));
-    tx_set(op, FEED_AGENT, value_text_or_null(e->agent));
-    tx_set(op, FEED_REQUESTER, value_text_or_null(e->requester));
-    tx_set(op, FEED_ROOT_USER, value_text_or_null(e->root_user));
-    tx_set(op, FEED_DATA, value_text_or_null(e->data));
+    record_to_tx(op, e, 1);
     if (e->is_for_seers)
         tx_set(op, FEED_AUDIENCE, value_text(STR("*")));
 }
@@ -95,18 +76,8 @@ void feed_append_data(struct tx *tx, struct buf *data,
 
 void feed_from_row(struct feed_entry *e, const struct row *r)
 {
-    *e = (struct feed_entry){
-        .seq = row_int(r, FEED_SEQ),
-        .at_ms = row_int(r, FEED_AT_MS),
-        .type = row_str(r, FEED_TYPE),
-        .task_id = row_str(r, FEED_TASK_ID),
-        .conversation_id = row_str(r, FEED_CONVERSATION_ID),
-        .agent = row_str(r, FEED_AGENT),
-        .requester = row_str(r, FEED_REQUESTER),
-        .root_user = row_str(r, FEED_ROOT_USER),
-        .data = row_str(r, FEED_DATA),
-        .is_for_seers = !row_is_null(r, FEED_AUDIENCE),
-    };
+    *e = (struct feed_entry){.is_for_seers = !row_is_null(r, FEED_AUDIENCE)};
+    record_from_row(e, &feed_table, r);
     if (!e->data.n)
         e->data = STR("{}");
 }

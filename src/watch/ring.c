@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "model/record.h"
 
 static void feed_ring_drop_first(struct ring *r)
 {
@@ -32,18 +33,8 @@ struct held *feed_hold(const struct feed_entry *e)
     char *at = h->text;
 
     h->bytes = bytes;
-    h->e = (struct feed_entry){
-        .seq = e->seq,
-        .at_ms = e->at_ms,
-        .type = str_pack(&at, e->type),
-        .task_id = str_pack(&at, e->task_id),
-        .conversation_id = str_pack(&at, e->conversation_id),
-        .agent = str_pack(&at, e->agent),
-        .requester = str_pack(&at, e->requester),
-        .root_user = str_pack(&at, e->root_user),
-        .data = str_pack(&at, e->data),
-        .is_for_seers = e->is_for_seers,
-    };
+    h->e = *e;
+    record_pack(&h->e, &feed_table, 1, &at);
     return h;
 }
 

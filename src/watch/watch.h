@@ -29,28 +29,30 @@
 extern const struct schema watch_schema;
 extern const struct table feed_table, cursor_table;
 
-enum feed_column {
-    FEED_SEQ,
-    FEED_AT_MS,
-    FEED_TYPE,
-    FEED_TASK_ID,
-    FEED_CONVERSATION_ID,
-    FEED_AGENT,
-    FEED_REQUESTER,
-    FEED_ROOT_USER,
-    FEED_DATA,
-    FEED_AUDIENCE, /* "*": users who see its agent; or NULL */
-    N_FEED_COLUMNS,
-};
+#define FEED_COLUMNS(C)                                                  \
+    C(FEED_SEQ, "seq", 1, READ(seq))                                     \
+    C(FEED_AT_MS, "at_ms", 1, BOTH(at_ms))                               \
+    C(FEED_TYPE, "type", 1, BOTH(type))                                  \
+    C(FEED_TASK_ID, "task_id", 1, BOTH(task_id), OR_NULL)                \
+    C(FEED_CONVERSATION_ID, "conversation_id", 1, BOTH(conversation_id), \
+      OR_NULL)                                                           \
+    C(FEED_AGENT, "agent", 1, BOTH(agent), OR_NULL)                      \
+    C(FEED_REQUESTER, "requester", 1, BOTH(requester), OR_NULL)          \
+    C(FEED_ROOT_USER, "root_user", 1, BOTH(root_user), OR_NULL)          \
+    C(FEED_DATA, "data", 1, BOTH(data), OR_NULL)                         \
+    /* "*": users who see its agent; or NULL */                          \
+    C(FEED_AUDIENCE, "audience", 3, COLUMN_TEXT)
+
+enum feed_column { FEED_COLUMNS(COLUMN_NUMBER) N_FEED_COLUMNS };
 
 /* The cursor of a channel's output. */
-enum cursor_column {
-    CURSOR_CHANNEL,
-    CURSOR_PLACE, /* "file", "webhook" */
-    CURSOR_SEQ,
-    CURSOR_AT_MS,
-    N_CURSOR_COLUMNS,
-};
+#define CURSOR_COLUMNS(C)                                            \
+    C(CURSOR_CHANNEL, "channel", 1, COLUMN_TEXT)                     \
+    C(CURSOR_PLACE, "place", 1, COLUMN_TEXT) /* "file", "webhook" */ \
+    C(CURSOR_SEQ, "seq", 1, COLUMN_INT)                              \
+    C(CURSOR_AT_MS, "at_ms", 1, COLUMN_INT)
+
+enum cursor_column { CURSOR_COLUMNS(COLUMN_NUMBER) N_CURSOR_COLUMNS };
 
 /* An event. Optional strings are empty. */
 struct feed_entry {
