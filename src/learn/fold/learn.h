@@ -243,37 +243,37 @@ bool learn_next(struct learn *l, struct learn_agent_hint *out);
 extern const struct schema learn_schema;
 extern const struct table outcome_table, learn_table;
 
-enum outcome_column {
-    OUTCOME_SEQ,
-    OUTCOME_AT_MS,
-    OUTCOME_KIND,
-    OUTCOME_VERDICT_IS,
-    OUTCOME_DECISION_ID,
-    OUTCOME_LAYER,
-    OUTCOME_AGENT,
-    OUTCOME_RIGHT_AGENT,
-    OUTCOME_SCOPE,
-    OUTCOME_BY,
-    OUTCOME_TEXT,
-    OUTCOME_VECTOR,
-    OUTCOME_MODEL_HASH,
-    OUTCOME_COUNTS,
-    OUTCOME_REQUESTER,
-    OUTCOME_OWNER,
-    OUTCOME_RIGHT_OWNER,
-    OUTCOME_TEXT_HASH,
-    N_OUTCOME_COLUMNS,
-};
+#define OUTCOME_COLUMNS(C)                                               \
+    C(OUTCOME_SEQ, "seq", 1, READ(seq))                                  \
+    C(OUTCOME_AT_MS, "at_ms", 1, BOTH(at_ms))                            \
+    C(OUTCOME_KIND, "kind", 1, BOTH(kind))                               \
+    C(OUTCOME_VERDICT_IS, "verdict", 1, BOTH(verdict))                   \
+    C(OUTCOME_DECISION_ID, "decision_id", 1, BOTH(decision_id), OR_NULL) \
+    C(OUTCOME_LAYER, "layer", 1, BOTH(layer))                            \
+    C(OUTCOME_AGENT, "agent", 1, BOTH(agent), OR_NULL)                   \
+    C(OUTCOME_RIGHT_AGENT, "right_agent", 1, BOTH(right_agent), OR_NULL) \
+    C(OUTCOME_SCOPE, "scope", 1, BOTH(scope), OR_NULL)                   \
+    C(OUTCOME_BY, "said_by", 1, BOTH(by), OR_NULL)                       \
+    C(OUTCOME_TEXT, "text", 1, BOTH(text), OR_NULL)                      \
+    C(OUTCOME_VECTOR, "vector", 1, BLOB(vector), OR_NULL)                \
+    C(OUTCOME_MODEL_HASH, "model_hash", 1, BOTH(model_hash), OR_NULL)    \
+    C(OUTCOME_COUNTS, "counts", 2, BOTH(counts))                         \
+    C(OUTCOME_REQUESTER, "requester", 3, BOTH(requester), OR_NULL)       \
+    C(OUTCOME_OWNER, "owner", 3, BOTH(owner), OR_NULL)                   \
+    C(OUTCOME_RIGHT_OWNER, "right_owner", 3, BOTH(right_owner), OR_NULL) \
+    C(OUTCOME_TEXT_HASH, "text_hash", 3, BOTH(text_hash))
+
+enum outcome_column { OUTCOME_COLUMNS(COLUMN_NUMBER) N_OUTCOME_COLUMNS };
 
 /* One row for each thing (an agent, a type, an agent with a type, an example, a
  * scope, its view or rating of an agent), and one, of kind zero, with the last
  * outcome's number. */
-enum learn_column {
-    LEARN_KIND,
-    LEARN_KEY,   /* text */
-    LEARN_BYTES, /* blob */
-    N_LEARN_COLUMNS,
-};
+#define LEARN_COLUMNS(C)                 \
+    C(LEARN_KIND, "kind", 1, COLUMN_INT) \
+    C(LEARN_KEY, "key", 1, COLUMN_TEXT)  \
+    C(LEARN_BYTES, "bytes", 1, COLUMN_BLOB)
+
+enum learn_column { LEARN_COLUMNS(COLUMN_NUMBER) N_LEARN_COLUMNS };
 
 /* Append to a tx. Returns its op, whose seq is the outcome's number once
  * committed. */
