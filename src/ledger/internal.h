@@ -5,6 +5,7 @@
 
 #include "base/amount.h"
 #include "ledger/ledger.h"
+#include "model/record.h"
 
 enum {
     LEDGER_TURN_KEY_MAX = ID_BYTES + 24,           /* "task_…:TURN" */

@@ -70,23 +70,27 @@ extern const struct schema ledger_schema;
 extern const struct table account_table, reservation_table, entry_table,
     spent_table, posting_table, budget_table;
 
-enum account_column {
-    ACCOUNT_NAME,
-    ACCOUNT_BALANCE,
-    ACCOUNT_UPDATED_MS,
-    N_ACCOUNT_COLUMNS,
-};
+#define ACCOUNT_COLUMNS(C)                       \
+    C(ACCOUNT_NAME, "name", 1, COLUMN_TEXT)      \
+    C(ACCOUNT_BALANCE, "balance", 1, COLUMN_INT) \
+    C(ACCOUNT_UPDATED_MS, "updated_ms", 1, COLUMN_INT)
+
+enum account_column { ACCOUNT_COLUMNS(COLUMN_NUMBER) N_ACCOUNT_COLUMNS };
+
+#define RESERVATION_COLUMNS(C)                                        \
+    C(RESERVATION_OF, "of", 1, COLUMN_TEXT) /* "task_…:TURN" */     \
+    C(RESERVATION_TASK_ID, "task_id", 1, COLUMN_TEXT)                 \
+    C(RESERVATION_TURN, "turn", 1, COLUMN_INT)                        \
+    C(RESERVATION_PRICE, "price", 1, COLUMN_INT)                      \
+    C(RESERVATION_PAYER, "payer", 1, COLUMN_TEXT) /* a user's name */ \
+    /* enum reservation_state */                                      \
+    C(RESERVATION_STATE, "state", 1, COLUMN_INT)                      \
+    C(RESERVATION_CREATED_MS, "created_ms", 1, COLUMN_INT)            \
+    /* NULL while it is reserved */                                   \
+    C(RESERVATION_CLOSED_MS, "closed_ms", 1, COLUMN_INT)
 
 enum reservation_column {
-    RESERVATION_OF, /* "task_…:TURN" */
-    RESERVATION_TASK_ID,
-    RESERVATION_TURN,
-    RESERVATION_PRICE,
-    RESERVATION_PAYER, /* a user's name */
-    RESERVATION_STATE, /* enum reservation_state */
-    RESERVATION_CREATED_MS,
-    RESERVATION_CLOSED_MS, /* NULL while it is reserved */
-    N_RESERVATION_COLUMNS,
+    RESERVATION_COLUMNS(COLUMN_NUMBER) N_RESERVATION_COLUMNS
 };
 
 enum reservation_state {
@@ -95,24 +99,27 @@ enum reservation_state {
     RESERVATION_RELEASED = 3,
 };
 
-enum entry_column {
-    ENTRY_SEQ,
-    ENTRY_POSTING, /* id shared by its entries: "task_…:1:capture", or the id
-                    * that the admin chose */
-    ENTRY_AT_MS,
-    ENTRY_KIND, /* enum entry_kind */
-    ENTRY_ACCOUNT,
-    ENTRY_AMOUNT, /* change of the balance */
-    ENTRY_TASK_ID,
-    ENTRY_TURN,
-    ENTRY_AGENT,
-    ENTRY_SKILL,
-    ENTRY_BY,     /* who ordered a top-up, refund or payout */
-    ENTRY_NOTE,   /* their note */
-    ENTRY_BECAME, /* of a reserve: its present enum reservation_state;
-                   * NULL: an entry older than this column */
-    N_ENTRY_COLUMNS,
-};
+#define ENTRY_COLUMNS(C)                                                   \
+    C(ENTRY_SEQ, "seq", 1, READ(seq))                                      \
+    /* id shared by its entries: "task_…:1:capture", or the id that the  \
+     * admin chose */                                                      \
+    C(ENTRY_POSTING, "posting", 1, READ(posting))                          \
+    C(ENTRY_AT_MS, "at_ms", 1, READ(at_ms))                                \
+    C(ENTRY_KIND, "kind", 1, READ(kind)) /* enum entry_kind */             \
+    C(ENTRY_ACCOUNT, "account", 1, READ(account))                          \
+    C(ENTRY_AMOUNT, "amount", 1, READ(amount)) /* change of the balance */ \
+    C(ENTRY_TASK_ID, "task_id", 1, READ(task_id))                          \
+    C(ENTRY_TURN, "turn", 1, READ(turn))                                   \
+    C(ENTRY_AGENT, "agent", 1, READ(agent))                                \
+    C(ENTRY_SKILL, "skill", 1, READ(skill))                                \
+    /* who ordered a top-up, refund or payout */                           \
+    C(ENTRY_BY, "by", 1, READ(by))                                         \
+    C(ENTRY_NOTE, "note", 1, READ(note)) /* their note */                  \
+    /* of a reserve: its present enum reservation_state; NULL: an entry    \
+     * older than this column */                                           \
+    C(ENTRY_BECAME, "became", 2, READ(became))
+
+enum entry_column { ENTRY_COLUMNS(COLUMN_NUMBER) N_ENTRY_COLUMNS };
 
 enum entry_kind {
     ENTRY_TOPUP = 1,
@@ -124,38 +131,41 @@ enum entry_kind {
 };
 
 /* An admin's order, by the id that its sender chose. */
-enum posting_column {
-    POSTING_ID,
-    POSTING_KIND,    /* enum entry_kind */
-    POSTING_ACCOUNT, /* as account_table; for a charge, "task_…:TURN" */
-    POSTING_AMOUNT,
-    POSTING_BY,
-    POSTING_AT_MS,
-    POSTING_NOTE, /* NULL: none */
-    N_POSTING_COLUMNS,
-};
+#define POSTING_COLUMNS(C)                                       \
+    C(POSTING_ID, "id", 1, COLUMN_TEXT)                          \
+    C(POSTING_KIND, "kind", 1, COLUMN_INT) /* enum entry_kind */ \
+    /* as account_table; for a charge, "task_…:TURN" */        \
+    C(POSTING_ACCOUNT, "account", 1, COLUMN_TEXT)                \
+    C(POSTING_AMOUNT, "amount", 1, COLUMN_INT)                   \
+    C(POSTING_BY, "by", 1, COLUMN_TEXT)                          \
+    C(POSTING_AT_MS, "at_ms", 1, COLUMN_INT)                     \
+    C(POSTING_NOTE, "note", 1, COLUMN_TEXT) /* NULL: none */
+
+enum posting_column { POSTING_COLUMNS(COLUMN_NUMBER) N_POSTING_COLUMNS };
 
 /* The amount of a budget that is spent or reserved. */
-enum spent_column {
-    SPENT_OF, /* "day:USER:20261116", "conversation:OWNER/ID", "root:task_…",
-               * "below:OWNER/ID", "tree:msg_…" */
-    SPENT_AMOUNT,
-    SPENT_UPDATED_MS,
-    N_SPENT_COLUMNS,
-};
+#define SPENT_COLUMNS(C)                                              \
+    /* "day:USER:20261116", "conversation:OWNER/ID", "root:task_…", \
+     * "below:OWNER/ID", "tree:msg_…" */                            \
+    C(SPENT_OF, "of", 1, COLUMN_TEXT)                                 \
+    C(SPENT_AMOUNT, "amount", 1, COLUMN_INT)                          \
+    C(SPENT_UPDATED_MS, "updated_ms", 1, COLUMN_INT)
+
+enum spent_column { SPENT_COLUMNS(COLUMN_NUMBER) N_SPENT_COLUMNS };
 
 /* A budget that an admin or a user set. */
-enum budget_column {
-    BUDGET_KEY,  /* "user:anna:day" */
-    BUDGET_KIND, /* enum budget_kind */
-    BUDGET_NAME, /* with its original case */
-    BUDGET_PERIOD,
-    BUDGET_LIMIT, /* micro-units */
-    BUDGET_BY,
-    BUDGET_UPDATED_MS,
-    BUDGET_WARNED, /* period of the last warning, "2026-11"; NULL: none */
-    N_BUDGET_COLUMNS,
-};
+#define BUDGET_COLUMNS(C)                                               \
+    C(BUDGET_KEY, "key", 1, COLUMN_TEXT)   /* "user:anna:day" */        \
+    C(BUDGET_KIND, "kind", 1, BOTH(kind))  /* enum budget_kind */       \
+    C(BUDGET_NAME, "name", 1, COLUMN_TEXT) /* with its original case */ \
+    C(BUDGET_PERIOD, "period", 1, BOTH(period))                         \
+    C(BUDGET_LIMIT, "limit", 1, BOTH(limit)) /* micro-units */          \
+    C(BUDGET_BY, "by", 1, COLUMN_TEXT)                                  \
+    C(BUDGET_UPDATED_MS, "updated_ms", 1, BOTH(updated_ms))             \
+    /* period of the last warning, "2026-11"; NULL: none */             \
+    C(BUDGET_WARNED, "warned", 1, COLUMN_TEXT)
+
+enum budget_column { BUDGET_COLUMNS(COLUMN_NUMBER) N_BUDGET_COLUMNS };
 
 /* The store keeps these numbers. */
 enum budget_kind {

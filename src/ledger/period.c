@@ -445,12 +445,9 @@ enum err ledger_budget_put(struct ledger *l, const struct ledger_budget *b,
     l->n_new_budgets++;
     op = tx_put(tx, &budget_table);
     tx_set(op, BUDGET_KEY, value_text(str_of(k.text)));
-    tx_set(op, BUDGET_KIND, value_int(b->kind));
+    record_to_tx(op, b, 1);
     tx_set(op, BUDGET_NAME, value_text(str_of(b->name)));
-    tx_set(op, BUDGET_PERIOD, value_int(b->period));
-    tx_set(op, BUDGET_LIMIT, value_int(b->limit));
     tx_set(op, BUDGET_BY, value_text(str_of(b->by)));
-    tx_set(op, BUDGET_UPDATED_MS, value_int(b->updated_ms));
     tx_set(op, BUDGET_WARNED, value_null());
     return OK;
 }
@@ -499,12 +496,9 @@ enum err ledger_budgets_take(struct ledger *l, const struct query *q)
 {
     QUERY_EACH(r, q)
     {
-        struct ledger_budget b = {
-            .kind = (enum budget_kind)row_int(r, BUDGET_KIND),
-            .period = (enum budget_period)row_int(r, BUDGET_PERIOD),
-            .limit = row_int(r, BUDGET_LIMIT),
-            .updated_ms = row_int(r, BUDGET_UPDATED_MS)};
+        struct ledger_budget b = {.limit = 0};
 
+        record_from_row(&b, &budget_table, r);
         ledger_copy(b.name, sizeof(b.name), row_str(r, BUDGET_NAME));
         ledger_copy(b.by, sizeof(b.by), row_str(r, BUDGET_BY));
         ledger_copy(b.warned, sizeof(b.warned), row_str(r, BUDGET_WARNED));

@@ -300,21 +300,8 @@ enum err ledger_refund_turn(const struct ledger_order *o,
 
 void ledger_entry_from(struct ledger_entry *e, const struct row *r)
 {
-    *e = (struct ledger_entry){
-        .seq = row_int(r, ENTRY_SEQ),
-        .at_ms = row_int(r, ENTRY_AT_MS),
-        .amount = row_int(r, ENTRY_AMOUNT),
-        .turn = row_int(r, ENTRY_TURN),
-        .kind = (enum entry_kind)row_int(r, ENTRY_KIND),
-        .posting = row_str(r, ENTRY_POSTING),
-        .account = row_str(r, ENTRY_ACCOUNT),
-        .task_id = row_str(r, ENTRY_TASK_ID),
-        .agent = row_str(r, ENTRY_AGENT),
-        .skill = row_str(r, ENTRY_SKILL),
-        .by = row_str(r, ENTRY_BY),
-        .note = row_str(r, ENTRY_NOTE),
-        .became = row_int(r, ENTRY_BECAME),
-    };
+    *e = (struct ledger_entry){.seq = 0};
+    record_from_row(e, &entry_table, r);
 }
 
 void ledger_balance_query(struct query *q, struct str account)
