@@ -31,28 +31,32 @@ struct access;
 extern const struct schema access_schema;
 extern const struct table user_table, token_table;
 
-enum user_column {
-    USER_NAME,  /* lower case: the key, since lookup ignores case */
-    USER_SHOWN, /* as it was written: the principal */
-    USER_ROLE,
-    USER_ORG, /* NULL: none */
-    USER_CREATED_MS,
-    USER_REMOVED_MS, /* NULL: the user exists */
-    USER_OWNER,      /* spelled as in USER_SHOWN; NULL: none */
-    N_USER_COLUMNS,
-};
+#define USER_COLUMNS(C)                                  \
+    /* lower case: the key, since lookup ignores case */ \
+    C(USER_NAME, "name", 1, COLUMN_TEXT)                 \
+    /* as it was written: the principal */               \
+    C(USER_SHOWN, "shown", 1, COLUMN_TEXT)               \
+    C(USER_ROLE, "role", 1, COLUMN_INT)                  \
+    C(USER_ORG, "org", 1, COLUMN_TEXT) /* NULL: none */  \
+    C(USER_CREATED_MS, "created_ms", 1, COLUMN_INT)      \
+    /* NULL: the user exists */                          \
+    C(USER_REMOVED_MS, "removed_ms", 1, COLUMN_INT)      \
+    /* spelled as in USER_SHOWN; NULL: none */           \
+    C(USER_OWNER, "owner", 2, COLUMN_TEXT)
 
-enum token_column {
-    TOKEN_ID,
-    TOKEN_HASH,  /* SHA-256, 32 bytes */
-    TOKEN_USER,  /* spelled as in USER_SHOWN */
-    TOKEN_LABEL, /* NULL: none */
-    TOKEN_SCOPES,
-    TOKEN_CREATED_MS,
-    TOKEN_EXPIRES_MS, /* NULL: never */
-    TOKEN_REVOKED_MS, /* NULL: not revoked */
-    N_TOKEN_COLUMNS,
-};
+enum user_column { USER_COLUMNS(COLUMN_NUMBER) N_USER_COLUMNS };
+
+#define TOKEN_COLUMNS(C)                                                   \
+    C(TOKEN_ID, "id", 1, COLUMN_TEXT)                                      \
+    C(TOKEN_HASH, "hash", 1, COLUMN_BLOB)   /* SHA-256, 32 bytes */        \
+    C(TOKEN_USER, "user", 1, COLUMN_TEXT)   /* spelled as in USER_SHOWN */ \
+    C(TOKEN_LABEL, "label", 1, COLUMN_TEXT) /* NULL: none */               \
+    C(TOKEN_SCOPES, "scopes", 1, COLUMN_INT)                               \
+    C(TOKEN_CREATED_MS, "created_ms", 1, COLUMN_INT)                       \
+    C(TOKEN_EXPIRES_MS, "expires_ms", 1, COLUMN_INT) /* NULL: never */     \
+    C(TOKEN_REVOKED_MS, "revoked_ms", 1, COLUMN_INT) /* NULL: not revoked */
+
+enum token_column { TOKEN_COLUMNS(COLUMN_NUMBER) N_TOKEN_COLUMNS };
 
 enum {
     ACCESS_SECRET_BYTES = 32,

@@ -7,15 +7,7 @@
 
 enum { PAGE_ROWS = 500 };
 
-static const struct column user_columns[N_USER_COLUMNS] = {
-    [USER_NAME] = {.name = "name", .type = COLUMN_TEXT},
-    [USER_SHOWN] = {.name = "shown", .type = COLUMN_TEXT},
-    [USER_ROLE] = {.name = "role", .type = COLUMN_INT},
-    [USER_ORG] = {.name = "org", .type = COLUMN_TEXT},
-    [USER_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
-    [USER_REMOVED_MS] = {.name = "removed_ms", .type = COLUMN_INT},
-    [USER_OWNER] = {.name = "owner", .type = COLUMN_TEXT, .since = 2},
-};
+static const struct column user_columns[] = {USER_COLUMNS(COLUMN_ROW)};
 
 const struct table user_table = {
     .name = "users",
@@ -24,32 +16,16 @@ const struct table user_table = {
     .n_key = 1,
 };
 
-static const struct column token_columns[N_TOKEN_COLUMNS] = {
-    [TOKEN_ID] = {.name = "id", .type = COLUMN_TEXT},
-    [TOKEN_HASH] = {.name = "hash", .type = COLUMN_BLOB},
-    [TOKEN_USER] = {.name = "user", .type = COLUMN_TEXT},
-    [TOKEN_LABEL] = {.name = "label", .type = COLUMN_TEXT},
-    [TOKEN_SCOPES] = {.name = "scopes", .type = COLUMN_INT},
-    [TOKEN_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
-    [TOKEN_EXPIRES_MS] = {.name = "expires_ms", .type = COLUMN_INT},
-    [TOKEN_REVOKED_MS] = {.name = "revoked_ms", .type = COLUMN_INT},
-};
+static const struct column token_columns[] = {TOKEN_COLUMNS(COLUMN_ROW)};
 
 /* The index by hash only makes hashes unique; the store is never queried by
  * hash. The last index serves the list of tokens that are not revoked, in the
  * order of ids. */
 static const struct table_index token_indexes[] = {
-    {.name = "token_by_hash",
-     .columns = {TOKEN_HASH},
-     .n_columns = 1,
-     .is_unique = true},
-    {.name = "token_by_user",
-     .columns = {TOKEN_USER, TOKEN_ID},
-     .n_columns = 2},
-    {.name = "token_by_expiry", .columns = {TOKEN_EXPIRES_MS}, .n_columns = 1},
-    {.name = "token_by_revocation",
-     .columns = {TOKEN_REVOKED_MS, TOKEN_ID},
-     .n_columns = 2},
+    {.name = "token_by_hash", INDEX_ON(TOKEN_HASH), .is_unique = true},
+    {.name = "token_by_user", INDEX_ON(TOKEN_USER, TOKEN_ID)},
+    {.name = "token_by_expiry", INDEX_ON(TOKEN_EXPIRES_MS)},
+    {.name = "token_by_revocation", INDEX_ON(TOKEN_REVOKED_MS, TOKEN_ID)},
 };
 
 const struct table token_table = {
