@@ -185,13 +185,8 @@ static void grant_append_insert(struct tx *tx, const struct entry *e,
 {
     struct tx_op *op = tx_insert(tx, &grant_table);
 
-    tx_set(op, GRANT_ID, value_text(str_of(g->id.text)));
+    record_to_tx(op, g, 1);
     tx_set(op, GRANT_AGENT, value_text(e->key));
-    tx_set(op, GRANT_USER, value_text_or_null(g->user));
-    tx_set(op, GRANT_ORG, value_text_or_null(g->org));
-    tx_set(op, GRANT_EXPIRES_MS, grant_expiry(g));
-    tx_set(op, GRANT_CREATED_MS, value_int(g->created_ms));
-    tx_set(op, GRANT_BY, value_text_or_null(g->by));
 }
 
 static void grant_append_update(struct tx *tx, const struct agent_grant *g)

@@ -35,6 +35,7 @@
 #include "base/list.h"
 #include "base/rate.h"
 #include "base/share.h"
+#include "model/record.h"
 #include "registry/registry.h"
 
 /* Resources counted by owner and by org; holding.c. */

@@ -28,13 +28,8 @@ enum {
     REFERENCE_BYTES_MAX = 32 * 1024 * 1024,
 };
 
-static const struct column reference_columns[N_REFERENCE_COLUMNS] = {
-    [REFERENCE_MODEL] = {.name = "model", .type = COLUMN_TEXT},
-    [REFERENCE_HASH] = {.name = "hash", .type = COLUMN_TEXT},
-    [REFERENCE_TEXTS] = {.name = "texts", .type = COLUMN_INT},
-    [REFERENCE_DIMS] = {.name = "dims", .type = COLUMN_INT},
-    [REFERENCE_BYTES] = {.name = "bytes", .type = COLUMN_BLOB},
-};
+static const struct column reference_columns[] = {
+    REFERENCE_COLUMNS(COLUMN_ROW)};
 
 const struct table reference_table = {
     .name = "reference_vectors",

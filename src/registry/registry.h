@@ -38,85 +38,96 @@ extern const struct schema registry_schema;
 extern const struct table agent_table, vector_table, grant_table, review_table,
     report_table, registry_table, reference_table;
 
-enum agent_column {
-    AGENT_KEY,    /* the name in lower case */
-    AGENT_SHOWN,  /* as it was written */
-    AGENT_NUMBER, /* in the index; unique, reused */
-    AGENT_CARD,   /* CARD_STORED */
-    AGENT_VISIBILITY,
-    AGENT_KIND,
-    AGENT_CREATOR, /* NULL: configured */
-    AGENT_ORG,     /* NULL: that of its creator */
-    AGENT_IS_CONFIGURED,
-    AGENT_REVISION,
-    AGENT_CREATED_MS,
-    AGENT_UPDATED_MS,
-    N_AGENT_COLUMNS,
-};
+#define AGENT_COLUMNS(C)                                                 \
+    C(AGENT_KEY, "name", 1, COLUMN_TEXT)    /* the name in lower case */ \
+    C(AGENT_SHOWN, "shown", 1, COLUMN_TEXT) /* as it was written */      \
+    /* in the index; unique, reused */                                   \
+    C(AGENT_NUMBER, "number", 1, COLUMN_INT)                             \
+    C(AGENT_CARD, "card", 1, COLUMN_TEXT) /* CARD_STORED */              \
+    C(AGENT_VISIBILITY, "visibility", 1, SERVED(visibility))             \
+    C(AGENT_KIND, "kind", 1, SERVED(kind))                               \
+    C(AGENT_CREATOR, "creator", 1, COLUMN_TEXT) /* NULL: configured */   \
+    C(AGENT_ORG, "org", 1, COLUMN_TEXT) /* NULL: that of its creator */  \
+    C(AGENT_IS_CONFIGURED, "is_configured", 1, SERVED(is_configured))    \
+    C(AGENT_REVISION, "revision", 1, SERVED(revision))                   \
+    C(AGENT_CREATED_MS, "created_ms", 1, SERVED(created_ms))             \
+    C(AGENT_UPDATED_MS, "updated_ms", 1, SERVED(updated_ms))
+
+enum agent_column { AGENT_COLUMNS(COLUMN_NUMBER) N_AGENT_COLUMNS };
 
 /* The vectors of one agent. */
-enum vector_column {
-    VECTOR_AGENT,    /* AGENT_KEY; the row goes with that */
-    VECTOR_REVISION, /* of the card they were made from */
-    VECTOR_MODEL,    /* its name, and */
-    VECTOR_HASH,     /* its hash */
-    VECTOR_DIMS,
-    VECTOR_BYTES, /* packed, one after the other: the agent for search, the
-                   * agent for routing, each skill, each skill's examples */
-    N_VECTOR_COLUMNS,
-};
+#define VECTOR_COLUMNS(C)                                               \
+    /* AGENT_KEY; the row goes with that */                             \
+    C(VECTOR_AGENT, "agent", 1, COLUMN_TEXT, .child_of = &agent_table)  \
+    /* of the card they were made from */                               \
+    C(VECTOR_REVISION, "revision", 1, COLUMN_INT)                       \
+    C(VECTOR_MODEL, "model", 1, COLUMN_TEXT) /* its name, and */        \
+    C(VECTOR_HASH, "hash", 1, COLUMN_TEXT)   /* its hash */             \
+    C(VECTOR_DIMS, "dims", 1, COLUMN_INT)                               \
+    /* packed, one after the other: the agent for search, the agent for \
+     * routing, each skill, each skill's examples */                    \
+    C(VECTOR_BYTES, "bytes", 1, COLUMN_BLOB)
 
-enum grant_column {
-    GRANT_ID,
-    GRANT_AGENT, /* AGENT_KEY; the row goes with that */
-    GRANT_USER,  /* NULL: a grant for an org */
-    GRANT_ORG,
-    GRANT_EXPIRES_MS, /* NULL: never */
-    GRANT_CREATED_MS,
-    GRANT_BY,
-    N_GRANT_COLUMNS,
-};
+enum vector_column { VECTOR_COLUMNS(COLUMN_NUMBER) N_VECTOR_COLUMNS };
+
+#define GRANT_COLUMNS(C)                                              \
+    C(GRANT_ID, "id", 1, BOTH(id))                                    \
+    /* AGENT_KEY; the row goes with that */                           \
+    C(GRANT_AGENT, "agent", 1, COLUMN_TEXT, .child_of = &agent_table) \
+    /* NULL: a grant for an org */                                    \
+    C(GRANT_USER, "user", 1, BOTH(user), OR_NULL)                     \
+    C(GRANT_ORG, "org", 1, BOTH(org), OR_NULL)                        \
+    /* NULL: never */                                                 \
+    C(GRANT_EXPIRES_MS, "expires_ms", 1, BOTH(expires_ms), OR_NULL)   \
+    C(GRANT_CREATED_MS, "created_ms", 1, BOTH(created_ms))            \
+    C(GRANT_BY, "by", 1, BOTH(by), OR_NULL)
+
+enum grant_column { GRANT_COLUMNS(COLUMN_NUMBER) N_GRANT_COLUMNS };
 
 /* A card that does not serve, or not yet: see struct review. */
-enum review_column {
-    REVIEW_AGENT, /* AGENT_KEY; the row goes with that */
-    REVIEW_STATE,
-    REVIEW_CARD, /* as AGENT_CARD */
-    REVIEW_REASON,
-    REVIEW_BY,
-    REVIEW_AT_MS,
-    N_REVIEW_COLUMNS,
-};
+#define REVIEW_COLUMNS(C)                                              \
+    /* AGENT_KEY; the row goes with that */                            \
+    C(REVIEW_AGENT, "agent", 1, COLUMN_TEXT, .child_of = &agent_table) \
+    C(REVIEW_STATE, "state", 1, BOTH(state))                           \
+    C(REVIEW_CARD, "card", 1, COLUMN_TEXT) /* as AGENT_CARD */         \
+    C(REVIEW_REASON, "reason", 1, BOTH(reason), OR_NULL)               \
+    C(REVIEW_BY, "by", 1, BOTH(by), OR_NULL)                           \
+    C(REVIEW_AT_MS, "at_ms", 1, BOTH(at_ms))
+
+enum review_column { REVIEW_COLUMNS(COLUMN_NUMBER) N_REVIEW_COLUMNS };
 
 /* A user's complaint about an agent. */
-enum report_column {
-    REPORT_ID,
-    REPORT_AGENT, /* AGENT_KEY; the row goes with that */
-    REPORT_USER,
-    REPORT_REASON,
-    REPORT_AT_MS,
-    N_REPORT_COLUMNS,
-};
+#define REPORT_COLUMNS(C)                                            \
+    C(REPORT_ID, "id", 1, BOTH(id))                                  \
+    /* AGENT_KEY; the row goes with that */                          \
+    C(REPORT_AGENT, "agent", 1, BOTH(key), .child_of = &agent_table) \
+    C(REPORT_USER, "user", 1, BOTH(user))                            \
+    C(REPORT_REASON, "reason", 1, BOTH(reason))                      \
+    C(REPORT_AT_MS, "at_ms", 1, BOTH(at_ms))
+
+enum report_column { REPORT_COLUMNS(COLUMN_NUMBER) N_REPORT_COLUMNS };
 
 /* One row: the sequence, which grows by one with every change of the other
  * tables. */
-enum registry_column {
-    REGISTRY_KEY, /* 1 */
-    REGISTRY_SEQ,
-    REGISTRY_MARK, /* random mark of the run that made the last change; NULL:
-                    * before there were marks */
-    N_REGISTRY_COLUMNS,
-};
+#define REGISTRY_COLUMNS(C)                                           \
+    C(REGISTRY_KEY, "key", 1, COLUMN_INT) /* 1 */                     \
+    C(REGISTRY_SEQ, "seq", 1, COLUMN_INT)                             \
+    /* random mark of the run that made the last change; NULL: before \
+     * there were marks */                                            \
+    C(REGISTRY_MARK, "mark", 2, COLUMN_INT)
+
+enum registry_column { REGISTRY_COLUMNS(COLUMN_NUMBER) N_REGISTRY_COLUMNS };
 
 /* The vectors of the reference texts by one model; see levels.c. */
-enum reference_column {
-    REFERENCE_MODEL, /* its name, and */
-    REFERENCE_HASH,  /* its hash */
-    REFERENCE_TEXTS, /* hash of the texts */
-    REFERENCE_DIMS,
-    REFERENCE_BYTES, /* packed, in the order of the texts */
-    N_REFERENCE_COLUMNS,
-};
+#define REFERENCE_COLUMNS(C)                                            \
+    C(REFERENCE_MODEL, "model", 1, COLUMN_TEXT) /* its name, and */     \
+    C(REFERENCE_HASH, "hash", 1, COLUMN_TEXT)   /* its hash */          \
+    C(REFERENCE_TEXTS, "texts", 1, COLUMN_INT)  /* hash of the texts */ \
+    C(REFERENCE_DIMS, "dims", 1, COLUMN_INT)                            \
+    /* packed, in the order of the texts */                             \
+    C(REFERENCE_BYTES, "bytes", 1, COLUMN_BLOB)
+
+enum reference_column { REFERENCE_COLUMNS(COLUMN_NUMBER) N_REFERENCE_COLUMNS };
 
 struct registry_limits {
     /* Totals. Configured agents count, and are never rejected because of what

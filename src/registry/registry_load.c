@@ -11,27 +11,13 @@
 
 enum { PAGE_ROWS = 500 };
 
-static const struct column agent_columns[N_AGENT_COLUMNS] = {
-    [AGENT_KEY] = {.name = "name", .type = COLUMN_TEXT},
-    [AGENT_SHOWN] = {.name = "shown", .type = COLUMN_TEXT},
-    [AGENT_NUMBER] = {.name = "number", .type = COLUMN_INT},
-    [AGENT_CARD] = {.name = "card", .type = COLUMN_TEXT},
-    [AGENT_VISIBILITY] = {.name = "visibility", .type = COLUMN_INT},
-    [AGENT_KIND] = {.name = "kind", .type = COLUMN_INT},
-    [AGENT_CREATOR] = {.name = "creator", .type = COLUMN_TEXT},
-    [AGENT_ORG] = {.name = "org", .type = COLUMN_TEXT},
-    [AGENT_IS_CONFIGURED] = {.name = "is_configured", .type = COLUMN_INT},
-    [AGENT_REVISION] = {.name = "revision", .type = COLUMN_INT},
-    [AGENT_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
-    [AGENT_UPDATED_MS] = {.name = "updated_ms", .type = COLUMN_INT},
-};
+#define SERVED(field) MEMBER(struct agent, field), .part = 1
+
+static const struct column agent_columns[] = {AGENT_COLUMNS(COLUMN_ROW)};
 
 /* Only for uniqueness. */
 static const struct table_index agent_indexes[] = {
-    {.name = "agent_by_number",
-     .columns = {AGENT_NUMBER},
-     .n_columns = 1,
-     .is_unique = true},
+    {.name = "agent_by_number", INDEX_ON(AGENT_NUMBER), .is_unique = true},
 };
 
 const struct table agent_table = {
@@ -43,16 +29,7 @@ const struct table agent_table = {
     .n_indexes = sizeof(agent_indexes) / sizeof(agent_indexes[0]),
 };
 
-static const struct column vector_columns[N_VECTOR_COLUMNS] = {
-    [VECTOR_AGENT] = {.name = "agent",
-                      .type = COLUMN_TEXT,
-                      .child_of = &agent_table},
-    [VECTOR_REVISION] = {.name = "revision", .type = COLUMN_INT},
-    [VECTOR_MODEL] = {.name = "model", .type = COLUMN_TEXT},
-    [VECTOR_HASH] = {.name = "hash", .type = COLUMN_TEXT},
-    [VECTOR_DIMS] = {.name = "dims", .type = COLUMN_INT},
-    [VECTOR_BYTES] = {.name = "bytes", .type = COLUMN_BLOB},
-};
+static const struct column vector_columns[] = {VECTOR_COLUMNS(COLUMN_ROW)};
 
 const struct table vector_table = {
     .name = "agent_vectors",
@@ -61,23 +38,13 @@ const struct table vector_table = {
     .n_key = 1,
 };
 
-static const struct column grant_columns[N_GRANT_COLUMNS] = {
-    [GRANT_ID] = {.name = "id", .type = COLUMN_TEXT},
-    [GRANT_AGENT] = {.name = "agent",
-                     .type = COLUMN_TEXT,
-                     .child_of = &agent_table},
-    [GRANT_USER] = {.name = "user", .type = COLUMN_TEXT},
-    [GRANT_ORG] = {.name = "org", .type = COLUMN_TEXT},
-    [GRANT_EXPIRES_MS] = {.name = "expires_ms", .type = COLUMN_INT},
-    [GRANT_CREATED_MS] = {.name = "created_ms", .type = COLUMN_INT},
-    [GRANT_BY] = {.name = "by", .type = COLUMN_TEXT},
-};
+#define BOTH(field) MEMBER(struct agent_grant, field), .part = 1
+
+static const struct column grant_columns[] = {GRANT_COLUMNS(COLUMN_ROW)};
 
 static const struct table_index grant_indexes[] = {
-    {.name = "grant_by_agent",
-     .columns = {GRANT_AGENT, GRANT_ID},
-     .n_columns = 2},
-    {.name = "grant_by_expiry", .columns = {GRANT_EXPIRES_MS}, .n_columns = 1},
+    {.name = "grant_by_agent", INDEX_ON(GRANT_AGENT, GRANT_ID)},
+    {.name = "grant_by_expiry", INDEX_ON(GRANT_EXPIRES_MS)},
 };
 
 const struct table grant_table = {
@@ -89,11 +56,7 @@ const struct table grant_table = {
     .n_indexes = sizeof(grant_indexes) / sizeof(grant_indexes[0]),
 };
 
-static const struct column registry_columns[N_REGISTRY_COLUMNS] = {
-    [REGISTRY_KEY] = {.name = "key", .type = COLUMN_INT},
-    [REGISTRY_SEQ] = {.name = "seq", .type = COLUMN_INT},
-    [REGISTRY_MARK] = {.name = "mark", .type = COLUMN_INT, .since = 2},
-};
+static const struct column registry_columns[] = {REGISTRY_COLUMNS(COLUMN_ROW)};
 
 const struct table registry_table = {
     .name = "registry",
@@ -208,14 +171,8 @@ static enum err load_agent(struct registry *r, const struct row *row, void *ctx,
     if (err == ERR_SYNTAX || (!err && !agent_row_is_valid(r, row, e)))
         err = load_unreadable(why, "an agent", name);
     if (!err) {
-        struct agent *a = &e->agent;
-
         e->number = (uint32_t)row_int(row, AGENT_NUMBER);
-        a->kind = (enum agent_kind)row_int(row, AGENT_KIND);
-        a->is_configured = row_int(row, AGENT_IS_CONFIGURED) != 0;
-        a->revision = row_int(row, AGENT_REVISION);
-        a->created_ms = row_int(row, AGENT_CREATED_MS);
-        a->updated_ms = row_int(row, AGENT_UPDATED_MS);
+        record_from_row(&e->agent, &agent_table, row);
         err = load_claim_number(r, e);
         if (err == ERR_BAD_CONFIG)
             err = load_unreadable(why, "an agent's number", name);
@@ -237,18 +194,13 @@ static enum err load_grant(struct registry *r, const struct row *row, void *ctx,
 {
     struct str id = row_str(row, GRANT_ID);
     struct entry *e = entry_find(r, row_str(row, GRANT_AGENT));
-    struct agent_grant g = {.user = row_str(row, GRANT_USER),
-                            .org = row_str(row, GRANT_ORG),
-                            .expires_ms = row_int(row, GRANT_EXPIRES_MS),
-                            .created_ms = row_int(row, GRANT_CREATED_MS),
-                            .by = row_str(row, GRANT_BY)};
+    struct agent_grant g = {.created_ms = 0};
     enum err err;
 
     (void)ctx;
+    record_from_row(&g, &grant_table, row);
     if (!e || !id_is_valid(id, "grant") || (g.user.n > 0) == (g.org.n > 0))
         return load_unreadable(why, "a grant", id);
-    memcpy(g.id.text, id.p, id.n);
-    g.id.text[id.n] = '\0';
     err = entry_add_grant(r, e, &g);
     if (err)
         return why_err(why, err, "no memory for the grants");

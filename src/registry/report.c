@@ -12,20 +12,12 @@
 #include "registry/internal.h"
 #include "watch/watch.h"
 
-static const struct column report_columns[N_REPORT_COLUMNS] = {
-    [REPORT_ID] = {.name = "id", .type = COLUMN_TEXT},
-    [REPORT_AGENT] = {.name = "agent",
-                      .type = COLUMN_TEXT,
-                      .child_of = &agent_table},
-    [REPORT_USER] = {.name = "user", .type = COLUMN_TEXT},
-    [REPORT_REASON] = {.name = "reason", .type = COLUMN_TEXT},
-    [REPORT_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
-};
+#define BOTH(field) MEMBER(struct report, field), .part = 1
+
+static const struct column report_columns[] = {REPORT_COLUMNS(COLUMN_ROW)};
 
 static const struct table_index report_indexes[] = {
-    {.name = "report_by_agent",
-     .columns = {REPORT_AGENT, REPORT_USER},
-     .n_columns = 2},
+    {.name = "report_by_agent", INDEX_ON(REPORT_AGENT, REPORT_USER)},
 };
 
 const struct table report_table = {
@@ -217,11 +209,7 @@ static void report_append(struct tx *tx, const struct report *one)
     tx_if(op, REPORT_AGENT, IS, value_text(one->key));
     tx_if(op, REPORT_USER, IS, value_text(one->user));
     op = tx_insert(tx, &report_table);
-    tx_set(op, REPORT_ID, value_text(str_of(one->id.text)));
-    tx_set(op, REPORT_AGENT, value_text(one->key));
-    tx_set(op, REPORT_USER, value_text(one->user));
-    tx_set(op, REPORT_REASON, value_text(one->reason));
-    tx_set(op, REPORT_AT_MS, value_int(one->at_ms));
+    record_to_tx(op, one, 1);
 }
 
 enum err registry_report(struct registry *r, struct registry_change *c,

@@ -27,16 +27,9 @@
 
 enum { KEPT_MS = 5000 }; /* for an admin to retry */
 
-static const struct column review_columns[N_REVIEW_COLUMNS] = {
-    [REVIEW_AGENT] = {.name = "agent",
-                      .type = COLUMN_TEXT,
-                      .child_of = &agent_table},
-    [REVIEW_STATE] = {.name = "state", .type = COLUMN_INT},
-    [REVIEW_CARD] = {.name = "card", .type = COLUMN_TEXT},
-    [REVIEW_REASON] = {.name = "reason", .type = COLUMN_TEXT},
-    [REVIEW_BY] = {.name = "by", .type = COLUMN_TEXT},
-    [REVIEW_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
-};
+#define BOTH(field) MEMBER(struct review, field), .part = 1
+
+static const struct column review_columns[] = {REVIEW_COLUMNS(COLUMN_ROW)};
 
 const struct table review_table = {
     .name = "agent_reviews",
@@ -459,11 +452,8 @@ enum err review_append(struct registry *r, struct tx *tx, const struct entry *e,
     if (!err) {
         op = tx_put(tx, &review_table);
         tx_set(op, REVIEW_AGENT, value_text(e->key));
-        tx_set(op, REVIEW_STATE, value_int(v->state));
+        record_to_tx(op, v, 1);
         tx_set(op, REVIEW_CARD, value_text(buf_str(&stored)));
-        tx_set(op, REVIEW_REASON, value_text_or_null(v->reason));
-        tx_set(op, REVIEW_BY, value_text_or_null(v->by));
-        tx_set(op, REVIEW_AT_MS, value_int(v->at_ms));
     }
     buf_fini(&stored);
     return err;
@@ -474,15 +464,13 @@ static enum err review_load(struct registry *r, const struct row *row,
 {
     struct str key = row_str(row, REVIEW_AGENT);
     struct entry *e = entry_find(r, key);
-    struct review v = {.state = (enum review_state)row_int(row, REVIEW_STATE),
-                       .reason = row_str(row, REVIEW_REASON),
-                       .by = row_str(row, REVIEW_BY),
-                       .at_ms = row_int(row, REVIEW_AT_MS)};
+    struct review v = {.at_ms = 0};
     struct buf stored;
     bool is_sealed = false;
     enum err err;
 
     (void)ctx;
+    record_from_row(&v, &review_table, row);
     buf_init(&stored, 1);
     err = e && review_name(v.state).n
               ? sealed_read(r, key, row_str(row, REVIEW_CARD), &stored,

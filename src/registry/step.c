@@ -134,17 +134,12 @@ static void step_append_row(struct tx *tx, const struct entry *e,
     } else {
         tx_set(op, AGENT_KEY, value_text(e->key));
     }
+    record_to_tx(op, a, 1);
     tx_set(op, AGENT_SHOWN, value_text(a->name));
     tx_set(op, AGENT_NUMBER, value_int(e->number));
     tx_set(op, AGENT_CARD, value_text(stored));
-    tx_set(op, AGENT_VISIBILITY, value_int(a->visibility));
-    tx_set(op, AGENT_KIND, value_int(a->kind));
     tx_set(op, AGENT_CREATOR, value_text_or_null(a->creator));
     tx_set(op, AGENT_ORG, e->has_own_org ? value_text(a->org) : value_null());
-    tx_set(op, AGENT_IS_CONFIGURED, value_int(a->is_configured));
-    tx_set(op, AGENT_REVISION, value_int(a->revision));
-    tx_set(op, AGENT_CREATED_MS, value_int(a->created_ms));
-    tx_set(op, AGENT_UPDATED_MS, value_int(a->updated_ms));
 }
 
 /* A configuration of many agents is one tx. Beyond this size vectors come in
