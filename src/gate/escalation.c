@@ -212,28 +212,11 @@ static void escalation_write_row(const struct escalation *x, struct str rule,
                                  struct str reason, struct tx *tx)
 {
     struct tx_op *op = tx_insert(tx, &escalation_table);
-    const struct subject *a = &x->subject;
 
-    tx_set(op, ESCALATION_ID, value_text(str_of(x->id.text)));
-    tx_set(op, ESCALATION_TASK_ID, value_text(str_of(a->task_id.text)));
-    tx_set(op, ESCALATION_TURN, value_int(a->turn));
-    tx_set(op, ESCALATION_KIND, value_int(x->kind));
+    record_to_tx(op, x, 1);
     tx_set(op, ESCALATION_STATUS, value_int(ESCALATION_OPEN));
-    tx_set(op, ESCALATION_AT_MS, value_int(x->at_ms));
-    tx_set(op, ESCALATION_AGENT, value_text(a->agent));
-    tx_set(op, ESCALATION_REQUESTER, value_text(a->requester));
-    tx_set(op, ESCALATION_ROOT_USER, value_text_or_null(a->root_user));
-    tx_set(op, ESCALATION_FROM, value_text_or_null(a->from));
-    tx_set(op, ESCALATION_TYPE, value_text_or_null(a->type));
-    tx_set(op, ESCALATION_REFERENCE, value_text_or_null(a->reference));
-    tx_set(op, ESCALATION_PRIORITY, value_int(a->priority));
     tx_set(op, ESCALATION_RULE_NAME, value_text_or_null(rule));
     tx_set(op, ESCALATION_REASON, value_text_or_null(reason));
-    tx_set(op, ESCALATION_REMINDED, value_int(0));
-    if (x->remind_ms)
-        tx_set(op, ESCALATION_REMIND_MS, value_int(x->remind_ms));
-    if (x->expires_ms)
-        tx_set(op, ESCALATION_EXPIRES_MS, value_int(x->expires_ms));
 }
 
 const struct gate_people *escalation_rules(const struct gatekeeper *b)

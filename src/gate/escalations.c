@@ -213,33 +213,18 @@ bool escalation_approves(const struct gatekeeper *b, const struct task *t,
     return w != NULL;
 }
 
-static void subject_of_row(const struct row *r, struct subject *out)
-{
-    *out = (struct subject){
-        .task_id = id_from(row_str(r, ESCALATION_TASK_ID)),
-        .turn = row_int(r, ESCALATION_TURN),
-        .priority = (enum task_priority)row_int(r, ESCALATION_PRIORITY),
-        .agent = row_str(r, ESCALATION_AGENT),
-        .requester = row_str(r, ESCALATION_REQUESTER),
-        .root_user = row_str(r, ESCALATION_ROOT_USER),
-        .from = row_str(r, ESCALATION_FROM),
-        .type = row_str(r, ESCALATION_TYPE),
-        .reference = row_str(r, ESCALATION_REFERENCE)};
-}
-
 static void load_escalation(struct gatekeeper *b, const struct row *r)
 {
-    struct subject subject;
-    struct escalation *x;
+    struct escalation row = {.at_ms = 0}, *x;
 
-    subject_of_row(r, &subject);
-    x = escalation_make(b, &subject);
-    x->id = id_from(row_str(r, ESCALATION_ID));
-    x->kind = (enum escalation_kind)row_int(r, ESCALATION_KIND);
-    x->at_ms = row_int(r, ESCALATION_AT_MS);
-    x->remind_ms = row_int(r, ESCALATION_REMIND_MS);
-    x->expires_ms = row_int(r, ESCALATION_EXPIRES_MS);
-    x->reminded = row_int(r, ESCALATION_REMINDED);
+    record_from_row(&row, &escalation_table, r);
+    x = escalation_make(b, &row.subject);
+    x->id = row.id;
+    x->kind = row.kind;
+    x->at_ms = row.at_ms;
+    x->remind_ms = row.remind_ms;
+    x->expires_ms = row.expires_ms;
+    x->reminded = row.reminded;
     snprintf(x->offer, sizeof(x->offer), "%.*s",
              STR_ARG(row_str(r, ESCALATION_OFFER)));
     escalation_enter(x);

@@ -229,21 +229,21 @@ MUST_USE enum err pauses_load(struct gatekeeper *b);
 
 /* The tables of outages and of paused agents. */
 extern const struct table outage_table, pause_table;
-enum outage_column {
-    OUTAGE_AGENT, /* lower case */
-    OUTAGE_SHOWN,
-    OUTAGE_SINCE_MS,
-    OUTAGE_ATTEMPTS,
-    OUTAGE_NEXT_MS,
-    OUTAGE_HAS_GIVEN_UP,
-    OUTAGE_IS_GATE,
-    N_OUTAGE_COLUMNS,
-};
-enum pause_column {
-    PAUSE_AGENT, /* lower case */
-    PAUSE_BY,
-    PAUSE_AT_MS,
-    N_PAUSE_COLUMNS,
-};
+#define OUTAGE_COLUMNS(C)                                         \
+    C(OUTAGE_AGENT, "agent", 1, COLUMN_TEXT) /* lower case */     \
+    C(OUTAGE_SHOWN, "shown", 1, COLUMN_TEXT)                      \
+    C(OUTAGE_SINCE_MS, "since_ms", 1, BOTH(since_ms))             \
+    C(OUTAGE_ATTEMPTS, "attempts", 1, BOTH(attempts))             \
+    C(OUTAGE_NEXT_MS, "next_ms", 1, COLUMN_INT)                   \
+    C(OUTAGE_HAS_GIVEN_UP, "has_given_up", 1, BOTH(has_given_up)) \
+    C(OUTAGE_IS_GATE, "is_gate", 1, BOTH(is_gate))
+
+enum outage_column { OUTAGE_COLUMNS(COLUMN_NUMBER) N_OUTAGE_COLUMNS };
+#define PAUSE_COLUMNS(C)                                     \
+    C(PAUSE_AGENT, "agent", 1, COLUMN_TEXT) /* lower case */ \
+    C(PAUSE_BY, "paused_by", 1, COLUMN_TEXT)                 \
+    C(PAUSE_AT_MS, "at_ms", 1, COLUMN_INT)
+
+enum pause_column { PAUSE_COLUMNS(COLUMN_NUMBER) N_PAUSE_COLUMNS };
 
 #endif

@@ -27,26 +27,14 @@ static enum err load_mark(struct gatekeeper *b, const struct row *r)
 
 static enum err load_event(struct gatekeeper *b, const struct row *r)
 {
-    int64_t approved = row_int(r, EVENT_APPROVED);
+    struct past_event e = {.scope = STR("")};
 
     if (!row_is_null(r, EVENT_KEY))
         return load_mark(b, r);
-    return past_add_event(
-        &b->past,
-        &(struct past_event){
-            .scope = row_str(r, EVENT_SCOPE),
-            .reference = row_str(r, EVENT_REFERENCE),
-            .e = {.from = row_str(r, EVENT_FROM),
-                  .to = row_str(r, EVENT_TO),
-                  .type = row_str(r, EVENT_TYPE),
-                  .message_id = row_str(r, EVENT_MESSAGE_ID),
-                  .task_id = row_str(r, EVENT_TASK_ID),
-                  .at_ms = row_int(r, EVENT_AT_MS),
-                  .approved = approved == APPROVED      ? APPROVED
-                              : approved == DISAPPROVED ? DISAPPROVED
-                                                        : APPROVAL_NONE},
-        },
-        row_int(r, EVENT_UNTIL_MS));
+    record_from_row(&e, &event_table, r);
+    if (e.e.approved != APPROVED && e.e.approved != DISAPPROVED)
+        e.e.approved = APPROVAL_NONE;
+    return past_add_event(&b->past, &e, row_int(r, EVENT_UNTIL_MS));
 }
 
 /* In order of seq: the later row of a key wins, and events stay in order. */
@@ -108,27 +96,12 @@ static struct hold_why *why_of_row(const struct row *r)
 
 static enum err load_hold(struct gatekeeper *b, const struct row *r)
 {
-    struct hold like = {
-        .task_id = id_from(row_str(r, HOLD_TASK_ID)),
-        .message_id = id_from(row_str(r, HOLD_MESSAGE_ID)),
-        .turn = row_int(r, HOLD_TURN),
-        .place = row_int(r, HOLD_PLACE),
-        .priority = (enum task_priority)row_int(r, HOLD_PRIORITY),
-        .agent = row_str(r, HOLD_AGENT),
-        .order_key = row_str(r, HOLD_ORDER_KEY),
-        .from = row_str(r, HOLD_FROM),
-        .type = row_str(r, HOLD_TYPE),
-        .reference = row_str(r, HOLD_REFERENCE),
-        .scope = row_str(r, HOLD_SCOPE),
-        .requester = row_str(r, HOLD_REQUESTER),
-        .root_user = row_str(r, HOLD_ROOT_USER),
-        .since_ms = row_int(r, HOLD_SINCE_MS),
-        .is_approved = row_int(r, HOLD_APPROVED) & 1,
-        .has_run_out = row_int(r, HOLD_APPROVED) & 2,
-        .batch = id_from(row_str(r, HOLD_BATCH)),
-    };
-    struct hold *h = hold_admit(b, &like, why_of_row(r));
+    struct hold like = {.is_approved = row_int(r, HOLD_APPROVED) & 1,
+                        .has_run_out = row_int(r, HOLD_APPROVED) & 2};
+    struct hold *h;
 
+    record_from_row(&like, &hold_table, r);
+    h = hold_admit(b, &like, why_of_row(r));
     if (!h)
         return ERR_NOMEM;
     hold_begin(h);

@@ -368,34 +368,15 @@ bool event_from_envelope(const struct gatekeeper *b, const struct envelope *e,
     return true;
 }
 
-static struct tx_op *insert_event_row(struct tx *tx, int64_t at_ms,
-                                      int64_t until_ms, struct str reference,
-                                      struct str message_id)
-{
-    struct tx_op *op = tx_insert(tx, &event_table);
-
-    tx_set(op, EVENT_AT_MS, value_int(at_ms));
-    tx_set(op, EVENT_UNTIL_MS, value_int(until_ms));
-    tx_set(op, EVENT_REFERENCE, value_text_or_null(reference));
-    tx_set(op, EVENT_MESSAGE_ID, value_text_or_null(message_id));
-    return op;
-}
-
 void event_record(struct gatekeeper *b, const struct past_event *e,
                   struct tx *tx)
 {
-    struct tx_op *op =
-        insert_event_row(tx, e->e.at_ms, event_until(b, e->e.at_ms),
-                         e->reference, e->e.message_id);
+    struct tx_op *op = tx_insert(tx, &event_table);
 
     if (past_reserve(&b->past) != OK)
         tx->build_error = ERR_NOMEM;
-    tx_set(op, EVENT_SCOPE, value_text_or_null(e->scope));
-    tx_set(op, EVENT_FROM, value_text(e->e.from));
-    tx_set(op, EVENT_TO, value_text_or_null(e->e.to));
-    tx_set(op, EVENT_TYPE, value_text(e->e.type));
-    tx_set(op, EVENT_APPROVED, value_int(e->e.approved));
-    tx_set(op, EVENT_TASK_ID, value_text_or_null(e->e.task_id));
+    record_to_tx(op, e, 1);
+    tx_set(op, EVENT_UNTIL_MS, value_int(event_until(b, e->e.at_ms)));
 }
 
 /* An event that does not fit in memory is on disk, and known after the next
@@ -416,10 +397,15 @@ static void record_marks(struct msg *m)
 
     for (size_t i = 0; i < c->n_claims; i++) {
         const struct gate_mark *mark = &c->marks.list[i];
-        struct tx_op *op = insert_event_row(
-            &m->tx, m->in.at_ms, add_ms(m->in.at_ms, mark->keep_ms),
-            m->gate.envelope.reference, str_of(m->task.message_id.text));
+        struct tx_op *op = tx_insert(&m->tx, &event_table);
 
+        tx_set(op, EVENT_AT_MS, value_int(m->in.at_ms));
+        tx_set(op, EVENT_UNTIL_MS,
+               value_int(add_ms(m->in.at_ms, mark->keep_ms)));
+        tx_set(op, EVENT_REFERENCE,
+               value_text_or_null(m->gate.envelope.reference));
+        tx_set(op, EVENT_MESSAGE_ID,
+               value_text_or_null(str_of(m->task.message_id.text)));
         tx_set(op, EVENT_KEY,
                value_blob((struct str){(const char *)mark->key.bits,
                                        sizeof(mark->key.bits)}));

@@ -209,99 +209,114 @@ enum escalation_status escalation_status_of(struct str name); /* likewise */
 extern const struct table escalation_table, hold_table, event_table,
     expected_table;
 
+#define ESCALATION_COLUMNS(C)                                                  \
+    C(ESCALATION_SEQ, "seq", 1, COLUMN_INT)                                    \
+    C(ESCALATION_ID, "id", 1, ESCALATION(id)) /* esc_… */                    \
+    C(ESCALATION_TASK_ID, "task_id", 1, ESCALATION(subject.task_id))           \
+    C(ESCALATION_TURN, "turn", 1, ESCALATION(subject.turn))                    \
+    C(ESCALATION_KIND, "kind", 1, ESCALATION(kind))                            \
+    C(ESCALATION_STATUS, "status", 1, COLUMN_INT)                              \
+    C(ESCALATION_AT_MS, "at_ms", 1, ESCALATION(at_ms))                         \
+    /* the intended agent */                                                   \
+    C(ESCALATION_AGENT, "agent", 1, ESCALATION(subject.agent))                 \
+    C(ESCALATION_REQUESTER, "requester", 1, ESCALATION(subject.requester))     \
+    C(ESCALATION_ROOT_USER, "root_user", 1, ESCALATION(subject.root_user),     \
+      OR_NULL)                                                                 \
+    C(ESCALATION_FROM, "from_name", 1, ESCALATION(subject.from), OR_NULL)      \
+    C(ESCALATION_TYPE, "type", 1, ESCALATION(subject.type), OR_NULL)           \
+    C(ESCALATION_REFERENCE, "reference", 1, ESCALATION(subject.reference),     \
+      OR_NULL)                                                                 \
+    C(ESCALATION_PRIORITY, "priority", 1, ESCALATION(subject.priority))        \
+    C(ESCALATION_RULE_NAME, "rule", 1, COLUMN_TEXT)                            \
+    C(ESCALATION_REASON, "reason", 1, COLUMN_TEXT)                             \
+    /* a backup that could take it; NULL: none */                              \
+    C(ESCALATION_OFFER, "offer", 1, COLUMN_TEXT)                               \
+    /* number of reminders */                                                  \
+    C(ESCALATION_REMINDED, "reminded", 1, ESCALATION(reminded))                \
+    /* the next reminder; NULL: none */                                        \
+    C(ESCALATION_REMIND_MS, "remind_ms", 1, ESCALATION(remind_ms), OR_NULL)    \
+    /* NULL: never */                                                          \
+    C(ESCALATION_EXPIRES_MS, "expires_ms", 1, ESCALATION(expires_ms), OR_NULL) \
+    /* NULL while open, like those below */                                    \
+    C(ESCALATION_DECIDED_MS, "decided_ms", 1, COLUMN_INT)                      \
+    C(ESCALATION_BY, "decided_by", 1, COLUMN_TEXT)                             \
+    C(ESCALATION_COMMENT, "comment", 1, COLUMN_TEXT)                           \
+    /* the agent that has it instead */                                        \
+    C(ESCALATION_TO, "redirected_to", 1, COLUMN_TEXT)
+
 enum escalation_column {
-    ESCALATION_SEQ,
-    ESCALATION_ID, /* esc_… */
-    ESCALATION_TASK_ID,
-    ESCALATION_TURN,
-    ESCALATION_KIND,
-    ESCALATION_STATUS,
-    ESCALATION_AT_MS,
-    ESCALATION_AGENT, /* the intended agent */
-    ESCALATION_REQUESTER,
-    ESCALATION_ROOT_USER,
-    ESCALATION_FROM,
-    ESCALATION_TYPE,
-    ESCALATION_REFERENCE,
-    ESCALATION_PRIORITY,
-    ESCALATION_RULE_NAME,
-    ESCALATION_REASON,
-    ESCALATION_OFFER,      /* a backup that could take it; NULL: none */
-    ESCALATION_REMINDED,   /* number of reminders */
-    ESCALATION_REMIND_MS,  /* the next reminder; NULL: none */
-    ESCALATION_EXPIRES_MS, /* NULL: never */
-    ESCALATION_DECIDED_MS, /* NULL while open, like those below */
-    ESCALATION_BY,
-    ESCALATION_COMMENT,
-    ESCALATION_TO, /* the agent that has it instead */
-    N_ESCALATION_COLUMNS,
+    ESCALATION_COLUMNS(COLUMN_NUMBER) N_ESCALATION_COLUMNS
 };
 
 /* Columns of hold_table; the key is the task. */
-enum hold_column {
-    HOLD_TASK_ID,
-    HOLD_TURN,
-    HOLD_PLACE,
-    HOLD_ANSWER,
-    HOLD_CAUSE,
-    HOLD_AGENT,
-    HOLD_RULE,
-    HOLD_REASON,
-    HOLD_KEYS, /* "agent:Z\nqueue:Rick" */
-    HOLD_SINCE_MS,
-    HOLD_UNTIL_MS,
-    HOLD_ON_EXPIRY,
-    HOLD_APPROVED, /* 1: a person let it go; 2: its time ran out, and it was to
-                      be let go then */
-    HOLD_BATCH_MOST,
-    HOLD_BATCH, /* the batch it is part of; NULL: none */
-    HOLD_MESSAGE_ID,
-    HOLD_ORDER_KEY,
-    HOLD_PRIORITY,
-    HOLD_FROM,
-    HOLD_TYPE,
-    HOLD_REFERENCE,
-    HOLD_SCOPE,
-    HOLD_REQUESTER,
-    HOLD_ROOT_USER,
-    N_HOLD_COLUMNS,
-};
+#define HOLD_COLUMNS(C)                                                 \
+    C(HOLD_TASK_ID, "task_id", 1, HOLD(task_id))                        \
+    C(HOLD_TURN, "turn", 1, HOLD(turn))                                 \
+    C(HOLD_PLACE, "place", 1, HOLD(place))                              \
+    C(HOLD_ANSWER, "answer", 1, COLUMN_INT)                             \
+    C(HOLD_CAUSE, "cause", 1, COLUMN_INT)                               \
+    C(HOLD_AGENT, "agent", 1, HOLD(agent))                              \
+    C(HOLD_RULE, "rule", 1, COLUMN_TEXT)                                \
+    C(HOLD_REASON, "reason", 1, COLUMN_TEXT)                            \
+    C(HOLD_KEYS, "keys", 1, COLUMN_TEXT) /* "agent:Z\nqueue:Rick" */    \
+    C(HOLD_SINCE_MS, "since_ms", 1, HOLD(since_ms))                     \
+    C(HOLD_UNTIL_MS, "until_ms", 1, COLUMN_INT)                         \
+    C(HOLD_ON_EXPIRY, "on_expiry", 1, COLUMN_INT)                       \
+    /* 1: a person let it go; 2: its time ran out, and it was to be let \
+     * go then */                                                       \
+    C(HOLD_APPROVED, "approved", 1, COLUMN_INT)                         \
+    C(HOLD_BATCH_MOST, "batch_most", 1, COLUMN_INT)                     \
+    /* the batch it is part of; NULL: none */                           \
+    C(HOLD_BATCH, "batch", 1, HOLD_READ(batch))                         \
+    C(HOLD_MESSAGE_ID, "message_id", 1, HOLD(message_id))               \
+    C(HOLD_ORDER_KEY, "order_key", 1, HOLD(order_key))                  \
+    C(HOLD_PRIORITY, "priority", 1, HOLD(priority))                     \
+    C(HOLD_FROM, "from_name", 1, HOLD(from))                            \
+    C(HOLD_TYPE, "type", 1, HOLD(type))                                 \
+    C(HOLD_REFERENCE, "reference", 1, HOLD(reference), OR_NULL)         \
+    C(HOLD_SCOPE, "scope", 1, HOLD(scope), OR_NULL)                     \
+    C(HOLD_REQUESTER, "requester", 1, HOLD(requester))                  \
+    C(HOLD_ROOT_USER, "root_user", 1, HOLD(root_user))
+
+enum hold_column { HOLD_COLUMNS(COLUMN_NUMBER) N_HOLD_COLUMNS };
 
 /* Columns of event_table. With a key, a row is a message that was let in;
  * without, an event of a reference. */
-enum event_column {
-    EVENT_SEQ,
-    EVENT_AT_MS,
-    EVENT_UNTIL_MS, /* end of its effect */
-    EVENT_KEY,      /* 16 bytes; NULL: an event */
-    EVENT_SCOPE,
-    EVENT_REFERENCE,
-    EVENT_FROM,
-    EVENT_TO,
-    EVENT_TYPE,
-    EVENT_MESSAGE_ID,
-    EVENT_APPROVED, /* enum approval */
-    EVENT_TASK_ID,  /* of the message; NULL: an old row without it */
-    N_EVENT_COLUMNS,
-};
+#define EVENT_COLUMNS(C)                                                   \
+    C(EVENT_SEQ, "seq", 1, COLUMN_INT)                                     \
+    C(EVENT_AT_MS, "at_ms", 1, PAST(e.at_ms))                              \
+    C(EVENT_UNTIL_MS, "until_ms", 1, COLUMN_INT) /* end of its effect */   \
+    C(EVENT_KEY, "key", 1, COLUMN_BLOB) /* 16 bytes; NULL: an event */     \
+    C(EVENT_SCOPE, "scope", 1, PAST(scope), OR_NULL)                       \
+    C(EVENT_REFERENCE, "reference", 1, PAST(reference), OR_NULL)           \
+    C(EVENT_FROM, "from_name", 1, PAST(e.from))                            \
+    C(EVENT_TO, "to_name", 1, PAST(e.to), OR_NULL)                         \
+    C(EVENT_TYPE, "type", 1, PAST(e.type))                                 \
+    C(EVENT_MESSAGE_ID, "message_id", 1, PAST(e.message_id), OR_NULL)      \
+    C(EVENT_APPROVED, "approved", 1, PAST(e.approved)) /* enum approval */ \
+    /* of the message; NULL: an old row without it */                      \
+    C(EVENT_TASK_ID, "task_id", 2, PAST(e.task_id), OR_NULL)
+
+enum event_column { EVENT_COLUMNS(COLUMN_NUMBER) N_EVENT_COLUMNS };
 
 /* Columns of expected_table: the answers that are due. The key is the task. */
-enum expected_column {
-    EXPECTED_TASK_ID,
-    EXPECTED_TURN,
-    EXPECTED_AGENT,
-    EXPECTED_SINCE_MS, /* when it was let go */
-    EXPECTED_DUE_MS,
-    EXPECTED_RULE,
-    EXPECTED_IS_LATE, /* reported as late */
-    EXPECTED_FROM,
-    EXPECTED_TYPE,
-    EXPECTED_REFERENCE,
-    EXPECTED_PRIORITY,
-    EXPECTED_REQUESTER,
-    EXPECTED_ROOT_USER,
-    N_EXPECTED_COLUMNS,
-};
+#define EXPECTED_COLUMNS(C)                                                \
+    C(EXPECTED_TASK_ID, "task_id", 1, DUE(subject.task_id))                \
+    C(EXPECTED_TURN, "turn", 1, DUE(subject.turn))                         \
+    C(EXPECTED_AGENT, "agent", 1, DUE(subject.agent))                      \
+    C(EXPECTED_SINCE_MS, "since_ms", 1,                                    \
+      DUE(since_ms)) /* when it was let go */                              \
+    C(EXPECTED_DUE_MS, "due_ms", 1, DUE(due_ms))                           \
+    C(EXPECTED_RULE, "rule", 1, DUE(rule), OR_NULL)                        \
+    C(EXPECTED_IS_LATE, "is_late", 1, DUE(is_late)) /* reported as late */ \
+    C(EXPECTED_FROM, "from_name", 1, DUE(subject.from), OR_NULL)           \
+    C(EXPECTED_TYPE, "type", 1, DUE(subject.type), OR_NULL)                \
+    C(EXPECTED_REFERENCE, "reference", 1, DUE(subject.reference), OR_NULL) \
+    C(EXPECTED_PRIORITY, "priority", 1, DUE(subject.priority))             \
+    C(EXPECTED_REQUESTER, "requester", 1, DUE(subject.requester))          \
+    C(EXPECTED_ROOT_USER, "root_user", 1, DUE(subject.root_user), OR_NULL)
+
+enum expected_column { EXPECTED_COLUMNS(COLUMN_NUMBER) N_EXPECTED_COLUMNS };
 
 /* A reply to an escalation. */
 struct escalation_reply {

@@ -179,21 +179,11 @@ struct hold_why *hold_why_of(const struct gate_result *p)
 struct hold *hold_new(struct gatekeeper *b, const struct hold *like,
                       struct hold_why *why, struct target *t)
 {
-    size_t n = like->agent.n + like->order_key.n + like->from.n + like->type.n +
-               like->reference.n + like->scope.n + like->requester.n +
-               like->root_user.n;
-    struct hold *h = mem_new(sizeof(*h) + n);
+    struct hold *h = mem_new(sizeof(*h) + record_bytes(like, &hold_table, 1));
     char *at = h->strings;
 
     *h = *like;
-    h->agent = str_pack(&at, like->agent);
-    h->order_key = str_pack(&at, like->order_key);
-    h->from = str_pack(&at, like->from);
-    h->type = str_pack(&at, like->type);
-    h->reference = str_pack(&at, like->reference);
-    h->scope = str_pack(&at, like->scope);
-    h->requester = str_pack(&at, like->requester);
-    h->root_user = str_pack(&at, like->root_user);
+    record_pack(h, &hold_table, 1, &at);
     h->gatekeeper = b;
     h->state = HOLD_CLAIMED;
     h->why = why;
@@ -238,20 +228,7 @@ void hold_write(const struct hold *h, struct tx *tx)
 {
     struct tx_op *op = tx_put(tx, &hold_table);
 
-    tx_set(op, HOLD_TASK_ID, value_text(str_of(h->task_id.text)));
-    tx_set(op, HOLD_TURN, value_int(h->turn));
-    tx_set(op, HOLD_PLACE, value_int(h->place));
-    tx_set(op, HOLD_AGENT, value_text(h->agent));
-    tx_set(op, HOLD_SINCE_MS, value_int(h->since_ms));
-    tx_set(op, HOLD_MESSAGE_ID, value_text(str_of(h->message_id.text)));
-    tx_set(op, HOLD_ORDER_KEY, value_text(h->order_key));
-    tx_set(op, HOLD_PRIORITY, value_int(h->priority));
-    tx_set(op, HOLD_FROM, value_text(h->from));
-    tx_set(op, HOLD_TYPE, value_text(h->type));
-    tx_set(op, HOLD_REFERENCE, value_text_or_null(h->reference));
-    tx_set(op, HOLD_SCOPE, value_text_or_null(h->scope));
-    tx_set(op, HOLD_REQUESTER, value_text(h->requester));
-    tx_set(op, HOLD_ROOT_USER, value_text(h->root_user));
+    record_to_tx(op, h, 1);
     why_to_row(h, h->why, op);
 }
 

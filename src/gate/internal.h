@@ -22,6 +22,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "base/timers.h"
+#include "model/record.h"
 
 /* The event history. */
 

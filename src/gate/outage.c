@@ -13,15 +13,9 @@ enum { COME_BACK_MS = 5000 };
 
 #define N_OF(array) (sizeof(array) / sizeof(*(array)))
 
-static const struct column outage_columns[N_OUTAGE_COLUMNS] = {
-    [OUTAGE_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
-    [OUTAGE_SHOWN] = {.name = "shown", .type = COLUMN_TEXT},
-    [OUTAGE_SINCE_MS] = {.name = "since_ms", .type = COLUMN_INT},
-    [OUTAGE_ATTEMPTS] = {.name = "attempts", .type = COLUMN_INT},
-    [OUTAGE_NEXT_MS] = {.name = "next_ms", .type = COLUMN_INT},
-    [OUTAGE_HAS_GIVEN_UP] = {.name = "has_given_up", .type = COLUMN_INT},
-    [OUTAGE_IS_GATE] = {.name = "is_gate", .type = COLUMN_INT},
-};
+#define BOTH(field) MEMBER(struct outage, field), .part = 1
+
+static const struct column outage_columns[] = {OUTAGE_COLUMNS(COLUMN_ROW)};
 
 const struct table outage_table = {
     .name = "outage",
@@ -75,11 +69,8 @@ static void outage_write_row(const struct outage *o, bool is_over,
     }
     tx_set(op, OUTAGE_AGENT, value_text(str_of(o->name)));
     tx_set(op, OUTAGE_SHOWN, value_text(str_of(o->shown)));
-    tx_set(op, OUTAGE_SINCE_MS, value_int(o->since_ms));
-    tx_set(op, OUTAGE_ATTEMPTS, value_int(o->attempts));
+    record_to_tx(op, o, 1);
     tx_set(op, OUTAGE_NEXT_MS, value_int(next_restart_ms(o)));
-    tx_set(op, OUTAGE_HAS_GIVEN_UP, value_int(o->has_given_up));
-    tx_set(op, OUTAGE_IS_GATE, value_int(o->is_gate));
 }
 
 void outage_write(struct outage *o, bool is_over, const char *type,
@@ -299,10 +290,7 @@ static enum err load_outages(struct gatekeeper *b)
                 e = ERR_NOMEM;
                 break;
             }
-            o->since_ms = row_int(r, OUTAGE_SINCE_MS);
-            o->attempts = row_int(r, OUTAGE_ATTEMPTS);
-            o->has_given_up = row_int(r, OUTAGE_HAS_GIVEN_UP);
-            o->is_gate = row_int(r, OUTAGE_IS_GATE);
+            record_from_row(o, &outage_table, r);
             o->is_told = o->is_gate;
             wait_for_return(o, row_int(r, OUTAGE_NEXT_MS));
         }

@@ -6,11 +6,7 @@
 
 #include "base/mem.h"
 
-static const struct column pause_columns[N_PAUSE_COLUMNS] = {
-    [PAUSE_AGENT] = {.name = "agent", .type = COLUMN_TEXT},
-    [PAUSE_BY] = {.name = "paused_by", .type = COLUMN_TEXT},
-    [PAUSE_AT_MS] = {.name = "at_ms", .type = COLUMN_INT},
-};
+static const struct column pause_columns[] = {PAUSE_COLUMNS(COLUMN_ROW)};
 
 const struct table pause_table = {
     .name = "pause",

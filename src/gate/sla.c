@@ -29,6 +29,17 @@ struct due {
     char strings[];
 };
 
+#define DUE(field) MEMBER(struct due, field), .part = 1
+
+static const struct column expected_columns[] = {EXPECTED_COLUMNS(COLUMN_ROW)};
+
+const struct table expected_table = {
+    .name = "expected",
+    .columns = expected_columns,
+    .n_columns = N_EXPECTED_COLUMNS,
+    .n_key = 1,
+};
+
 struct sla {
     struct map by_task; /* struct due */
     bool is_stopped;
@@ -247,21 +258,8 @@ static struct due *due_new(struct gatekeeper *b, const struct subject *a,
 static void due_write_row(const struct due *d, struct tx *tx)
 {
     struct tx_op *op = tx_put(tx, &expected_table);
-    const struct subject *a = &d->subject;
 
-    tx_set(op, EXPECTED_TASK_ID, value_text(str_of(a->task_id.text)));
-    tx_set(op, EXPECTED_TURN, value_int(a->turn));
-    tx_set(op, EXPECTED_AGENT, value_text(a->agent));
-    tx_set(op, EXPECTED_SINCE_MS, value_int(d->since_ms));
-    tx_set(op, EXPECTED_DUE_MS, value_int(d->due_ms));
-    tx_set(op, EXPECTED_RULE, value_text_or_null(d->rule));
-    tx_set(op, EXPECTED_IS_LATE, value_int(0));
-    tx_set(op, EXPECTED_FROM, value_text_or_null(a->from));
-    tx_set(op, EXPECTED_TYPE, value_text_or_null(a->type));
-    tx_set(op, EXPECTED_REFERENCE, value_text_or_null(a->reference));
-    tx_set(op, EXPECTED_PRIORITY, value_int(a->priority));
-    tx_set(op, EXPECTED_REQUESTER, value_text(a->requester));
-    tx_set(op, EXPECTED_ROOT_USER, value_text_or_null(a->root_user));
+    record_to_tx(op, d, 1);
 }
 
 static void expect_answer(struct gatekeeper *b, const struct subject *subject,
@@ -426,25 +424,15 @@ bool gatekeeper_late(const struct gatekeeper *b, const struct task *t,
 
 static enum err load_due(struct gatekeeper *b, const struct row *r)
 {
-    struct due *d = due_new(
-        b,
-        &(struct subject){.task_id = id_from(row_str(r, EXPECTED_TASK_ID)),
-                          .turn = row_int(r, EXPECTED_TURN),
-                          .priority =
-                              (enum task_priority)row_int(r, EXPECTED_PRIORITY),
-                          .agent = row_str(r, EXPECTED_AGENT),
-                          .requester = row_str(r, EXPECTED_REQUESTER),
-                          .root_user = row_str(r, EXPECTED_ROOT_USER),
-                          .from = row_str(r, EXPECTED_FROM),
-                          .type = row_str(r, EXPECTED_TYPE),
-                          .reference = row_str(r, EXPECTED_REFERENCE)},
-        row_str(r, EXPECTED_RULE));
+    struct due row = {.is_late = false}, *d;
 
+    record_from_row(&row, &expected_table, r);
+    d = due_new(b, &row.subject, row.rule);
     if (!d)
         return ERR_NOMEM;
-    d->since_ms = row_int(r, EXPECTED_SINCE_MS);
-    d->due_ms = row_int(r, EXPECTED_DUE_MS);
-    d->is_late = row_int(r, EXPECTED_IS_LATE);
+    d->since_ms = row.since_ms;
+    d->due_ms = row.due_ms;
+    d->is_late = row.is_late;
     set_due_deadline(d);
     if (!d->is_late)
         arm_due(d, left_ms_of(d));
