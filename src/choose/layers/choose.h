@@ -227,38 +227,41 @@ MUST_USE enum err choose_intent_failed(struct msg *m, const char *why,
 extern const struct schema choose_schema;
 extern const struct table decision_table;
 
-enum decision_column {
-    DECISION_SEQ,
-    DECISION_ID,
-    DECISION_AT_MS,
-    DECISION_TASK_ID,
-    DECISION_TURN,
-    DECISION_CONVERSATION_ID,
-    DECISION_REQUESTER,
-    DECISION_ORG,
-    DECISION_LAYER,
-    DECISION_AGENT,
-    DECISION_SKILL,
-    DECISION_REASON,
-    DECISION_SCORE,  /* in 1e-9, for lists; the exact one is in BODY */
-    DECISION_MARGIN, /* likewise */
-    DECISION_TEXT,
-    DECISION_TYPE,
-    DECISION_BODY,    /* all other inputs and results */
-    DECISION_VERDICT, /* NULL: open */
-    DECISION_VERDICT_MS,
-    DECISION_OVERRIDDEN_TO,
-    DECISION_OVERRIDDEN_BY,
-    DECISION_OVERRIDDEN_MS,
-    DECISION_ANSWER_CHARS,
-    DECISION_LATENCY_MS,
-    DECISION_ERROR_CODE,
-    DECISION_FOLLOWED,
-    DECISION_GATE, /* NULL: the gate was not asked */
-    DECISION_GATE_RULE,
-    DECISION_GATE_REASON,
-    N_DECISION_COLUMNS,
-};
+#define DECISION_COLUMNS(C)                                                  \
+    C(DECISION_SEQ, "seq", 1, READ(seq))                                     \
+    C(DECISION_ID, "id", 1, BOTH(id))                                        \
+    C(DECISION_AT_MS, "at_ms", 1, BOTH(at_ms))                               \
+    C(DECISION_TASK_ID, "task_id", 1, BOTH(task_id), OR_NULL)                \
+    C(DECISION_TURN, "turn", 1, BOTH(turn))                                  \
+    C(DECISION_CONVERSATION_ID, "conversation_id", 1, BOTH(conversation_id)) \
+    C(DECISION_REQUESTER, "requester", 1, BOTH(requester))                   \
+    C(DECISION_ORG, "org", 1, BOTH(org), OR_NULL)                            \
+    C(DECISION_LAYER, "layer", 1, BOTH(layer))                               \
+    C(DECISION_AGENT, "agent", 1, BOTH(agent))                               \
+    C(DECISION_SKILL, "skill", 1, BOTH(skill), OR_NULL)                      \
+    C(DECISION_REASON, "reason", 1, BOTH(reason))                            \
+    /* in 1e-9, for lists; the exact one is in BODY */                       \
+    C(DECISION_SCORE, "score", 1, COLUMN_INT)                                \
+    C(DECISION_MARGIN, "margin", 1, COLUMN_INT) /* likewise */               \
+    C(DECISION_TEXT, "text", 1, BOTH(text))                                  \
+    C(DECISION_TYPE, "type", 1, BOTH(type))                                  \
+    /* all other inputs and results */                                       \
+    C(DECISION_BODY, "body", 1, COLUMN_BLOB)                                 \
+    C(DECISION_VERDICT, "verdict", 1, READ(verdict)) /* NULL: open */        \
+    C(DECISION_VERDICT_MS, "verdict_ms", 1, READ(verdict_ms))                \
+    C(DECISION_OVERRIDDEN_TO, "overridden_to", 1, READ(overridden_to))       \
+    C(DECISION_OVERRIDDEN_BY, "overridden_by", 1, READ(overridden_by))       \
+    C(DECISION_OVERRIDDEN_MS, "overridden_ms", 1, READ(overridden_ms))       \
+    C(DECISION_ANSWER_CHARS, "answer_chars", 1, READ(answer_chars))          \
+    C(DECISION_LATENCY_MS, "latency_ms", 1, READ(latency_ms))                \
+    C(DECISION_ERROR_CODE, "error_code", 1, READ(error_code))                \
+    C(DECISION_FOLLOWED, "followed", 1, READ(is_followed))                   \
+    /* NULL: the gate was not asked */                                       \
+    C(DECISION_GATE, "gate", 2, BOTH(gate), OR_NULL)                         \
+    C(DECISION_GATE_RULE, "gate_rule", 2, BOTH(gate_rule), OR_NULL)          \
+    C(DECISION_GATE_REASON, "gate_reason", 2, BOTH(gate_reason), OR_NULL)
+
+enum decision_column { DECISION_COLUMNS(COLUMN_NUMBER) N_DECISION_COLUMNS };
 
 /* m->choice as a decision; borrowed from m. m->choice.id must be set; m->task
  * may be empty (POST /api/route). The sender may read the decision, so it does

@@ -15,8 +15,7 @@
 
 #include "base/fault.h"
 #include "model/gate_result.h"
-#include "model/query.h"
-#include "model/tx.h"
+#include "model/record.h"
 
 enum {
     BODY_VERSION = 4, /* 1 had no bands, levels and times; 2 had no tiers; 3
@@ -26,73 +25,21 @@ enum {
 
 /* The row. */
 
-static const struct column columns[N_DECISION_COLUMNS] = {
-    [DECISION_SEQ] = {.name = "seq", .type = COLUMN_INT, .since = 0},
-    [DECISION_ID] = {.name = "id", .type = COLUMN_TEXT, .since = 0},
-    [DECISION_AT_MS] = {.name = "at_ms", .type = COLUMN_INT, .since = 0},
-    [DECISION_TASK_ID] = {.name = "task_id", .type = COLUMN_TEXT, .since = 0},
-    [DECISION_TURN] = {.name = "turn", .type = COLUMN_INT, .since = 0},
-    [DECISION_CONVERSATION_ID] = {.name = "conversation_id",
-                                  .type = COLUMN_TEXT,
-                                  .since = 0},
-    [DECISION_REQUESTER] = {.name = "requester",
-                            .type = COLUMN_TEXT,
-                            .since = 0},
-    [DECISION_ORG] = {.name = "org", .type = COLUMN_TEXT, .since = 0},
-    [DECISION_LAYER] = {.name = "layer", .type = COLUMN_INT, .since = 0},
-    [DECISION_AGENT] = {.name = "agent", .type = COLUMN_TEXT, .since = 0},
-    [DECISION_SKILL] = {.name = "skill", .type = COLUMN_TEXT, .since = 0},
-    [DECISION_REASON] = {.name = "reason", .type = COLUMN_TEXT, .since = 0},
-    [DECISION_SCORE] = {.name = "score", .type = COLUMN_INT, .since = 0},
-    [DECISION_MARGIN] = {.name = "margin", .type = COLUMN_INT, .since = 0},
-    [DECISION_TEXT] = {.name = "text", .type = COLUMN_TEXT, .since = 0},
-    [DECISION_TYPE] = {.name = "type", .type = COLUMN_INT, .since = 0},
-    [DECISION_BODY] = {.name = "body", .type = COLUMN_BLOB, .since = 0},
-    [DECISION_VERDICT] = {.name = "verdict", .type = COLUMN_INT, .since = 0},
-    [DECISION_VERDICT_MS] = {.name = "verdict_ms",
-                             .type = COLUMN_INT,
-                             .since = 0},
-    [DECISION_OVERRIDDEN_TO] = {.name = "overridden_to",
-                                .type = COLUMN_TEXT,
-                                .since = 0},
-    [DECISION_OVERRIDDEN_BY] = {.name = "overridden_by",
-                                .type = COLUMN_TEXT,
-                                .since = 0},
-    [DECISION_OVERRIDDEN_MS] = {.name = "overridden_ms",
-                                .type = COLUMN_INT,
-                                .since = 0},
-    [DECISION_ANSWER_CHARS] = {.name = "answer_chars",
-                               .type = COLUMN_INT,
-                               .since = 0},
-    [DECISION_LATENCY_MS] = {.name = "latency_ms",
-                             .type = COLUMN_INT,
-                             .since = 0},
-    [DECISION_ERROR_CODE] = {.name = "error_code",
-                             .type = COLUMN_TEXT,
-                             .since = 0},
-    [DECISION_FOLLOWED] = {.name = "followed", .type = COLUMN_INT, .since = 0},
-    [DECISION_GATE] = {.name = "gate", .type = COLUMN_INT, .since = 2},
-    [DECISION_GATE_RULE] = {.name = "gate_rule",
-                            .type = COLUMN_TEXT,
-                            .since = 2},
-    [DECISION_GATE_REASON] = {.name = "gate_reason",
-                              .type = COLUMN_TEXT,
-                              .since = 2},
-};
+#define READ(field) MEMBER(struct decision, field)
+#define BOTH(field) READ(field), .part = 1
+
+static const struct column columns[] = {DECISION_COLUMNS(COLUMN_ROW)};
 
 /* A row is written with every message, so there are few indexes: for the next
  * message of a conversation, for rows that the learning job has not seen, and
  * for a requester's own. The key follows each, so it is in the order of
  * lists. */
 static const struct table_index indexes[] = {
-    {"decision_id", {DECISION_ID}, 1, true, 0},
-    {"decision_conversation",
-     {DECISION_REQUESTER, DECISION_CONVERSATION_ID},
-     2,
-     false,
-     0},
-    {"decision_requester", {DECISION_REQUESTER}, 1, false, 0},
-    {"decision_open", {DECISION_FOLLOWED}, 1, false, 0},
+    {.name = "decision_id", INDEX_ON(DECISION_ID), .is_unique = true},
+    {.name = "decision_conversation",
+     INDEX_ON(DECISION_REQUESTER, DECISION_CONVERSATION_ID)},
+    {.name = "decision_requester", INDEX_ON(DECISION_REQUESTER)},
+    {.name = "decision_open", INDEX_ON(DECISION_FOLLOWED)},
 };
 
 const struct table decision_table = {
@@ -279,28 +226,13 @@ void choose_record(struct tx *tx, const struct decision *d)
     record_put_body(&body, d);
     if (body.over || FAULT("choose.record"))
         tx->build_error = ERR_NOMEM;
-    tx_set(op, DECISION_ID, value_text(str_of(d->id.text)));
-    tx_set(op, DECISION_AT_MS, value_int(d->at_ms));
-    tx_set(op, DECISION_TASK_ID, value_text_or_null(str_of(d->task_id.text)));
-    tx_set(op, DECISION_TURN, value_int(d->turn));
-    tx_set(op, DECISION_CONVERSATION_ID, value_text(d->conversation_id));
-    tx_set(op, DECISION_REQUESTER, value_text(d->requester));
-    tx_set(op, DECISION_ORG, value_text_or_null(d->org));
-    tx_set(op, DECISION_LAYER, value_int(d->layer));
-    tx_set(op, DECISION_AGENT, value_text(d->agent));
-    tx_set(op, DECISION_SKILL, value_text_or_null(d->skill));
-    tx_set(op, DECISION_REASON, value_text(d->reason));
+    record_to_tx(op, d, 1);
     tx_set(op, DECISION_SCORE, billionths(d->score));
     tx_set(op, DECISION_MARGIN, billionths(d->margin));
-    tx_set(op, DECISION_TEXT, value_text(d->text));
-    tx_set(op, DECISION_TYPE, value_int(d->type));
     tx_set(op, DECISION_BODY, value_blob(buf_str(&body)));
     /* A rejection has no task for the learning job. */
     if (d->layer == LAYER_NONE)
         tx_set(op, DECISION_FOLLOWED, value_int(0));
-    tx_set(op, DECISION_GATE, d->gate ? value_int(d->gate) : value_null());
-    tx_set(op, DECISION_GATE_RULE, value_text_or_null(d->gate_rule));
-    tx_set(op, DECISION_GATE_REASON, value_text_or_null(d->gate_reason));
     buf_fini(&body);
 }
 
@@ -563,44 +495,18 @@ enum err decision_from_row(struct arena *a, const struct row *r,
                            struct decision *out)
 {
     int64_t layer = row_int(r, DECISION_LAYER);
-    int64_t verdict = row_int(r, DECISION_VERDICT);
-    int64_t gate = row_int(r, DECISION_GATE);
 
-    *out = (struct decision){
-        .seq = row_int(r, DECISION_SEQ),
-        .id = id_from(row_str(r, DECISION_ID)),
-        .at_ms = row_int(r, DECISION_AT_MS),
-        .task_id = id_from(row_str(r, DECISION_TASK_ID)),
-        .turn = row_int(r, DECISION_TURN),
-        .conversation_id = row_str(r, DECISION_CONVERSATION_ID),
-        .requester = row_str(r, DECISION_REQUESTER),
-        .org = row_str(r, DECISION_ORG),
-        .text = row_str(r, DECISION_TEXT),
-        .layer = (enum layer)layer,
-        .agent = row_str(r, DECISION_AGENT),
-        .skill = row_str(r, DECISION_SKILL),
-        .reason = row_str(r, DECISION_REASON),
-        .type = row_int(r, DECISION_TYPE),
-        /* An answer of a later version counts as unknown. */
-        .gate = gate > 0 && gate < N_GATE_ANSWERS ? (int)gate : 0,
-        .gate_rule = row_str(r, DECISION_GATE_RULE),
-        .gate_reason = row_str(r, DECISION_GATE_REASON),
-        .verdict = verdict >= VERDICT_OPEN && verdict <= VERDICT_NEUTRAL
-                       ? (enum verdict)verdict
-                       : VERDICT_OPEN,
-        .verdict_ms = row_int(r, DECISION_VERDICT_MS),
-        .overridden_to = row_str(r, DECISION_OVERRIDDEN_TO),
-        .overridden_by = row_str(r, DECISION_OVERRIDDEN_BY),
-        .overridden_ms = row_int(r, DECISION_OVERRIDDEN_MS),
-        .answer_chars = row_is_null(r, DECISION_ANSWER_CHARS)
-                            ? -1
-                            : row_int(r, DECISION_ANSWER_CHARS),
-        .latency_ms = row_is_null(r, DECISION_LATENCY_MS)
-                          ? -1
-                          : row_int(r, DECISION_LATENCY_MS),
-        .error_code = row_str(r, DECISION_ERROR_CODE),
-        .is_followed = row_int(r, DECISION_FOLLOWED) != 0,
-    };
+    *out = (struct decision){.seq = 0};
+    record_from_row(out, &decision_table, r);
+    /* A value of a later version counts as unknown. */
+    if (out->gate < 0 || out->gate >= N_GATE_ANSWERS)
+        out->gate = 0;
+    if (out->verdict > VERDICT_NEUTRAL)
+        out->verdict = VERDICT_OPEN;
+    if (row_is_null(r, DECISION_ANSWER_CHARS))
+        out->answer_chars = -1;
+    if (row_is_null(r, DECISION_LATENCY_MS))
+        out->latency_ms = -1;
     if (layer < LAYER_EXPLICIT || layer >= N_LAYERS)
         return ERR_SYNTAX;
     return get_body(row_str(r, DECISION_BODY), a, out);
