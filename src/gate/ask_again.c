@@ -200,23 +200,15 @@ static struct hold_move *move_new(struct gatekeeper *b,
                                   const struct gate_result *p,
                                   const struct past_event *x)
 {
-    size_t n = x ? x->scope.n + x->reference.n + x->e.from.n + x->e.to.n +
-                       x->e.type.n + x->e.message_id.n + x->e.task_id.n
-                 : 0;
-    struct hold_move *mv = mem_new(sizeof(*mv) + n);
+    struct hold_move *mv =
+        mem_new(sizeof(*mv) + (x ? record_bytes(x, &event_table, 1) : 0));
     char *at = mv->strings;
 
     mv->gate_result = p;
     if (x) {
         mv->has_event = true;
         mv->event = *x;
-        mv->event.scope = str_pack(&at, x->scope);
-        mv->event.reference = str_pack(&at, x->reference);
-        mv->event.e.from = str_pack(&at, x->e.from);
-        mv->event.e.to = str_pack(&at, x->e.to);
-        mv->event.e.type = str_pack(&at, x->e.type);
-        mv->event.e.message_id = str_pack(&at, x->e.message_id);
-        mv->event.e.task_id = str_pack(&at, x->e.task_id);
+        record_pack(&mv->event, &event_table, 1, &at);
     }
     list_append(&b->holds.moves, &mv->node);
     return mv;
