@@ -102,6 +102,59 @@ TEST(closing_leaves_one_file_with_everything_in_it)
     loop_fini(&loop);
 }
 
+static int64_t version_of(const struct schema *schema)
+{
+    struct why why;
+    sqlite3 *sql;
+    int64_t n;
+
+    CHECK(try_open(&schema, 1, &why) == OK);
+    close_store();
+    sql = other_opens(DB_NAME);
+    CHECK(db_ask(sql,
+                 "SELECT value FROM signalbox_meta WHERE kind = 'room' "
+                 "AND name = 'one'",
+                 &n) == SQLITE_OK);
+    CHECK(sqlite3_close(sql) == SQLITE_OK);
+    return n;
+}
+
+TEST(the_version_of_a_schema_is_the_highest_that_a_row_of_it_names)
+{
+    static const struct column columns[] = {
+        {.name = "id", .type = COLUMN_INT},
+        {.name = "n", .type = COLUMN_INT, .since = 2},
+    };
+    static const struct table_index indexes[] = {
+        {.name = "one_by_n", INDEX_ON(1), .since = 4},
+    };
+    static const struct table first = {
+        .name = "one", .columns = columns, .n_columns = 1, .n_key = 1};
+    static const struct table wider = {
+        .name = "one", .columns = columns, .n_columns = 2, .n_key = 1};
+    static const struct table newer = {.name = "two",
+                                       .columns = columns,
+                                       .n_columns = 1,
+                                       .n_key = 1,
+                                       .since = 3};
+    static const struct table indexed = {.name = "one",
+                                         .columns = columns,
+                                         .n_columns = 2,
+                                         .n_key = 1,
+                                         .indexes = indexes,
+                                         .n_indexes = 1};
+    const struct table *const tables[] = {&first};
+    const struct table *const with_column[] = {&wider};
+    const struct table *const with_table[] = {&wider, &newer};
+    const struct table *const with_index[] = {&newer, &indexed};
+
+    CHECK_INT(version_of(&(struct schema){"one", tables, 1}), 1);
+    CHECK_INT(version_of(&(struct schema){"one", with_column, 1}), 2);
+    CHECK_INT(version_of(&(struct schema){"one", with_table, 2}), 3);
+    CHECK_INT(version_of(&(struct schema){"one", with_index, 2}), 4);
+    loop_fini(&loop);
+}
+
 TEST(an_empty_file_is_as_good_as_none)
 {
     write_file(DB_NAME, "", 0);
