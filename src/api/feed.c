@@ -8,19 +8,6 @@ enum {
     SPAN = 20000, /* entries that one page looks at */
 };
 
-static struct speak_entry feed_speak_entry(const struct feed_entry *e)
-{
-    return (struct speak_entry){.seq = e->seq,
-                                .at_ms = e->at_ms,
-                                .type = e->type,
-                                .task_id = e->task_id,
-                                .conversation_id = e->conversation_id,
-                                .agent = e->agent,
-                                .requester = e->requester,
-                                .root_user = e->root_user,
-                                .data = e->data};
-}
-
 /* A page. */
 
 /* All entries up to feed.upto were looked at: a client who sees none of them
@@ -38,13 +25,10 @@ static void on_feed_page_read(struct open *o)
     QUERY_EACH(r, &o->query)
     {
         struct feed_entry e;
-        struct speak_entry said;
 
         feed_from_row(&e, r);
-        if (feed_shows(o->api->feed, &e, &o->caller)) {
-            said = feed_speak_entry(&e);
-            speak_entry(&out, &said);
-        }
+        if (feed_shows(o->api->feed, &e, &o->caller))
+            speak_entry(&out, &e);
         if (e.seq > after)
             after = e.seq;
     }
@@ -176,13 +160,12 @@ static void feed_write_batch(struct open *o)
     while (body->n < BATCH_BYTES &&
            feed_next(o->api->feed, &o->feed.reader, &e)) {
         struct json_out out = json_out(body);
-        struct speak_entry said = feed_speak_entry(&e);
         struct speak_event event;
         char id[24];
 
         snprintf(id, sizeof(id), "%lld", (long long)e.seq);
         event = speak_event_open(body, str_of(id), e.type);
-        speak_entry(&out, &said);
+        speak_entry(&out, &e);
         speak_event_close(&event);
     }
 }

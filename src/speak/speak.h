@@ -18,6 +18,7 @@
 #include "model/caller.h"
 #include "model/card.h"
 #include "model/envelope.h"
+#include "model/feed.h"
 #include "model/gate_result.h"
 #include "model/input.h"
 #include "model/msg.h"
@@ -519,14 +520,8 @@ struct speak_token {
 
 void speak_token(struct json_out *o, const struct speak_token *t);
 
-/* An entry of the feed. Empty strings are null, empty data is {}. */
-struct speak_entry {
-    int64_t seq, at_ms;
-    struct str type, task_id, conversation_id, agent, requester, root_user;
-    struct str data;
-};
-
-void speak_entry(struct json_out *o, const struct speak_entry *e);
+/* Empty strings are null, empty data is {}. */
+void speak_entry(struct json_out *o, const struct feed_entry *e);
 
 /* The feed ends at `newest`, which is before the position that the client
  * gave. */

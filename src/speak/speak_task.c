@@ -140,7 +140,7 @@ void speak_conversation(struct json_out *o, struct str id, struct str agent,
     json_close(o, '}');
 }
 
-void speak_entry(struct json_out *o, const struct speak_entry *e)
+void speak_entry(struct json_out *o, const struct feed_entry *e)
 {
     json_open(o, '{');
     json_member_int(o, "seq", e->seq);

@@ -291,7 +291,7 @@ TEST(an_event_is_one_line_of_data)
 {
     struct json_out o = fresh();
     struct speak_event e;
-    struct speak_entry entry = {.seq = 7,
+    struct feed_entry entry = {.seq = 7,
                                 .at_ms = 1,
                                 .type = STR("task.accepted"),
                                 .task_id = STR("task_1"),

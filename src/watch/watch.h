@@ -18,6 +18,7 @@
 #include "base/loop.h"
 #include "base/str.h"
 #include "model/caller.h"
+#include "model/feed.h"
 #include "model/query.h"
 #include "model/tx.h"
 #include "net/client/fetch.h"
@@ -53,17 +54,6 @@ enum feed_column { FEED_COLUMNS(COLUMN_NUMBER) N_FEED_COLUMNS };
     C(CURSOR_AT_MS, "at_ms", 1, COLUMN_INT)
 
 enum cursor_column { CURSOR_COLUMNS(COLUMN_NUMBER) N_CURSOR_COLUMNS };
-
-/* An event. Optional strings are empty. */
-struct feed_entry {
-    int64_t seq; /* assigned by the store */
-    int64_t at_ms;
-    struct str type; /* "task.completed" */
-    struct str task_id, conversation_id, agent;
-    struct str requester, root_user; /* may see it, besides admins */
-    struct str data;                 /* a small JSON object; {} when empty */
-    bool is_for_seers; /* users who see its agent see that it happened */
-};
 
 enum {
     FEED_ENTRY_MAX = 8 * 1024, /* bytes of all its strings together */
