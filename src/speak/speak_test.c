@@ -292,10 +292,10 @@ TEST(an_event_is_one_line_of_data)
     struct json_out o = fresh();
     struct speak_event e;
     struct feed_entry entry = {.seq = 7,
-                                .at_ms = 1,
-                                .type = STR("task.accepted"),
-                                .task_id = STR("task_1"),
-                                .data = STR("{\r\n \"a\": \"\\n\"\n}")};
+                               .at_ms = 1,
+                               .type = STR("task.accepted"),
+                               .task_id = STR("task_1"),
+                               .data = STR("{\r\n \"a\": \"\\n\"\n}")};
 
     e = speak_event_open(&out, STR("7"), entry.type);
     speak_entry(&o, &entry);
