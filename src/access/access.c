@@ -310,6 +310,19 @@ bool access_user_find(const struct access *a, struct str name,
     return true;
 }
 
+bool access_caller(const struct access *a, struct str name, struct caller *out)
+{
+    struct access_user user;
+
+    if (!access_user_find(a, name, &user))
+        return false;
+    *out = (struct caller){.role = user.role, .scopes = SCOPE_SEND};
+    snprintf(out->principal, sizeof(out->principal), "%.*s", STR_ARG(name));
+    memcpy(out->owner, user.owner, sizeof(out->owner));
+    memcpy(out->org, user.org, sizeof(out->org));
+    return true;
+}
+
 void access_each_user(const struct access *a,
                       void (*each)(void *ctx, struct str name, struct str org),
                       void *ctx)

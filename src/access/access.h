@@ -135,6 +135,10 @@ struct access_user {
 MUST_USE bool access_user_find(const struct access *a, struct str name,
                                struct access_user *out);
 
+/* The user of that name as a caller who sends messages. False: no such user. */
+MUST_USE bool access_caller(const struct access *a, struct str name,
+                            struct caller *out);
+
 /* The org of a user; case is ignored. An owned agent has its owner's org. A
  * removed user keeps the org they had, so that what they left behind stays
  * where it was. Empty: none, or the name never existed. Borrowed until the next

@@ -313,8 +313,9 @@ static void override_earlier(struct router *r, struct msg *m)
                                             .is_switch = true});
 }
 
-void route_record(struct router *r, struct msg *m)
+void route_record(void *router, struct msg *m)
 {
+    struct router *r = router;
     struct decision d;
 
     route_decision(r, m, &d);
@@ -331,8 +332,10 @@ void route_record(struct router *r, struct msg *m)
     append_switch(m);
 }
 
-void route_leave(struct router *r, struct msg *m)
+void route_leave(void *router, struct msg *m)
 {
+    struct router *r = router;
+
     if (m->known.routing)
         inorder_leave(r->lines, &m->known.routing->place);
     m->known.routing = NULL;

@@ -139,14 +139,14 @@ void route_decision(const struct router *r, const struct msg *m,
 
 /* Append the decision to m->tx, and its effect on the one before: a switch
  * overrides that. After task_create. */
-void route_record(struct router *r, struct msg *m);
+void route_record(void *router, struct msg *m);
 
 /* Call route_settle with the result of m->tx, or route_leave if it was not
  * submitted: exactly one of them after each routed message (OK), except one
  * that is overtaken and routed again. The next message of the conversation then
  * has its turn. */
 void route_settle(struct router *r, struct msg *m);
-void route_leave(struct router *r, struct msg *m);
+void route_leave(void *router, struct msg *m);
 
 /* Before route_settle: another message has changed the conversation, or the
  * decision to be overridden is gone. Nothing happened; route it again with

@@ -45,6 +45,24 @@ void delegation_attempt_over(struct delegations *h, struct str task_id)
     delegation_end_below(h, task_id, FOR_ATTEMPT);
 }
 
+bool delegation_agent_comes_back(const struct delegations *h,
+                                 const struct task *t)
+{
+    const struct agent *a = registry_agent_for(h->opts.registry, t);
+    struct agent_url url;
+
+    return !a || agent_url_read(a->url, &url, NULL) != OK ||
+           url.transport == TRANSPORT_HUB;
+}
+
+void delegation_attempt_failed(struct delegations *h, struct str task_id)
+{
+    const struct task *t = task_find(h->opts.tasks, task_id);
+
+    if (t && !task_is_over(t->status) && !delegation_agent_comes_back(h, t))
+        delegation_attempt_over(h, task_id);
+}
+
 static const struct task_result ending_results[N_ENDINGS] = {
     [FOR_PARENT] = {.status = TASK_CANCELLED,
                     .error_code = STR("parent_ended"),
@@ -66,7 +84,8 @@ static const struct task_result ending_results[N_ENDINGS] = {
 static bool delegation_end_one(struct delegations *h, struct live_delegation *x)
 {
     const struct task_result *r = &ending_results[x->ending_for];
-    enum err e = h->opts.end_task(h->opts.ctx, str_of(x->d.task_id.text), r);
+    enum err e =
+        h->opts.end(h->opts.ctx, str_of(x->d.task_id.text), r, NULL, NULL);
 
     if (e == ERR_NOMEM)
         return false;

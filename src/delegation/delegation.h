@@ -21,7 +21,7 @@
  *     -> delegation_record_end -> commit -> delegation_settle_end
  *          -> on_ready(delegation)   again whenever the requester comes back,
  *                                    until delegation_had
- *          -> end_task(child) ...
+ *          -> end(child) ...
  *
  * Everything durable is in the tx of the task it is about. Owns: its tables,
  * the delegations in memory, its timers. Borrows the modules in its options.
@@ -29,6 +29,7 @@
 
 #include "base/log.h"
 #include "base/loop.h"
+#include "gate/gatekeeper.h"
 #include "model/delegation.h"
 #include "model/msg.h"
 #include "registry/registry.h"
@@ -132,27 +133,21 @@ struct delegation_opts {
     struct store *store;
     struct registry *registry;
     struct tasks *tasks;
+    struct gatekeeper *gatekeeper;
     struct id_maker *ids;
     uint64_t seed[2];
     struct delegation_settings settings;
 
-    /* The current agent of that name, or NULL. */
-    const struct agent *(*agent)(void *ctx, struct str name);
-
     /* End a task that is in memory: walk_end. */
-    enum err (*end_task)(void *ctx, struct str task_id,
-                         const struct task_result *r);
+    enum err (*end)(void *ctx, struct str task_id, const struct task_result *r,
+                    void (*done)(void *ctx, struct str task_id, enum err e),
+                    void *done_ctx);
 
     /* The delegation is over, durably, and its result is not acknowledged.
      * Called when it ends and again as the functions below say. t has the
      * result and is valid during the call. */
     void (*on_ready)(void *ctx, const struct delegation *d,
                      const struct task *t);
-
-    /* on_turn: the task's turn has come, it may be offered. on_wait: the task
-     * must wait for its turn. */
-    void (*on_turn)(void *ctx, struct str task_id);
-    void (*on_wait)(void *ctx, const struct task *t);
 
     /* The outcome of the request that m repeats is known. If is_repeat is set,
      * it answers m; otherwise m starts over. */
@@ -164,10 +159,6 @@ struct delegation_opts {
     /* The text given to delegation_note for d is durable. Valid during the
      * call. */
     void (*on_noted)(void *ctx, const struct delegation *d, struct str text);
-
-    /* The agent working on t can continue after its connection or the server
-     * was away. Otherwise the attempt is over, and the children of t end. */
-    bool (*comes_back)(void *ctx, const struct task *t);
     void *ctx;
 };
 
@@ -233,7 +224,7 @@ MUST_USE enum err delegation_ask(struct delegations *h, struct msg *m,
                                  const struct task *before);
 
 /* t may be carried: it is not a delegation, or its turn has come
- * (max_concurrent). If not, on_turn follows. */
+ * (max_concurrent). If not, it is offered again once that has come. */
 bool delegation_may_go(const struct delegations *h, const struct task *t);
 
 /* The same for a task that is otherwise ready: from now on it is active or
@@ -250,25 +241,28 @@ void delegation_look_at_turns(struct delegations *h);
 
 /* Add to m->tx, after task_create: the delegation, and one more task under its
  * root. */
-void delegation_record(struct delegations *h, struct msg *m);
+void delegation_record(void *delegations, struct msg *m);
 
 /* Why m->tx was not committed: ERR_DELEGATIONS with words in m->why for
  * maxPerRoot; OK: another reason. Call before delegation_settle. */
-MUST_USE enum err delegation_refused(struct delegations *h, struct msg *m);
+MUST_USE enum err delegation_refused(void *delegations, struct msg *m);
 
 /* delegation_settle: m->tx has its result. delegation_leave: it was not
  * submitted. */
-void delegation_settle(struct delegations *h, struct msg *m);
-void delegation_leave(struct delegations *h, struct msg *m);
+void delegation_settle(void *delegations, struct msg *m);
+void delegation_leave(void *delegations, struct msg *m);
 
 /* Add the end of a turn to its tx; settle once that is committed. */
-void delegation_record_end(struct delegations *h, const struct task *t,
+void delegation_record_end(void *delegations, const struct turn_end *end,
                            struct tx *tx);
-void delegation_settle_end(struct delegations *h, const struct task *t,
-                           const struct task_result *r);
+void delegation_settle_end(void *delegations, const struct turn_end *end);
 
 /* An attempt of that task was given up for good: its children end. */
 void delegation_attempt_over(struct delegations *h, struct str task_id);
+
+/* The attempt failed, and the next one starts from the beginning: the same,
+ * unless the agent can continue it after a reconnect. */
+void delegation_attempt_failed(struct delegations *h, struct str task_id);
 
 /* Reporting results. */
 

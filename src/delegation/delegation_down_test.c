@@ -293,7 +293,7 @@ static void give_up(const struct id *task)
     struct delivery_id d = {.task_id = *task, .turn = 1, .attempt = 1};
 
     deliver_cancel(walk_deliver(stage.walk), str_of(task->text));
-    walk_calls_of_deliver.on_retry(stage.walk, &d, 1000, STR("it went"));
+    walk_results.deliver.on_retry(stage.walk, &d, 1000, STR("it went"));
     pass_ms(0);
 }
 

@@ -21,7 +21,7 @@ const struct delegation *delegation_find_task(const struct delegations *h,
 
 bool delegation_is_own(const struct delegations *h, const struct delegation *d)
 {
-    const struct agent *a = h->opts.agent(h->opts.ctx, d->agent);
+    const struct agent *a = registry_agent(h->opts.registry, d->agent);
 
     return !a || agent_is_meant(a, d->created_ms, d->creator) ||
            PLANTED("hire.any_owner");

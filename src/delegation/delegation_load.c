@@ -151,7 +151,7 @@ static enum err delegation_judge_parent(struct delegations *h, struct str id,
     *because = FOR_PARENT;
     if (t) { /* its attempt ended with the server */
         *because = FOR_ATTEMPT;
-        *is_lost = !h->opts.comes_back(h->opts.ctx, t);
+        *is_lost = !delegation_agent_comes_back(h, t);
         return OK;
     }
     e = delegation_read_task(h, id, &q, why);

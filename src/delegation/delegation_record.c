@@ -58,8 +58,9 @@ static void tree_write_row(struct delegations *h, struct msg *m)
     tx_set(op, TREE_UPDATED_MS, value_int(m->in.at_ms));
 }
 
-void delegation_record(struct delegations *h, struct msg *m)
+void delegation_record(void *delegations, struct msg *m)
 {
+    struct delegations *h = delegations;
     struct live_delegation *x = m->delegation.claim;
 
     if (!x)
@@ -74,8 +75,10 @@ void delegation_record(struct delegations *h, struct msg *m)
     tree_write_row(h, m);
 }
 
-enum err delegation_refused(struct delegations *h, struct msg *m)
+enum err delegation_refused(void *delegations, struct msg *m)
 {
+    struct delegations *h = delegations;
+
     if (m->tx.result != TX_GUARD_FAILED ||
         m->tx.failed_op->table != &tree_table)
         return OK;
@@ -116,8 +119,9 @@ static void delegation_unclaim_and_answer(struct delegations *h,
     answer_repeats(h, &behind, NULL);
 }
 
-void delegation_settle(struct delegations *h, struct msg *m)
+void delegation_settle(void *delegations, struct msg *m)
 {
+    struct delegations *h = delegations;
     struct live_delegation *x = m->delegation.claim;
 
     m->delegation.claim = NULL;
@@ -134,8 +138,9 @@ void delegation_settle(struct delegations *h, struct msg *m)
     answer_repeats(h, &x->behind, &x->d);
 }
 
-void delegation_leave(struct delegations *h, struct msg *m)
+void delegation_leave(void *delegations, struct msg *m)
 {
+    struct delegations *h = delegations;
     struct live_delegation *x = m->delegation.claim;
 
     m->delegation.claim = NULL;
@@ -147,9 +152,11 @@ void delegation_leave(struct delegations *h, struct msg *m)
 
 /* Put the whole row, without a guard: a damaged database that lost it must not
  * keep the task from ending, and the result is kept all the same. */
-void delegation_record_end(struct delegations *h, const struct task *t,
+void delegation_record_end(void *delegations, const struct turn_end *end,
                            struct tx *tx)
 {
+    struct delegations *h = delegations;
+    const struct task *t = end->task;
     const struct live_delegation *x = delegation_of_task(h, str_of(t->id.text));
     struct delegation ready;
 
@@ -161,12 +168,13 @@ void delegation_record_end(struct delegations *h, const struct task *t,
     delegation_write_row(tx_put(tx, &delegation_table), x, &ready);
 }
 
-void delegation_settle_end(struct delegations *h, const struct task *t,
-                           const struct task_result *r)
+void delegation_settle_end(void *delegations, const struct turn_end *end)
 {
+    struct delegations *h = delegations;
+    const struct task *t = end->task;
     struct live_delegation *x = delegation_of_task(h, str_of(t->id.text));
 
-    if (r->status != TASK_COMPLETED)
+    if (end->result->status != TASK_COMPLETED)
         delegation_end_below(h, str_of(t->id.text), FOR_PARENT);
     if (!x || x->d.state != DELEGATION_OPEN || x->d.turn != t->turn)
         return;

@@ -39,13 +39,14 @@ static void delegation_activate(struct live_delegation *x)
 {
     x->is_active = true;
     x->delegator->n_active++;
-    x->h->opts.on_turn(x->h->opts.ctx, str_of(x->d.task_id.text));
+    gatekeeper_turn_came(x->h->opts.gatekeeper, str_of(x->d.task_id.text));
+    task_offer(x->h->opts.tasks, str_of(x->d.task_id.text));
 }
 
 static void delegation_activate_next(struct delegations *h, struct delegator *r)
 {
-    int64_t max =
-        delegation_max_active(h, h->opts.agent(h->opts.ctx, r->share.key));
+    int64_t max = delegation_max_active(
+        h, registry_agent(h->opts.registry, r->share.key));
     struct list_node *n;
 
     if (PLANTED("hire.all_at_once"))
@@ -78,7 +79,7 @@ static void delegation_queue_up(struct live_delegation *x, const struct task *t)
         list_append(&x->h->crowded, &r->crowd_node);
     delegation_activate_next(x->h, r);
     if (!x->is_active)
-        x->h->opts.on_wait(x->h->opts.ctx, t);
+        gatekeeper_put_off(x->h->opts.gatekeeper, t);
 }
 
 void delegation_give_up_turn(struct live_delegation *x)

@@ -130,6 +130,11 @@ struct live_delegation *delegation_of_request(const struct delegations *h,
 void delegation_from_row(struct delegation *d, const struct row *r);
 
 /* cancel_tree.c: delegations that the server ends. */
+
+/* The agent of t can continue it after its connection or the server was
+ * away. */
+bool delegation_agent_comes_back(const struct delegations *h,
+                                 const struct task *t);
 void delegation_end(struct live_delegation *x, enum ending why);
 void delegation_end_below(struct delegations *h, struct str task_id,
                           enum ending why);

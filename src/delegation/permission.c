@@ -17,7 +17,7 @@ enum { CHAIN_BYTES = DELEGATION_CHAIN_MAX * (AGENT_NAME_MAX + 3) + 2 };
 static bool agent_works_on(const struct delegations *h, const struct task *t,
                            struct str agent)
 {
-    const struct agent *a = h->opts.agent(h->opts.ctx, agent);
+    const struct agent *a = registry_agent(h->opts.registry, agent);
 
     return t && !task_is_over(t->status) && str_eq_nocase(t->agent, agent) &&
            (!a || agent_is_meant(a, t->created_ms, t->requester) ||
@@ -201,7 +201,7 @@ static enum err check_delegation_chain(struct delegations *h, struct msg *m,
         return ERR_NOMEM;
     JSON_EACH(kid, chain)
     {
-        const struct agent *a = h->opts.agent(h->opts.ctx, kid->s);
+        const struct agent *a = registry_agent(h->opts.registry, kid->s);
         int64_t max = a && a->delegation.max_depth >= 0
                           ? a->delegation.max_depth
                           : h->opts.settings.max_depth;
@@ -452,7 +452,8 @@ static enum err delegation_decide(struct delegations *h, struct msg *m,
                                   const struct task *before)
 {
     const struct delegator *r = delegator_find(h, m->delegation.agent);
-    const struct agent *by = h->opts.agent(h->opts.ctx, m->delegation.agent);
+    const struct agent *by =
+        registry_agent(h->opts.registry, m->delegation.agent);
     enum err e;
 
     if (!m->call.timeout_ms)

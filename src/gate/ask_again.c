@@ -359,9 +359,10 @@ static bool envelope_now(struct gatekeeper *b, const struct task *t,
     return true;
 }
 
-void gatekeeper_record_release(struct gatekeeper *b, const struct task *t,
+void gatekeeper_record_release(void *gatekeeper, const struct task *t,
                                const struct gate_result *p, struct tx *tx)
 {
+    struct gatekeeper *b = gatekeeper;
     struct hold *h = hold_find(b, str_of(t->id.text));
     char scope[SCOPE_BYTES];
     struct envelope e;
@@ -430,9 +431,10 @@ static void hold_did_move(struct gatekeeper *b, struct hold *h,
     hold_free(h);
 }
 
-void gatekeeper_settle_release(struct gatekeeper *b, const struct task *t,
+void gatekeeper_settle_release(void *gatekeeper, const struct task *t,
                                const struct gate_result *p, bool is_committed)
 {
+    struct gatekeeper *b = gatekeeper;
     struct hold *h = hold_find(b, str_of(t->id.text));
     struct hold_move *mv = move_find(b, p);
     bool is_its = h && mv && h->state == HOLD_MOVES && h->move == mv;
@@ -522,9 +524,12 @@ static void feed_expired(const struct hold *h, const struct task *t,
                       });
 }
 
-void gatekeeper_record_end(struct gatekeeper *b, const struct task *t,
-                           const struct task_result *r, struct tx *tx)
+void gatekeeper_record_end(void *gatekeeper, const struct turn_end *end,
+                           struct tx *tx)
 {
+    struct gatekeeper *b = gatekeeper;
+    const struct task *t = end->task;
+    const struct task_result *r = end->result;
     const struct hold *h = hold_find(b, str_of(t->id.text));
     char scope[SCOPE_BYTES];
     struct past_event event;
@@ -555,9 +560,11 @@ static void log_unknown_event(struct gatekeeper *b, struct str task_id)
     wait_all(b);
 }
 
-void gatekeeper_settle_end(struct gatekeeper *b, const struct task *t,
-                           const struct task_result *r)
+void gatekeeper_settle_end(void *gatekeeper, const struct turn_end *end)
 {
+    struct gatekeeper *b = gatekeeper;
+    const struct task *t = end->task;
+    const struct task_result *r = end->result;
     struct hold *h = hold_find(b, str_of(t->id.text));
     char scope[SCOPE_BYTES];
     struct past_event event;

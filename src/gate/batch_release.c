@@ -11,7 +11,7 @@
  *
  *     batch_begin -> send -> gatekeeper_ask, gatekeeper_record -> (commit)
  *         -> batch_settle -> … the batch is over -> wait_batch
- *         -> batch_look -> (read) -> on_end of each member
+ *         -> batch_look -> (read) -> end of each member
  *
  * After a failed batch its members go one by one. */
 #include "gate/internal.h"
@@ -68,7 +68,7 @@ static void add_item(const struct task *t, struct buf *items)
 static bool may_join(struct batch *x, struct hold *h, struct buf *items)
 {
     struct gatekeeper *b = x->gatekeeper;
-    const struct task *t = b->opts.task(b->opts.ctx, str_of(h->task_id.text));
+    const struct task *t = task_find(b->opts.tasks, str_of(h->task_id.text));
     struct arena arena;
     struct gate_result gate_result;
     bool may_go;
@@ -145,7 +145,7 @@ static struct msg *batch_message(struct gatekeeper *b, const struct hold *first,
     struct envelope *e;
     struct msg *m;
 
-    if (!b->opts.caller(b->opts.ctx, first->requester, &caller))
+    if (!access_caller(b->opts.access, first->requester, &caller))
         return NULL;
     m = msg_new(&caller, loop_wall_ms(b->opts.loop));
     e = m ? arena_alloc(&m->arena, sizeof(*e)) : NULL;
@@ -268,7 +268,7 @@ static bool event_of_member(struct gatekeeper *b, const struct hold *h,
                             struct arena *arena, struct past_event *out,
                             enum err *err)
 {
-    const struct task *t = b->opts.task(b->opts.ctx, str_of(h->task_id.text));
+    const struct task *t = task_find(b->opts.tasks, str_of(h->task_id.text));
     struct envelope e;
 
     *err = t ? envelope_of_task(t, arena, &e) : ERR_NOT_FOUND;
@@ -312,7 +312,7 @@ static void feed_member_released(const struct hold *h, const struct task *t,
 
 static void record_member(struct gatekeeper *b, struct hold *h, struct msg *m)
 {
-    const struct task *t = b->opts.task(b->opts.ctx, str_of(h->task_id.text));
+    const struct task *t = task_find(b->opts.tasks, str_of(h->task_id.text));
     struct past_event event;
     struct arena arena;
     enum err e;
@@ -385,8 +385,8 @@ void batch_settle(struct gatekeeper *b, struct msg *m)
 void batch_carry(struct hold *h)
 {
     struct gatekeeper *b = h->gatekeeper;
-    const struct task *t = b->opts.task(b->opts.ctx, str_of(h->task_id.text));
-    const struct task *batch = b->opts.task(b->opts.ctx, str_of(h->batch.text));
+    const struct task *t = task_find(b->opts.tasks, str_of(h->task_id.text));
+    const struct task *batch = task_find(b->opts.tasks, str_of(h->batch.text));
     bool goes_on = batch && !task_is_over(batch->status);
     bool is_with_agent = goes_on && (batch->status == TASK_DISPATCHED ||
                                      batch->status == TASK_WORKING ||
@@ -394,8 +394,8 @@ void batch_carry(struct hold *h)
 
     if (PLANTED("broker.batch_stays_held") || !t || (t->carried && !goes_on))
         return;
-    b->opts.carry(b->opts.ctx, str_of(h->task_id.text),
-                  is_with_agent ? TASK_DISPATCHED : TASK_QUEUED);
+    task_carry(b->opts.tasks, str_of(h->task_id.text),
+               is_with_agent ? TASK_DISPATCHED : TASK_QUEUED);
 }
 
 struct batch_read {
@@ -444,7 +444,7 @@ static void end_member(struct hold *h, const struct task_result *whole)
     arena_init(&arena, 8 * 1024 * 1024);
     member_result(h, whole, &arena, &r);
     hold_later(h); /* in case it does not happen */
-    b->opts.on_end(b->opts.ctx, str_of(id.text), &r);
+    hold_end_task(b, &id, &r);
     arena_fini(&arena);
 }
 
@@ -487,7 +487,7 @@ void batch_look(struct hold *h)
 
     batch_carry(h);
     h->is_to_read = h->is_reading;
-    if (h->is_reading || !b->opts.on_end)
+    if (h->is_reading || !b->opts.end)
         return;
     r = mem_new(sizeof(*r));
     r->gatekeeper = b;

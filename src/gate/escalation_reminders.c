@@ -20,11 +20,11 @@ struct reminder {
  * ended. */
 static bool is_abandoned(const struct escalation *x)
 {
-    const struct gatekeeper_opts *o = &x->gatekeeper->opts;
+    const struct tasks *tasks = x->gatekeeper->opts.tasks;
     const struct task *t =
-        o->task ? o->task(o->ctx, str_of(x->subject.task_id.text)) : NULL;
+        tasks ? task_find(tasks, str_of(x->subject.task_id.text)) : NULL;
 
-    return o->task && (!t || t->turn > x->subject.turn);
+    return tasks && (!t || t->turn > x->subject.turn);
 }
 
 static void set_escalation_timer(struct escalation *x, int64_t ms)

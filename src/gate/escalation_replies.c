@@ -262,8 +262,7 @@ static enum err check_redirect(struct escalation *x, struct str agent,
     struct gate_agent g = {.name = agent};
 
     b->opts.agent(b->opts.ctx, agent, &g);
-    if (!g.is_known ||
-        (b->opts.sees && !b->opts.sees(b->opts.ctx, a->requester, agent)))
+    if (!g.is_known || !requester_sees(b, a->requester, agent))
         return why_err(why, ERR_AGENT_NOT_FOUND,
                        "there is no agent \"%.*s\" that %.*s may see",
                        STR_ARG(str_head(agent, AGENT_NAME_MAX)),
@@ -271,8 +270,7 @@ static enum err check_redirect(struct escalation *x, struct str agent,
     if (str_eq_nocase(agent, a->from))
         return why_err(why, ERR_BAD_REQUEST,
                        "%.*s sent it and cannot receive it", STR_ARG(a->from));
-    if (b->opts.is_above &&
-        b->opts.is_above(b->opts.ctx, str_of(a->task_id.text), agent))
+    if (is_above_task(b, str_of(a->task_id.text), agent))
         return why_err(
             why, ERR_BAD_REQUEST,
             "it is done for %.*s: an agent occurs only once in a chain",

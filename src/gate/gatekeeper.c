@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 
-enum { FORGET_AT_ONCE = 10 * 1000 };
+enum { FORGET_AT_ONCE = 10 * 1000, CHAIN_BYTES = 64 * 1024 };
 
 struct gatekeeper *gatekeeper_new(const struct gatekeeper_opts *opts)
 {
@@ -77,6 +77,48 @@ struct gate_limits gatekeeper_limits(const struct gatekeeper *b)
     return l;
 }
 
+bool requester_sees(const struct gatekeeper *b, struct str requester,
+                    struct str agent)
+{
+    const struct agent *a =
+        b->opts.registry ? registry_agent(b->opts.registry, agent) : NULL;
+    struct eyes eyes = {.user = requester,
+                        .now_ms = loop_wall_ms(b->opts.loop)};
+    struct access_user user;
+
+    if (!a)
+        return !b->opts.registry;
+    if (access_user_find(b->opts.access, requester, &user)) {
+        eyes.org = str_of(user.org);
+        eyes.sees_all = user.role == ROLE_ADMIN;
+        if (user.role == ROLE_AGENT && user.owner[0])
+            eyes.user = str_of(user.owner);
+    }
+    return agent_is_visible(a, &eyes);
+}
+
+bool is_above_task(const struct gatekeeper *b, struct str task_id,
+                   struct str agent)
+{
+    const struct task *t =
+        b->opts.tasks ? task_find(b->opts.tasks, task_id) : NULL;
+    struct json *chain;
+    struct arena a;
+    bool is_above;
+
+    if (!t || !t->chain.n)
+        return false;
+    arena_init(&a, CHAIN_BYTES);
+    chain = json_parse(&a, t->chain, 0, NULL);
+    is_above = !chain;
+    if (chain) {
+        JSON_EACH(kid, chain)
+        is_above = is_above || str_eq_nocase(kid->s, agent);
+    }
+    arena_fini(&a);
+    return is_above;
+}
+
 /* Messages that were let go but not committed yet count as queued; for a new
  * message so do those that already wait for room. */
 static bool view_agent(void *ctx, struct str name, struct gate_agent *out)
@@ -87,8 +129,8 @@ static bool view_agent(void *ctx, struct str name, struct gate_agent *out)
 
     *out = (struct gate_agent){.name = name};
     b->opts.agent(b->opts.ctx, name, out);
-    if (out->is_known && !out->is_for_all && a->requester.n && b->opts.sees &&
-        !b->opts.sees(b->opts.ctx, a->requester, name))
+    if (out->is_known && !out->is_for_all && a->requester.n &&
+        !requester_sees(b, a->requester, name))
         out->is_foreign = true;
     if (t)
         out->queue += (int64_t)(t->n_going + (a->is_new ? t->n_room : 0));
@@ -179,14 +221,12 @@ static struct str write_event_scope(const char *kind, struct str name,
 struct str event_scope(const struct gatekeeper *b, struct str requester,
                        char out[SCOPE_BYTES])
 {
-    struct str org = {NULL, 0}, name = requester;
-    struct caller c;
+    struct str org = access_org_of(b->opts.access, requester), name = requester;
+    struct access_user c;
 
-    if (b->opts.org)
-        org = b->opts.org(b->opts.ctx, requester);
     if (org.n)
         return write_event_scope("org", org, out);
-    if (b->opts.caller && b->opts.caller(b->opts.ctx, requester, &c)) {
+    if (access_user_find(b->opts.access, requester, &c)) {
         if (c.role == ROLE_ADMIN || (c.role == ROLE_AGENT && !c.owner[0]))
             return (struct str){NULL, 0};
         if (c.role == ROLE_AGENT)
@@ -523,8 +563,9 @@ static void record_drop(struct msg *m)
     c->expects = op;
 }
 
-void gatekeeper_record(struct gatekeeper *b, struct msg *m)
+void gatekeeper_record(void *gatekeeper, struct msg *m)
 {
+    struct gatekeeper *b = gatekeeper;
     enum gate_answer a = m->gate.gate_result.answer;
     struct gatekeeper_claim *c = m->gate.claim;
 
@@ -583,8 +624,9 @@ static void release_claim(struct gatekeeper *b, struct msg *m)
     }
 }
 
-void gatekeeper_settle(struct gatekeeper *b, struct msg *m)
+void gatekeeper_settle(void *gatekeeper, struct msg *m)
 {
+    struct gatekeeper *b = gatekeeper;
     struct gatekeeper_claim *c = m->gate.claim;
     bool is_committed = m->tx.result == TX_COMMITTED;
 
@@ -605,9 +647,9 @@ void gatekeeper_settle(struct gatekeeper *b, struct msg *m)
     release_claim(b, m);
 }
 
-void gatekeeper_leave(struct gatekeeper *b, struct msg *m)
+void gatekeeper_leave(void *gatekeeper, struct msg *m)
 {
-    release_claim(b, m);
+    release_claim(gatekeeper, m);
 }
 
 void gatekeeper_moved(struct gatekeeper *b, const struct task *t)

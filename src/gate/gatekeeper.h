@@ -20,10 +20,12 @@
  * tx is settled. Owns: its tables, holds, timers. Borrows: everything in its
  * options. Threads: loop thread only. */
 
+#include "access/access.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "gate/rules/rules.h"
 #include "model/msg.h"
+#include "registry/registry.h"
 #include "store/store.h"
 #include "task/task.h"
 #include "watch/watch.h"
@@ -49,54 +51,34 @@ struct gatekeeper_opts {
     int64_t max_age_ms; /* limit on the age of timestamps besides the rules';
                            zero: none */
 
+    struct tasks *tasks;
+    struct access *access;
+    struct registry *registry; /* NULL: every agent may be seen, and be a
+                                  backup (tests) */
+
     /* The state of an agent for the gate: state, queue, limits. */
     void (*agent)(void *ctx, struct str name, struct gate_agent *out);
 
     /* A waiting task must be decided again: walk_resume. */
     void (*on_ripe)(void *ctx, struct str task_id);
 
-    /* A held task has expired, or a batch has ended it. `result` is its end. */
-    void (*on_end)(void *ctx, struct str task_id,
-                   const struct task_result *result);
+    /* End a task: walk_end. A held task has expired, a batch has ended it, or a
+     * person has. done, which may be NULL, is called once the change is
+     * settled, unless this returns an error. */
+    enum err (*end)(void *ctx, struct str task_id,
+                    const struct task_result *result,
+                    void (*done)(void *ctx, struct str task_id, enum err e),
+                    void *done_ctx);
 
-    /* For batches and for the scope of events: a task in memory; a requester
-     * as a caller (false: removed); a requester's org. */
-    const struct task *(*task)(void *ctx, struct str id);
-    bool (*caller)(void *ctx, struct str name, struct caller *out);
-    struct str (*org)(void *ctx, struct str name);
     /* A new message: walk_message. */
     void (*send)(void *ctx, struct msg *m,
                  void (*done)(struct msg *m, void *ctx), void *done_ctx);
-
-    /* A held task that is part of a batch shows the batch's status:
-     * task_carry. */
-    void (*carry)(void *ctx, struct str task_id, enum task_status as);
 
     /* Restart an agent: its program, its wake url or its restart command. Calls
      * done once, from the loop. */
     void (*restart)(void *ctx, struct str agent,
                     void (*done)(void *ctx, enum err e, const struct why *why),
                     void *done_ctx);
-
-    /* Like on_end, for a person. Calls done once the change is settled, unless
-     * this returns an error. */
-    enum err (*end)(void *ctx, struct str task_id,
-                    const struct task_result *result,
-                    void (*done)(void *ctx, struct str task_id, enum err e),
-                    void *done_ctx);
-
-    /* Whether the requester may see that agent. NULL: every agent is
-     * visible. */
-    bool (*sees)(void *ctx, struct str requester, struct str agent);
-
-    /* Whether the agent is above the task in its delegation chain, so that it
-     * must not receive its own request. NULL: none is. */
-    bool (*is_above)(void *ctx, struct str task_id, struct str agent);
-
-    /* Whether `backup`, named by the card of `agent` or by the rules, may have
-     * that agent's messages: not if a stranger holds the name. NULL: any
-     * may. */
-    bool (*may_back)(void *ctx, struct str agent, struct str backup);
 
     /* Stop or resume new deliveries to an agent. */
     enum err (*pause)(void *ctx, struct str agent, bool is_paused,
@@ -137,15 +119,15 @@ MUST_USE enum err gatekeeper_look(struct gatekeeper *b, struct msg *m,
 
 /* Write into m->tx, after task_create: hold, escalation, SLA, event, and the
  * decision in the feed. */
-void gatekeeper_record(struct gatekeeper *b, struct msg *m);
+void gatekeeper_record(void *gatekeeper, struct msg *m);
 
 /* Whether m was dropped as the repeat of a message that was then not committed,
  * so that m must be decided again. Call before gatekeeper_settle. */
 bool gatekeeper_is_overtaken(const struct msg *m);
 
 /* Settle m by the result of m->tx; or, gatekeeper_leave, without one. */
-void gatekeeper_settle(struct gatekeeper *b, struct msg *m);
-void gatekeeper_leave(struct gatekeeper *b, struct msg *m);
+void gatekeeper_settle(void *gatekeeper, struct msg *m);
+void gatekeeper_leave(void *gatekeeper, struct msg *m);
 
 /* m is an envelope with an id that was accepted before (m->task names that
  * task): write its drop into m->gate and m->tx; and settle it. */
@@ -159,17 +141,16 @@ MUST_USE bool gatekeeper_ask_again(struct gatekeeper *b, const struct task *t,
                                    struct gate_result *out);
 
 /* Write the resulting move into the task's tx; and settle it. */
-void gatekeeper_record_release(struct gatekeeper *b, const struct task *t,
+void gatekeeper_record_release(void *gatekeeper, const struct task *t,
                                const struct gate_result *p, struct tx *tx);
-void gatekeeper_settle_release(struct gatekeeper *b, const struct task *t,
+void gatekeeper_settle_release(void *gatekeeper, const struct task *t,
                                const struct gate_result *p, bool is_committed);
 
 /* Write the end of a task into its tx: its hold and escalations go, and its
  * result becomes an event. And settle it. */
-void gatekeeper_record_end(struct gatekeeper *b, const struct task *t,
-                           const struct task_result *r, struct tx *tx);
-void gatekeeper_settle_end(struct gatekeeper *b, const struct task *t,
-                           const struct task_result *r);
+void gatekeeper_record_end(void *gatekeeper, const struct turn_end *end,
+                           struct tx *tx);
+void gatekeeper_settle_end(void *gatekeeper, const struct turn_end *end);
 
 /* A task moved to a status that is not an end; members of a batch follow. */
 void gatekeeper_moved(struct gatekeeper *b, const struct task *t);

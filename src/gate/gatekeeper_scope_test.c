@@ -10,37 +10,12 @@ static const char rules[] =
     " 'ORDER'}, 'after': [{'type': 'RESULT', 'from': 'Z', 'approved': true}],"
     " 'hold_for': '2h'}]}";
 
-/* ann and bob are users without an org, ann-bot is ann's agent, free an agent
- * without an owner, root an admin; carl and dora are of one org. */
-static bool scope_caller(void *ctx, struct str name, struct caller *out)
-{
-    (void)ctx;
-    *out = (struct caller){.role = ROLE_USER, .scopes = SCOPE_SEND};
-    snprintf(out->principal, sizeof(out->principal), "%.*s", STR_ARG(name));
-    if (str_eq(name, STR("root")))
-        out->role = ROLE_ADMIN;
-    if (str_eq(name, STR("free")) || str_eq(name, STR("ann-bot")))
-        out->role = ROLE_AGENT;
-    if (str_eq(name, STR("ann-bot")))
-        snprintf(out->owner, sizeof(out->owner), "ann");
-    return !str_eq(name, STR("gone"));
-}
-
-static struct str scope_org(void *ctx, struct str name)
-{
-    (void)ctx;
-    return str_eq(name, STR("carl")) || str_eq(name, STR("dora")) ? STR("acme")
-                                                                  : STR("");
-}
-
 static void open_all(void)
 {
     stage_agent("Jay");
     stage_agent("Z");
     stage_agent("Rick")->queue_max = 1000;
     stage_open(rules);
-    stage.gatekeeper->opts.caller = scope_caller;
-    stage.gatekeeper->opts.org = scope_org;
 }
 
 TEST(whose_a_message_is)

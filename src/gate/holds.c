@@ -452,6 +452,16 @@ void hold_later(struct hold *h)
     set_hold_timer(h, AGAIN_MS);
 }
 
+void hold_end_task(struct gatekeeper *b, const struct id *id,
+                   const struct task_result *r)
+{
+    enum err e = b->opts.end(b->opts.ctx, str_of(id->text), r, NULL, NULL);
+
+    if (e)
+        log_warn(b->opts.log, "walk.not_ended", LOG_C("task_id", id->text),
+                 LOG_C("because", err_row(e)->wording));
+}
+
 static void end_overdue(struct hold *h)
 {
     struct gatekeeper *b = h->gatekeeper;
@@ -461,10 +471,10 @@ static void end_overdue(struct hold *h)
     why_err(&why, OK, "it was held for the longest time allowed: %.*s",
             STR_ARG(h->why->reason));
     set_hold_timer(h, GATEKEEPER_LOOK_MS); /* in case it does not happen */
-    b->opts.on_end(b->opts.ctx, str_of(id.text),
-                   &(struct task_result){.status = TASK_EXPIRED,
-                                         .error_code = STR("held_too_long"),
-                                         .error = str_of(why.text)});
+    hold_end_task(b, &id,
+                  &(struct task_result){.status = TASK_EXPIRED,
+                                        .error_code = STR("held_too_long"),
+                                        .error = str_of(why.text)});
 }
 
 void hold_look(struct gatekeeper *b, struct str task_id)
@@ -475,7 +485,7 @@ void hold_look(struct gatekeeper *b, struct str task_id)
     if (h->batch.text[0]) {
         batch_look(h);
     } else if (h->is_due && h->why->on_expiry == EXPIRY_EXPIRE) {
-        if (b->opts.on_end)
+        if (b->opts.end)
             end_overdue(h);
     } else if (b->opts.on_ripe) {
         struct id id = id_from(task_id);

@@ -275,6 +275,13 @@ void gatekeeper_decide(const struct viewer *a, const struct envelope *e,
 enum { SCOPE_BYTES = PRINCIPAL_NAME_MAX + 8 };
 struct str event_scope(const struct gatekeeper *b, struct str requester,
                        char out[SCOPE_BYTES]);
+/* Whether the requester may see that agent. */
+bool requester_sees(const struct gatekeeper *b, struct str requester,
+                    struct str agent);
+/* The agent is above the task in its delegation chain, so that it must not
+ * receive its own request. If the chain cannot be parsed, assume that it is. */
+bool is_above_task(const struct gatekeeper *b, struct str task_id,
+                   struct str agent);
 /* Copy the strings of a result into the arena; false: it is full. */
 MUST_USE bool gate_result_keep(struct gate_result *p, struct arena *arena);
 /* The event that an envelope becomes when it is let go; false: no rule can need
@@ -321,6 +328,8 @@ void hold_join_batch(struct hold *h, struct id batch);
 void hold_free(struct hold *h);                        /* in any state */
 void hold_rekey(struct hold *h, struct hold_why *why); /* takes why */
 void hold_later(struct hold *h); /* try to move it again after a moment */
+void hold_end_task(struct gatekeeper *b, const struct id *id,
+                   const struct task_result *r); /* borrowed */
 void hold_on_timer(struct timer *t);
 bool hold_is_first(const struct hold *h);
 /* Look at a hold whose turn it is: end it if its time is over, else decide

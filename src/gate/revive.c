@@ -118,6 +118,23 @@ static void outage_end(struct outage *o)
         outage_calm_down(o);
 }
 
+/* A card's backup must be of the same creator, of the same org, or configured.
+ * Otherwise an agent registered under a name that a card mentions would get the
+ * messages of that card's agent. */
+static bool may_back_up(const struct gatekeeper *b, struct str agent,
+                        struct str backup, bool is_named_in_rules)
+{
+    struct registry *r = b->opts.registry;
+    const struct agent *a = r ? registry_agent(r, agent) : NULL;
+    const struct agent *with = r ? registry_agent(r, backup) : NULL;
+
+    if (!r || !with || !registry_is_meant(r, with))
+        return !r;
+    return !a || is_named_in_rules || a->is_configured ||
+           !agent_is_outsider(
+               with, &(struct eyes){.user = a->creator, .org = a->org});
+}
+
 struct str revive_backup(const struct gatekeeper *b, struct str agent,
                          bool *is_auto)
 {
@@ -130,7 +147,7 @@ struct str revive_backup(const struct gatekeeper *b, struct str agent,
         name = a.backup;
     *is_auto = v.is_auto && v.backup.n;
     if (!name.n || str_eq_nocase(name, agent) ||
-        (b->opts.may_back && !b->opts.may_back(b->opts.ctx, agent, name)))
+        !may_back_up(b, agent, name, str_eq_nocase(v.backup, name)))
         return STR("");
     return name;
 }
@@ -149,12 +166,11 @@ static struct str live_backup(const struct outage *o, bool *is_auto)
 
 bool revive_may_have(const struct escalation *x, struct str backup)
 {
-    const struct gatekeeper_opts *o = &x->gatekeeper->opts;
+    const struct gatekeeper *b = x->gatekeeper;
 
     return !str_eq_nocase(x->subject.from, backup) &&
-           (!o->sees || o->sees(o->ctx, x->subject.requester, backup)) &&
-           (!o->is_above ||
-            !o->is_above(o->ctx, str_of(x->subject.task_id.text), backup));
+           requester_sees(b, x->subject.requester, backup) &&
+           !is_above_task(b, str_of(x->subject.task_id.text), backup);
 }
 
 static void use_backup(struct outage *o)

@@ -137,12 +137,17 @@ TEST(one_told_as_late_while_the_server_ended_is_resolved_when_it_is_back)
     CHECK(world_end(&w, str_of(a->t.id.text),
                     &(struct task_result){.status = TASK_COMPLETED}, NULL,
                     NULL) == OK);
-    world_again(&w); /* both are committed, and nothing after them */
+    world_down(&w); /* both are committed, and nothing after them */
+    world_up(&w);
+    w.b.opts.tasks = tasks_new(&(struct tasks_opts){
+        .loop = &w.loop, .log = &w.log, .store = w.store, .ids = &w.ids});
+    world_load(&w); /* its task is not in memory */
     CHECK(a->is_over && row_of(&w, a, 0).n == 1);
     later(&w, ESCALATION_RETRY_MS);
     CHECK_INT(row_of(&w, a, 0).status, ESCALATION_RESOLVED);
     CHECK_INT(w.b.stats.escalations_open, 0);
     CHECK_INT(row_of(&w, a, 0).reminded, 0);
+    tasks_free(w.b.opts.tasks);
     world_close(&w);
 }
 

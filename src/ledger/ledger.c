@@ -206,8 +206,9 @@ static void reservation_insert(const struct msg *m, struct str of,
     tx_set(op, RESERVATION_CREATED_MS, value_int(m->in.at_ms));
 }
 
-void ledger_record(struct ledger *l, struct msg *m)
+void ledger_record(void *ledger, struct msg *m)
 {
+    struct ledger *l = ledger;
     struct str task_id = str_of(m->task.id.text);
     int64_t price = m->ledger.price_micros;
     struct ledger_posting p = {.tx = &m->tx,
@@ -272,8 +273,9 @@ static bool may_see_amounts(const struct msg *m)
             str_eq_nocase(caller_name(c), m->ledger.payer));
 }
 
-enum err ledger_refused(struct ledger *l, struct msg *m)
+enum err ledger_refused(void *ledger, struct msg *m)
 {
+    struct ledger *l = ledger;
     const struct tx_op *op = failed_money_guard(m);
 
     if (!op)
@@ -402,15 +404,15 @@ static void reservation_release(const struct ledger_posting *p,
     ledger_give_back_tree(&use, p->tx);
 }
 
-void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,
-                       const struct task_result *r, int64_t at_ms,
-                       struct tx *tx)
+void ledger_record_end(void *ledger, const struct turn_end *end, struct tx *tx)
 {
-    bool is_earned = r->status == TASK_COMPLETED;
+    struct ledger *l = ledger;
+    const struct task *t = end->task;
+    bool is_earned = end->result->status == TASK_COMPLETED;
     struct ledger_posting p = {.tx = tx,
                                .kind =
                                    is_earned ? ENTRY_CAPTURE : ENTRY_RELEASE,
-                               .at_ms = at_ms,
+                               .at_ms = end->at_ms,
                                .task_id = str_of(t->id.text),
                                .turn = t->turn,
                                .agent = t->agent,
@@ -419,19 +421,19 @@ void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,
     enum reservation_state to;
     struct ledger_turn_key key;
 
-    if (!t->price_micros)
+    if (!t->price_micros || end->is_unpaid)
         return;
     key = ledger_turn_key(p.task_id, t->turn);
     p.id = posting_id(&key, p.kind, id);
     to = is_earned ? RESERVATION_CAPTURED : RESERVATION_RELEASED;
-    reservation_close(str_of(key.text), to, at_ms, tx);
+    reservation_close(str_of(key.text), to, end->at_ms, tx);
     reserve_entry_mark(&p, to);
     if (is_earned)
-        reservation_capture(l, &p, payee, t->price_micros);
+        reservation_capture(l, &p, end->payee, t->price_micros);
     else
         reservation_release(&p, t);
     if (is_earned && PLANTED("ledger.capture_twice"))
-        reservation_capture(l, &p, payee, t->price_micros);
+        reservation_capture(l, &p, end->payee, t->price_micros);
     if (is_earned && PLANTED("ledger.release_after_capture")) {
         p.kind = ENTRY_RELEASE;
         p.id = posting_id(&key, p.kind, id);

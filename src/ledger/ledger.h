@@ -264,22 +264,20 @@ MUST_USE enum err ledger_ask(struct ledger *l, struct msg *m,
                              const struct task *before);
 
 /* Add the reservation to m->tx, after task_create. */
-void ledger_record(struct ledger *l, struct msg *m);
+void ledger_record(void *ledger, struct msg *m);
 
 /* Why a tx was not committed. OK: for another reason than money. Else
  * ERR_FUNDS, ERR_BUDGET or ERR_CEILING with a message in m->why. To add the
  * amounts, run the query of ledger_left_query and call ledger_tell, also after
  * a failed query. Only the payer and admins see amounts; others, and agents
  * that delegate, read that it is too little. */
-MUST_USE enum err ledger_refused(struct ledger *l, struct msg *m);
+MUST_USE enum err ledger_refused(void *ledger, struct msg *m);
 void ledger_left_query(const struct msg *m, struct query *q);
 void ledger_tell(struct ledger *l, struct msg *m, const struct query *q);
 
 /* Append the end of a turn to its tx: captured if it was completed, else
- * released. `payee` earned it; empty: the platform. */
-void ledger_record_end(struct ledger *l, const struct task *t, struct str payee,
-                       const struct task_result *r, int64_t at_ms,
-                       struct tx *tx);
+ * released. */
+void ledger_record_end(void *ledger, const struct turn_end *end, struct tx *tx);
 
 /* Whether that tx, an end, failed because the books are wrong: the reservation
  * is missing, or `reserved` holds less than it should. The task then ends

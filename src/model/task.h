@@ -91,6 +91,18 @@ struct task_result {
                               * in the feed, not stored */
 };
 
+/* The end of a turn, for the modules that add to its tx and settle it. */
+struct task;
+struct turn_end {
+    const struct task *task; /* to settle: without a task in memory, the id and
+                              * the turn only */
+    const struct task_result *result;
+    /* To add to the tx: */
+    struct str payee; /* earns the price; empty: the platform */
+    int64_t at_ms;
+    bool is_unpaid; /* the ledger is inconsistent: no money moves */
+};
+
 /* One utterance of a conversation. */
 struct task_said {
     bool is_agents; /* by the agent; otherwise by the user */

@@ -252,6 +252,25 @@ struct agents registry_agents(const struct registry *r)
     return (struct agents){r->list, r->n, &r->by_name};
 }
 
+const struct agent *registry_agent(const struct registry *r, struct str name)
+{
+    const struct entry *e = entry_find(r, name);
+
+    return e ? &e->agent : NULL;
+}
+
+const struct agent *registry_agent_for(const struct registry *r,
+                                       const struct task *t)
+{
+    const struct agent *a = registry_agent(r, t->agent);
+
+    return a && (a->created_ms <= t->created_ms || a->is_configured ||
+                 str_eq_nocase(a->creator, t->requester) ||
+                 str_eq_nocase(a->creator, t->root_user))
+               ? a
+               : NULL;
+}
+
 const struct agent *registry_find(const struct registry *r, struct str name,
                                   const struct eyes *eyes)
 {

@@ -28,6 +28,7 @@
 #include "model/agent.h"
 #include "model/card.h"
 #include "model/query.h"
+#include "model/task.h"
 #include "model/tx.h"
 #include "registry/index/index.h"
 #include "store/store.h"
@@ -217,6 +218,13 @@ void registry_user_moved(struct registry *r, struct str user);
 
 /* Borrowed until the next change takes effect. */
 struct agents registry_agents(const struct registry *r);
+
+/* The agent of that name, or NULL; and the one that carries t: NULL as well if
+ * the name has passed to another owner since t was accepted. Borrowed
+ * likewise. */
+const struct agent *registry_agent(const struct registry *r, struct str name);
+const struct agent *registry_agent_for(const struct registry *r,
+                                       const struct task *t);
 
 /* The agent of that name if these eyes see it, else NULL. */
 const struct agent *registry_find(const struct registry *r, struct str name,

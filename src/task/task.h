@@ -238,7 +238,7 @@ MUST_USE enum err task_create(struct tasks *ts, struct msg *m,
  * Otherwise m->err is the reason: ERR_EXISTS when the key is taken
  * (task_key_query finds its task), ERR_TASK_NOT_OVER when another turn came
  * first, ERR_BUSY when the task differs from `before` in another way. */
-void task_settle(struct tasks *ts, struct msg *m);
+void task_settle(void *tasks, struct msg *m);
 
 /* Look up an idempotency key: fill q, then interpret its answer for m. OK: m is
  * a repeat and m->task is the original task (is_repeat).

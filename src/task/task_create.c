@@ -372,8 +372,9 @@ static void task_settle_accepted(struct tasks *ts, struct task_entry *e)
     }
 }
 
-void task_settle(struct tasks *ts, struct msg *m)
+void task_settle(void *tasks, struct msg *m)
 {
+    struct tasks *ts = tasks;
     struct task_entry *e = m->task.claim;
 
     assert(e ? e->state == CLAIMED : m->task.turn < 0);

@@ -69,7 +69,7 @@ enum err walk_find_org(struct walk *w, struct msg *m)
     m->ledger.org = (struct str){NULL, 0};
     if (!m->ledger.price_micros)
         return OK;
-    return arena_keep(&m->arena, walk_org_of(w, m->ledger.payer),
+    return arena_keep(&m->arena, access_org_of(w->opts.access, m->ledger.payer),
                       &m->ledger.org)
                ? OK
                : ERR_NOMEM;

@@ -15,7 +15,7 @@ static enum err check_payer(struct walk *w, const struct task *parent,
     struct caller unused;
 
     if (!parent || !parent->root_user.n ||
-        walk_caller_of(w, parent->root_user, &unused) ||
+        access_caller(w->opts.access, parent->root_user, &unused) ||
         PLANTED("walk.gone_pays"))
         return OK;
     return why_err(
@@ -30,7 +30,7 @@ static enum err caller_for(struct walk *w, const struct walk_order *o,
                            const struct task *parent, struct caller *out,
                            struct why *why)
 {
-    const struct agent *a = walk_agent_of(w, o->by);
+    const struct agent *a = registry_agent(w->opts.registry, o->by);
     struct str name = {NULL, 0};
 
     if (a && a->creator.n)
@@ -47,7 +47,7 @@ static enum err caller_for(struct walk *w, const struct walk_order *o,
             "%.*s is not working on a task, so no user would pay: give "
             "parent_task_id",
             STR_ARG(o->by));
-    if (!walk_caller_of(w, name, out))
+    if (!access_caller(w->opts.access, name, out))
         return why_err(why, ERR_NOT_ALLOWED,
                        "the user %.*s does not exist any more", STR_ARG(name));
     return OK;
@@ -68,7 +68,7 @@ static struct str own_session_name(struct walk *w, struct msg *m, struct str by,
                                    struct str session,
                                    const struct task *parent, bool *ok)
 {
-    const struct agent *a = walk_agent_of(w, by);
+    const struct agent *a = registry_agent(w->opts.registry, by);
     struct str user = parent                     ? parent->root_user
                       : m->delegation.for_user.n ? m->delegation.for_user
                       : a && a->creator.n        ? a->creator
@@ -403,73 +403,3 @@ void walk_watch_end(struct walk *w, const struct task_change *c)
         traces_task(w->opts.traces, t, &c->result, c->at_ms,
                     t->parent_id.n ? task_find(w->tasks, t->parent_id) : NULL);
 }
-
-/* Callbacks of delegation. */
-
-/* The agent of t can continue it after a reconnect. */
-static bool agent_comes_back(void *ctx, const struct task *t)
-{
-    const struct agent *a = walk_agent_for(ctx, t);
-    struct agent_url url;
-
-    return !a || agent_url_read(a->url, &url, NULL) != OK ||
-           url.transport == TRANSPORT_HUB;
-}
-
-void walk_give_up_attempt(struct walk *w, struct str task_id)
-{
-    const struct task *t = task_find(w->tasks, task_id);
-
-    if (t && !task_is_over(t->status) && !agent_comes_back(w, t))
-        delegation_attempt_over(w->delegations, task_id);
-}
-
-static enum err delegation_end_task(void *ctx, struct str task_id,
-                                    const struct task_result *r)
-{
-    return walk_end(ctx, task_id, r, NULL, NULL);
-}
-
-static void on_delegation_ready(void *ctx, const struct delegation *d,
-                                const struct task *t)
-{
-    struct walk *w = ctx;
-
-    if (d->mode == DELEGATION_MESSAGE) { /* the listeners have the result */
-        if (delegation_had(w->delegations, d->agent, str_of(d->key.text), NULL,
-                           NULL))
-            delegation_not_told(w->delegations, str_of(d->key.text));
-        return;
-    }
-    if (walk_note(w, d, t))
-        return;
-    if (w->hub.on_delegated)
-        w->hub.on_delegated(w->hub.ctx, d, t);
-}
-
-static void on_delegation_turn(void *ctx, struct str task_id)
-{
-    struct walk *w = ctx;
-
-    gatekeeper_turn_came(w->gatekeeper, task_id);
-    task_offer(w->tasks, task_id);
-}
-
-static void on_delegation_waits(void *ctx, const struct task *t)
-{
-    struct walk *w = ctx;
-
-    gatekeeper_put_off(w->gatekeeper, t);
-}
-
-const struct delegation_opts walk_calls_of_delegation = {
-    .agent = walk_agent_of,
-    .end_task = delegation_end_task,
-    .on_ready = on_delegation_ready,
-    .on_turn = on_delegation_turn,
-    .on_wait = on_delegation_waits,
-    .hears_by_note = walk_hears_by_note,
-    .on_noted = walk_on_noted,
-    .on_known = walk_on_original_known,
-    .comes_back = agent_comes_back,
-};

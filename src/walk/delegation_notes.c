@@ -4,7 +4,7 @@
  * it is part of. The agent reads a note in its next turn in the same
  * conversation, before the text of that turn.
  *
- *     delegation's on_ready -> walk_note -> delegation_note
+ *     walk_on_delegation_ready -> delegation_note
  *     (commit) -> walk_on_noted: the streams are told, and turns that have not
  *                 started take the note along
  *     on_task_ready -> walk_recall -> the notes are read -> offered again
@@ -73,7 +73,7 @@ struct recall {
 bool walk_hears_by_note(void *ctx, struct str name)
 {
     const struct walk *w = ctx;
-    const struct agent *a = walk_agent_of(ctx, name);
+    const struct agent *a = registry_agent(w->opts.registry, name);
 
     return a && deliver_uses_tools(w->deliver, a);
 }
@@ -152,15 +152,21 @@ static bool ended_with_parent(const struct delegation *d, const struct task *t)
            str_eq(t->result.error_code, STR("parent_ended"));
 }
 
-bool walk_note(struct walk *w, const struct delegation *d, const struct task *t)
+void walk_on_delegation_ready(void *ctx, const struct delegation *d,
+                              const struct task *t)
 {
+    struct walk *w = ctx;
     struct str key = str_of(d->key.text);
+    bool has_listeners = d->mode == DELEGATION_MESSAGE; /* with the result */
     struct buf note;
     enum err e;
 
-    if (!walk_hears_by_note(w, d->agent))
-        return false;
-    if (ended_with_parent(d, t)) {
+    if (!has_listeners && !walk_hears_by_note(w, d->agent)) {
+        if (w->hub.on_delegated)
+            w->hub.on_delegated(w->hub.ctx, d, t);
+        return;
+    }
+    if (has_listeners || ended_with_parent(d, t)) {
         e = delegation_had(w->delegations, d->agent, key, NULL, NULL);
     } else {
         buf_init(&note, 8 * NOTE_BYTES);
@@ -168,9 +174,8 @@ bool walk_note(struct walk *w, const struct delegation *d, const struct task *t)
         e = note.over ? ERR_NOMEM : note_store(w, d, t, buf_str(&note));
         buf_fini(&note);
     }
-    if (e == ERR_NOMEM)
+    if (e == ERR_NOMEM || (e && has_listeners))
         delegation_not_told(w->delegations, key);
-    return true;
 }
 
 /* The next turn. */
@@ -395,16 +400,16 @@ const struct task *walk_with_notes(struct walk *w, const struct task *t)
     return &r->with;
 }
 
-void walk_record_told(struct walk *w, const struct task *t,
-                      enum task_status status, struct tx *tx)
+void walk_record_told(void *walk, const struct turn_end *end, struct tx *tx)
 {
-    const struct recall *r = recall_for(w, t);
+    struct walk *w = walk;
+    const struct recall *r = recall_for(w, end->task);
 
-    if (!r || status != TASK_COMPLETED)
+    if (!r || end->result->status != TASK_COMPLETED)
         return;
     for (size_t i = 0; i < r->n_new; i++)
-        delegation_record_told(w->delegations, t, str_of(r->new[i].key.text),
-                               tx);
+        delegation_record_told(w->delegations, end->task,
+                               str_of(r->new[i].key.text), tx);
 }
 
 /* A delegation ends while the turn waits for its agent. */

@@ -3,25 +3,77 @@
 
 /* Declarations shared by the files of the walk.
  *
- *   walk.c              the story of one message
- *   open.c              builds the stages and applies settings
- *   repeat.c            messages that came before
+ *   walk.c              the story of one message; the table of stages, and the
+ *                       table of results that come up
+ *   walk_new.c          builds the modules and applies settings
+ *   rejection.c         rejected messages, which may be repeats
  *   resume.c            released and reassigned tasks
  *   delegate.c          delegation requests as messages
  *   parent_task.c       chooses the parent task of a delegation
  *   delegation_notes.c  results for agents without a connection
  *   model_tools.c       tools of models
  *   input.c             questions of agents to people
- *   people.c            what the gatekeeper does to agents and tasks for people
  *   budgets.c           budget warnings
- *   unmatched_result.c  results that no delivery waits for
- *   end_again.c         ends that are tried again */
+ *   late_result.c       results that no delivery waits for
+ *   retry_commit.c      ends that are tried again
+ *   tidy.c              expired rows */
 
+#include "learn/learning.h"
 #include "walk/late_result.h"
 #include "walk/presence.h"
-#include "walk/retry_commit.h"
-#include "walk/tidy.h"
 #include "walk/walk.h"
+
+/* One stage's part in each phase; NULL: it has none. The walk calls the phases
+ * of all stages, so that none is forgotten. What a stage asks (delegation_ask,
+ * gatekeeper_ask, ...) is in accept_message. */
+struct stage {
+    void *module; /* first argument of its functions */
+
+    /* A message is accepted: add to m->tx, after task_create. */
+    void (*record)(void *module, struct msg *m);
+    /* It was not committed because of this stage, with words in m->why; OK: for
+     * another reason. Before settle. */
+    enum err (*refused)(void *module, struct msg *m);
+    /* m->tx has its result. */
+    void (*settle)(void *module, struct msg *m);
+    /* m->tx was not submitted: give back what was claimed. In reverse order. */
+    void (*leave)(void *module, struct msg *m);
+
+    /* A turn ends: add to its tx, and settle it once it is committed. */
+    void (*record_end)(void *module, const struct turn_end *end, struct tx *tx);
+    void (*settle_end)(void *module, const struct turn_end *end);
+
+    /* A waiting task moves on: add to its tx, and settle it. */
+    void (*record_pass)(void *module, const struct task *t,
+                        const struct gate_result *p, struct tx *tx);
+    void (*settle_pass)(void *module, const struct task *t,
+                        const struct gate_result *p, bool is_committed);
+};
+
+enum { N_STAGES = 7 };
+
+#define STAGES_EACH(s, w) \
+    for (const struct stage *s = (w)->stages; s < (w)->stages + N_STAGES; s++)
+
+/* Ends of tasks that the store rejected for now. */
+struct retry_commit {
+    struct list held; /* struct task_change */
+    int64_t n;
+    size_t bytes; /* of their results */
+    struct timer timer;
+    bool is_full;       /* by the last result of a tx */
+    int64_t full_at_ms; /* when that was logged */
+};
+
+/* The removal of expired rows under way. */
+struct tidy {
+    struct timer timer;
+    int64_t at_ms; /* Unix time of the last start */
+    struct query oldest;
+    struct tasks_keep keep;
+    struct learning_keep learning_keep;
+    struct tx tx;
+};
 
 struct walk {
     struct walk_opts opts;
@@ -33,6 +85,7 @@ struct walk {
     struct late_results *late_results;
     struct presence *presence;
     struct walk_hub hub;
+    struct stage stages[N_STAGES];
 
     /* Tool calls of models, and their delegation requests. */
     struct list tool_uses, tool_delegations;
@@ -50,14 +103,19 @@ struct walk {
     struct tidy tidy;
 };
 
-/* Callbacks of the stages, as a start for their options. */
-extern const struct tasks_opts walk_calls_of_tasks;
-extern const struct deliver_opts walk_calls_of_deliver;
-extern const struct late_results_opts walk_calls_of_late_results;
-extern const struct gatekeeper_opts walk_calls_of_gatekeeper;
-extern const struct delegation_opts walk_calls_of_delegation;
+/* Callbacks of the modules, as a start for their options. */
+struct walk_results {
+    struct tasks_opts tasks;
+    struct deliver_opts deliver;
+    struct gatekeeper_opts gatekeeper;
+    struct delegation_opts delegation;
+};
+extern const struct walk_results walk_results;
 
 /* walk.c */
+
+/* Fill in the stages, once the modules are there. */
+void walk_line_up(struct walk *w);
 
 /* Finish the messages that were rejected inside walk_message. */
 void walk_on_refused(struct loop_job *job);
@@ -81,27 +139,21 @@ void walk_submit(struct walk *w, struct task_change *c);
 /* Tell the agent the outcome of its result. */
 void walk_tell_agent(struct walk *w, const struct task_change *c, enum err e);
 
-/* The current agent of that name, or NULL. */
-const struct agent *walk_agent_of(void *ctx, struct str name);
-
-/* The agent that carries t now, or NULL. */
-const struct agent *walk_agent_for(const struct walk *w, const struct task *t);
-
 /* Submit an agent's result; gatekeeper_late marks a late one in its
  * metadata. */
 MUST_USE enum err walk_take_result(struct walk *w, struct str task_id,
                                    const struct task_result *r,
                                    bool is_unmatched, uint64_t receipt);
 
-/* Report a result that came after the end, from the task's own agent. */
-void walk_too_late(struct walk *w, const struct task *t, int64_t turn,
-                   int64_t attempt, uint64_t receipt);
+/* The user an admin sends m for (metadata.user_id): they pay and see it. Empty:
+ * not given. ERR_BAD_REQUEST with words, ERR_NOMEM. */
+MUST_USE enum err walk_for_user(struct walk *w, struct msg *m, struct str *out);
 
 /* Called by delegation: the original request that m repeats is durable or has
  * failed. */
 void walk_on_original_known(struct msg *m);
 
-/* repeat.c */
+/* rejection.c */
 
 /* A rejected message may be the repeat of an accepted one: then that task is
  * the answer, whatever has changed since. `refused` is the error if it is not;
@@ -122,38 +174,50 @@ MUST_USE enum err walk_find_org(struct walk *w, struct msg *m);
 /* m was accepted: warn about budgets that are nearly used up. */
 void walk_look_at_budgets(struct walk *w, const struct msg *m);
 
-/* end_again.c */
+/* retry_commit.c */
+
+/* Note the result of any tx: logs a full disk, and tries held ends at once when
+ * there is space. */
+void retry_commit_note(struct walk *w, const struct tx *tx);
+
+/* A tx that was rejected with e may succeed later. */
+bool retry_commit_may_be(enum err e);
 
 /* Retry an end that was rejected, for the task as it is now or without its
  * money. True: it is on its way again. */
-bool walk_ends_anew(struct walk *w, struct task_change *c);
+bool retry_commit_at_once(struct walk *w, struct task_change *c);
 
 /* The task expired or was held too long, but it moved on first and has a new
  * deadline. */
-bool walk_is_outrun(const struct walk *w, const struct task_change *c);
+bool retry_commit_is_outrun(const struct walk *w, const struct task_change *c);
 
 /* Hold an end until it can be written. The held bytes are limited; beyond that
  * the task is delivered again, which is worse but loses nothing. Takes c. */
-void walk_keep_unwritten(struct walk *w, struct task_change *c);
+void retry_commit_hold(struct walk *w, struct task_change *c);
 
-/* Try a held end again. Takes c. */
-void walk_on_again(void *ctx, struct task_change *c);
+void retry_commit_on_timer(struct timer *t);
+void retry_commit_fini(struct walk *w);
 
 /* The result cannot even be held: deliver the task once more. */
 void walk_forget_attempt(struct walk *w, struct str task_id, enum err e);
 
-/* unmatched_result.c: called by deliver. */
+/* late_result.c */
+
+/* Called by deliver. */
 void walk_on_unmatched_result(void *ctx, struct str agent,
                               const struct wire_word *word, uint64_t receipt);
+
+/* Report a result that came after the end, from the task's own agent. */
+void walk_too_late(struct walk *w, const struct task *t, int64_t turn,
+                   int64_t attempt, uint64_t receipt);
+
+/* tidy.c: starts, and runs by itself from then on. */
+void tidy_start(struct walk *w);
 
 /* delegate.c */
 
 /* Pass a chunk of t's agent to all tasks above it that stream. */
 void walk_chunk_up(struct walk *w, const struct task *t, struct str text);
-
-/* If the attempt will not be continued, end its children: the next attempt
- * starts from the beginning. */
-void walk_give_up_attempt(struct walk *w, struct str task_id);
 
 /* delegate.c: a turn is over, durably, and task_changed comes next. */
 void walk_watch_end(struct walk *w, const struct task_change *c);
@@ -173,13 +237,15 @@ void walk_check_session(struct msg *m);
 /* resume.c: called by the gatekeeper. */
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out);
 void walk_on_ripe(void *ctx, struct str task_id);
-const struct task *walk_task_of(void *ctx, struct str id);
-void walk_carry(void *ctx, struct str id, enum task_status as);
-void walk_on_moved(void *ctx, const struct task *t);
-bool walk_caller_of(void *ctx, struct str name, struct caller *out);
-struct str walk_org_of(void *ctx, struct str name);
 void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
                void *done_ctx);
+
+void walk_restart_agent(void *ctx, struct str name,
+                        void (*done)(void *ctx, enum err e,
+                                     const struct why *why),
+                        void *done_ctx);
+enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused,
+                          struct str by, int64_t at_ms);
 
 /* delegate.c */
 
@@ -200,10 +266,10 @@ void walk_tools_free(struct walk *w); /* after deliver_free */
  * turn. */
 bool walk_hears_by_note(void *ctx, struct str agent);
 
-/* A delegation is over: tell the user, and store a note for the agent. False:
- * the agent has a connection. */
-bool walk_note(struct walk *w, const struct delegation *d,
-               const struct task *t);
+/* Called by delegation: one is over. The hub is told; or, for an agent without
+ * a connection, the user is, and a note is stored. */
+void walk_on_delegation_ready(void *ctx, const struct delegation *d,
+                              const struct task *t);
 
 /* Called by delegation: the note is durable. Turns that have not started take
  * it along. */
@@ -216,10 +282,9 @@ bool walk_recall(struct walk *w, const struct task *t, enum ready *not_yet);
 /* t with its notes, as the agent is given it. Valid until its turn is over. */
 const struct task *walk_with_notes(struct walk *w, const struct task *t);
 
-/* walk_record_told: add to the tx that ends t's turn that its notes were given.
+/* walk_record_told: add to the tx that ends a turn that its notes were given.
  * walk_recall_over: the turn is over, and deliver knows. */
-void walk_record_told(struct walk *w, const struct task *t,
-                      enum task_status status, struct tx *tx);
+void walk_record_told(void *walk, const struct turn_end *end, struct tx *tx);
 void walk_recall_over(struct walk *w, struct str task_id);
 void walk_notes_free(struct walk *w); /* after deliver_free */
 
@@ -233,26 +298,5 @@ void walk_history_cancel(void *ctx, void *handle);
 bool walk_on_ask(void *ctx, const struct delivery_id *d,
                  const struct input_ask *q);
 void walk_on_input_over(void *ctx, const struct input *in);
-
-/* people.c */
-
-/* The user an admin sends m for (metadata.user_id): they pay and see it. Empty:
- * not given. ERR_BAD_REQUEST with words, ERR_NOMEM. */
-MUST_USE enum err walk_for_user(struct walk *w, struct msg *m, struct str *out);
-
-/* people.c: called by the gatekeeper. */
-void walk_restart_agent(void *ctx, struct str name,
-                        void (*done)(void *ctx, enum err e,
-                                     const struct why *why),
-                        void *done_ctx);
-enum err walk_end_for(void *ctx, struct str task_id,
-                      const struct task_result *result,
-                      void (*done)(void *ctx, struct str task_id, enum err e),
-                      void *done_ctx);
-bool walk_sees_agent(void *ctx, struct str requester, struct str agent);
-bool walk_is_above(void *ctx, struct str task_id, struct str agent);
-bool walk_may_back(void *ctx, struct str agent, struct str backup);
-enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused,
-                          struct str by, int64_t at_ms);
 
 #endif

@@ -221,13 +221,13 @@ static void on_tool_search(void *ctx, uint64_t id,
 static struct eyes tool_eyes(struct walk *w, struct str agent,
                              const struct task *t, struct caller *caller)
 {
-    const struct agent *a = walk_agent_of(w, agent);
+    const struct agent *a = registry_agent(w->opts.registry, agent);
     struct str who = a && a->creator.n ? a->creator
                      : t               ? t->root_user
                                        : STR("");
     struct eyes eyes = {.now_ms = loop_wall_ms(w->opts.loop)};
 
-    if (who.n && walk_caller_of(w, who, caller))
+    if (who.n && access_caller(w->opts.access, who, caller))
         eyes = eyes_of(caller, eyes.now_ms);
     eyes.sees_all = false;
     eyes.self = a ? a->name : agent;

@@ -157,7 +157,8 @@ static void on_session_of_others(struct query *q, void *ctx)
 /* Finished tasks count too: an agent may refer to one late. */
 void walk_check_session(struct msg *m)
 {
-    const struct agent *a = walk_agent_of(m->way.walk, m->delegation.agent);
+    const struct agent *a =
+        registry_agent(m->way.walk->opts.registry, m->delegation.agent);
     struct query *q = &m->way.query;
 
     query_init(q, &task_table, 1);

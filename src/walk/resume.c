@@ -6,7 +6,6 @@
  *                 -> on_resumed */
 #include "walk/internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
@@ -18,7 +17,7 @@ enum { RESUMED_BYTES = 4 * 1024 * 1024 };
 void walk_see_agent(void *ctx, struct str name, struct gate_agent *out)
 {
     struct walk *w = ctx;
-    const struct agent *a = walk_agent_of(w, name);
+    const struct agent *a = registry_agent(w->opts.registry, name);
     struct str owner;
 
     if (!a)
@@ -65,7 +64,7 @@ static void on_resumed(struct tx *tx, void *ctx)
     const struct task *t;
     bool is_committed = tx->result == TX_COMMITTED;
 
-    retry_commit_note(&w->retry_commit, tx);
+    retry_commit_note(w, tx);
     task_changed(w->tasks, c);
     if (is_committed) { /* its agent does not have it any more */
         deliver_cancel(w->deliver, id);
@@ -78,30 +77,13 @@ static void on_resumed(struct tx *tx, void *ctx)
                  LOG_C("because", err_row(c->err)->wording));
     }
     t = task_find(w->tasks, id);
-    gatekeeper_settle_release(w->gatekeeper, t ? t : &gone, &r->gate_result,
-                              is_committed);
+    STAGES_EACH(s, w)
+    {
+        if (s->settle_pass)
+            s->settle_pass(s->module, t ? t : &gone, &r->gate_result,
+                           is_committed);
+    }
     resumed_free(r);
-}
-
-static enum err resumed_submit(struct walk *w, struct resumed *r,
-                               const struct task *t)
-{
-    enum err e;
-
-    r->change =
-        task_pass_new(w->tasks, str_of(t->id.text),
-                      &(struct task_release){
-                          .status = gate_result_status(r->gate_result.answer),
-                          .agent = r->gate_result.agent,
-                          .priority = r->gate_result.priority},
-                      &e);
-    if (e)
-        return e;
-    r->change->walk = w;
-    gatekeeper_record_release(w->gatekeeper, t, &r->gate_result,
-                              &r->change->tx);
-    store_submit(w->opts.store, &r->change->tx, on_resumed, r);
-    return OK;
 }
 
 enum err walk_resume(struct walk *w, struct str task_id)
@@ -125,10 +107,25 @@ enum err walk_resume(struct walk *w, struct str task_id)
         resumed_free(r);
         return OK;
     }
-    e = resumed_submit(w, r, t);
-    if (e)
+    r->change =
+        task_pass_new(w->tasks, task_id,
+                      &(struct task_release){
+                          .status = gate_result_status(r->gate_result.answer),
+                          .agent = r->gate_result.agent,
+                          .priority = r->gate_result.priority},
+                      &e);
+    if (e) {
         resumed_free(r);
-    return e;
+        return e;
+    }
+    r->change->walk = w;
+    STAGES_EACH(s, w)
+    {
+        if (s->record_pass)
+            s->record_pass(s->module, t, &r->gate_result, &r->change->tx);
+    }
+    store_submit(w->opts.store, &r->change->tx, on_resumed, r);
+    return OK;
 }
 
 /* A task that cannot be resumed now is tried again like any other that
@@ -146,54 +143,36 @@ void walk_on_ripe(void *ctx, struct str task_id)
 /* Callbacks of the gatekeeper. It may send several waiting messages as one
  * message of their requester. */
 
-const struct task *walk_task_of(void *ctx, struct str id)
-{
-    struct walk *w = ctx;
-
-    return task_find(w->tasks, id);
-}
-
-void walk_carry(void *ctx, struct str id, enum task_status as)
-{
-    struct walk *w = ctx;
-
-    task_carry(w->tasks, id, as);
-}
-
-/* During walk_new the tasks are loaded before the other stages exist. */
-void walk_on_moved(void *ctx, const struct task *t)
-{
-    struct walk *w = ctx;
-
-    if (w->delegations)
-        delegation_moved(w->delegations, t);
-    if (w->gatekeeper)
-        gatekeeper_moved(w->gatekeeper, t);
-}
-
-bool walk_caller_of(void *ctx, struct str name, struct caller *out)
-{
-    struct walk *w = ctx;
-    struct access_user user;
-
-    if (!w->opts.access || !access_user_find(w->opts.access, name, &user))
-        return false;
-    *out = (struct caller){.role = user.role, .scopes = SCOPE_SEND};
-    snprintf(out->principal, sizeof(out->principal), "%.*s", STR_ARG(name));
-    memcpy(out->owner, user.owner, sizeof(out->owner));
-    memcpy(out->org, user.org, sizeof(out->org));
-    return true;
-}
-
-struct str walk_org_of(void *ctx, struct str name)
-{
-    struct walk *w = ctx;
-
-    return w->opts.access ? access_org_of(w->opts.access, name) : STR("");
-}
-
 void walk_send(void *ctx, struct msg *m, void (*done)(struct msg *m, void *ctx),
                void *done_ctx)
 {
     walk_message(ctx, m, done, done_ctx);
+}
+
+/* done may be called before this returns, if nothing is started. */
+void walk_restart_agent(void *ctx, struct str name,
+                        void (*done)(void *ctx, enum err e,
+                                     const struct why *why),
+                        void *done_ctx)
+{
+    struct walk *w = ctx;
+    const struct agent *a = registry_agent(w->opts.registry, name);
+    struct why why;
+    enum err e =
+        a ? deliver_restart(w->deliver, a, done, done_ctx, &why)
+          : why_err(&why, ERR_NOT_FOUND, "there is no agent of that name");
+
+    if (e)
+        done(done_ctx, e, &why);
+}
+
+enum err walk_pause_agent(void *ctx, struct str agent, bool is_paused,
+                          struct str by, int64_t at_ms)
+{
+    struct walk *w = ctx;
+
+    if (is_paused)
+        return deliver_pause(w->deliver, agent, by, at_ms);
+    deliver_resume(w->deliver, agent);
+    return OK;
 }

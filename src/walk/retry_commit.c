@@ -1,9 +1,15 @@
-#include "walk/retry_commit.h"
+/* Ends of tasks that failed to commit: the task has changed meanwhile, its
+ * reservation is wrong, or the store rejects them for now, because the disk is
+ * full or memory is short. They are tried again, at once or later: an agent's
+ * work is not thrown away for lack of space. If a result cannot even be held,
+ * its agent has to do the task again. */
+#include "walk/internal.h"
 
 enum {
     AGAIN_MS = 500,      /* delay before the next try */
     AGAIN_AT_ONCE = 256, /* changes per try */
     SAY_FULL_MS = 10 * 1000,
+    CARRY_AGAIN_MS = 1000, /* for a task whose result was dropped */
 };
 
 static size_t task_change_bytes(const struct task_change *c)
@@ -12,40 +18,45 @@ static size_t task_change_bytes(const struct task_change *c)
 }
 
 /* A delay of zero moves a try that is already scheduled. */
-static void retry_commit_in(struct retry_commit *u, int64_t delay_ms)
+static void retry_commit_in(struct walk *w, int64_t delay_ms)
 {
-    if (delay_ms == 0 || !timer_is_set(&u->timer))
-        loop_timer_set(u->loop, &u->timer, delay_ms);
+    struct timer *t = &w->retry_commit.timer;
+
+    if (delay_ms == 0 || !timer_is_set(t))
+        loop_timer_set(w->opts.loop, t, delay_ms);
 }
 
-static void on_retry_commit_timer(struct timer *t)
+void retry_commit_on_timer(struct timer *t)
 {
-    struct retry_commit *u = LIST_OF(t, struct retry_commit, timer);
+    struct walk *w = LIST_OF(t, struct walk, retry_commit.timer);
+    struct retry_commit *u = &w->retry_commit;
     struct list_node *n;
 
     for (int i = 0; i < AGAIN_AT_ONCE && (n = list_pop(&u->held)); i++) {
         struct task_change *c = LIST_OF(n, struct task_change, node);
+        enum err e;
 
         u->n--;
         u->bytes -= task_change_bytes(c);
-        u->again(u->ctx, c);
+        e = retry_commit_is_outrun(w, c) ? c->err
+                                         : task_change_again(w->tasks, c);
+        if (!e) {
+            walk_submit(w, c);
+            continue;
+        }
+        walk_tell_agent(w, c, e); /* it was ended meanwhile, or moved on */
+        task_change_free(c);
     }
     if (!list_is_empty(&u->held))
-        retry_commit_in(u, AGAIN_MS);
+        retry_commit_in(w, AGAIN_MS);
 }
 
-void retry_commit_init(struct retry_commit *u)
-{
-    list_init(&u->held);
-    u->timer.fire = on_retry_commit_timer;
-}
-
-void retry_commit_fini(struct retry_commit *u)
+void retry_commit_fini(struct walk *w)
 {
     struct list_node *n;
 
-    loop_timer_cancel(u->loop, &u->timer);
-    while ((n = list_pop(&u->held)))
+    loop_timer_cancel(w->opts.loop, &w->retry_commit.timer);
+    while ((n = list_pop(&w->retry_commit.held)))
         task_change_free(LIST_OF(n, struct task_change, node));
 }
 
@@ -55,45 +66,87 @@ bool retry_commit_may_be(enum err e)
            e == ERR_OVERLOADED;
 }
 
-bool retry_commit_hold(struct retry_commit *u, struct task_change *c,
-                       size_t max_bytes)
+void retry_commit_hold(struct walk *w, struct task_change *c)
 {
+    struct retry_commit *u = &w->retry_commit;
     bool is_result =
         c->result.status == TASK_COMPLETED || c->result.status == TASK_FAILED;
 
-    if (is_result && u->bytes + task_change_bytes(c) > max_bytes)
-        return false;
+    if (is_result &&
+        u->bytes + task_change_bytes(c) > w->opts.limits.max_unfinished_bytes) {
+        walk_tell_agent(w, c, c->err);
+        if (!c->is_unmatched)
+            walk_forget_attempt(w, str_of(c->task_id.text), c->err);
+        task_change_free(c);
+        return;
+    }
     list_append(&u->held, &c->node);
     u->bytes += task_change_bytes(c);
     u->n++;
-    retry_commit_in(u, AGAIN_MS);
-    return true;
+    retry_commit_in(w, AGAIN_MS);
 }
 
-/* Logged when it starts and when it is over, but not again and again while
- * small txs find space and large ones do not. */
-static void log_disk_space(struct retry_commit *u, const struct tx *tx)
+/* A full disk is logged when it starts and when it is over, but not again and
+ * again while small txs find space and large ones do not. */
+void retry_commit_note(struct walk *w, const struct tx *tx)
 {
+    struct retry_commit *u = &w->retry_commit;
     bool is_full = tx->result == TX_REFUSED && tx->err == ERR_NO_SPACE;
-    int64_t now_ms = loop_mono_ms(u->loop);
+    bool is_committed = tx->result == TX_COMMITTED;
+    int64_t now_ms = loop_mono_ms(w->opts.loop);
 
-    if (is_full == u->is_full || (!is_full && tx->result != TX_COMMITTED) ||
-        (is_full && u->full_at_ms && now_ms - u->full_at_ms < SAY_FULL_MS))
-        return;
-    u->is_full = is_full;
-    if (is_full) {
+    if (is_full && !u->is_full &&
+        (!u->full_at_ms || now_ms - u->full_at_ms >= SAY_FULL_MS)) {
+        u->is_full = true;
         u->full_at_ms = now_ms;
-        log_error(u->log, "store.full",
+        log_error(w->opts.log, "store.full",
                   LOG_C("because", "the disk is full; new work is rejected "
                                    "until there is space"));
-    } else {
-        log_info(u->log, "store.has_space");
+    } else if (is_committed && u->is_full) {
+        u->is_full = false;
+        log_info(w->opts.log, "store.has_space");
     }
+    if (is_committed && !list_is_empty(&u->held))
+        retry_commit_in(w, 0);
 }
 
-void retry_commit_note(struct retry_commit *u, const struct tx *tx)
+bool retry_commit_is_outrun(const struct walk *w, const struct task_change *c)
 {
-    log_disk_space(u, tx);
-    if (tx->result == TX_COMMITTED && !list_is_empty(&u->held))
-        retry_commit_in(u, 0);
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
+    return c->result.status == TASK_EXPIRED && t && t->version != c->version &&
+           (c->is_deadline || !task_waits(t->status));
+}
+
+bool retry_commit_at_once(struct walk *w, struct task_change *c)
+{
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
+    if (ledger_is_broken(&c->tx) && !c->is_unpaid) {
+        /* A task that never ends helps no user: it ends without moving money,
+         * and the ledger check finds it. */
+        log_error(w->opts.log, "ledger.broken",
+                  LOG_C("task_id", c->task_id.text), LOG_I("turn", c->turn),
+                  LOG_C("table", c->tx.failed_op->table->name),
+                  LOG_C("because",
+                        "the reservation is wrong; the task ends, and its "
+                        "money stays reserved (see signalbox ledger check)"));
+        c->is_unpaid = true;
+    } else if (c->err != ERR_BUSY || !t || t->version == c->version ||
+               c->result.status == TASK_EXPIRED) {
+        return false;
+    } /* else the end counts for the new state of the task, which was released,
+       * held or reassigned meanwhile, unless the deadline has started over */
+    c->err = task_change_again(w->tasks, c);
+    if (!c->err)
+        walk_submit(w, c);
+    return !c->err;
+}
+
+void walk_forget_attempt(struct walk *w, struct str task_id, enum err e)
+{
+    log_error(w->opts.log, "walk.result_dropped", LOG_S("task_id", task_id),
+              LOG_C("because", err_row(e)->wording));
+    delegation_attempt_failed(w->delegations, task_id);
+    task_retry(w->tasks, task_id, CARRY_AGAIN_MS);
 }

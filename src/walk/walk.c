@@ -5,7 +5,7 @@
  *     walk_message -> route -> accept_message
  *       -> delegation_ask -> gatekeeper_ask -> ledger_ask -> task_create
  *       -> (commit) -> on_message_committed -> done
- *       -> (rejected) -> walk_ask_for_key (repeat.c)
+ *       -> (rejected) -> walk_ask_for_key (rejection.c)
  *            -> no agent gets it: its decision -> (commit) -> done
  *     walk_resume (resume.c): a waiting task is judged again and released
  *     on_task_ready -> deliver_offer, on_go
@@ -25,14 +25,61 @@
  * (late_result.c). An agent that wants to know whether its result was stored
  * gives a receipt, and is told once that is certain.
  *
- * An end that cannot be written because the disk is full waits (end_again.c)
- * and is tried again: an agent's work is not thrown away for lack of space. A
- * caller who sent a message or a cancellation gets an error instead. */
+ * An end that cannot be written because the disk is full waits
+ * (retry_commit.c) and is tried again: an agent's work is not thrown away for
+ * lack of space. A caller who sent a message or a cancellation gets an error
+ * instead. */
 #include "walk/internal.h"
+
+#include "base/json.h"
 
 enum {
     ROUTE_TRIES = 5, /* for a conversation that others change meanwhile */
 };
+
+/* The stages, in the order in which they add to a tx and settle it. */
+
+static void record_outcome(void *module, const struct turn_end *end,
+                           struct tx *tx)
+{
+    (void)module;
+    learning_record_end(tx, &end->task->decision_id, end->result, end->at_ms);
+}
+
+void walk_line_up(struct walk *w)
+{
+    const struct stage stages[N_STAGES] = {
+        {.module = w->tasks, .settle = task_settle},
+        /* on_message_committed settles it last: a message that is routed again
+         * keeps its place in the conversation. */
+        {.module = w->opts.router,
+         .record = route_record,
+         .leave = route_leave},
+        {.module = w->gatekeeper,
+         .record = gatekeeper_record,
+         .settle = gatekeeper_settle,
+         .leave = gatekeeper_leave,
+         .record_end = gatekeeper_record_end,
+         .settle_end = gatekeeper_settle_end,
+         .record_pass = gatekeeper_record_release,
+         .settle_pass = gatekeeper_settle_release},
+        {.module = w->delegations,
+         .record = delegation_record,
+         .refused = delegation_refused,
+         .settle = delegation_settle,
+         .leave = delegation_leave,
+         .record_end = delegation_record_end,
+         .settle_end = delegation_settle_end},
+        {.module = w->opts.learning, .record_end = record_outcome},
+        {.module = w, .record_end = walk_record_told},
+        {.module = w->ledger,
+         .record = ledger_record,
+         .refused = ledger_refused,
+         .record_end = ledger_record_end},
+    };
+
+    memcpy(w->stages, stages, sizeof(stages));
+}
 
 /* A message comes in. */
 
@@ -76,14 +123,19 @@ static void on_message_committed(struct tx *tx, void *ctx)
     struct msg *m = ctx;
     struct walk *w = m->way.walk;
     bool is_overtaken = route_is_overtaken(m) || gatekeeper_is_overtaken(m);
-    enum err e = delegation_refused(w->delegations, m);
+    enum err e = OK;
 
-    if (!e)
-        e = ledger_refused(w->ledger, m);
-    retry_commit_note(&w->retry_commit, tx);
-    task_settle(w->tasks, m);
-    gatekeeper_settle(w->gatekeeper, m);
-    delegation_settle(w->delegations, m);
+    STAGES_EACH(s, w)
+    {
+        if (!e && s->refused)
+            e = s->refused(s->module, m);
+    }
+    retry_commit_note(w, tx);
+    STAGES_EACH(s, w)
+    {
+        if (s->settle)
+            s->settle(s->module, m);
+    }
     if (e)
         m->err = e;
     if (is_overtaken && m->way.route_tries++ < ROUTE_TRIES) {
@@ -139,9 +191,8 @@ void walk_on_original_known(struct msg *m)
 static void accept_message(struct msg *m, enum err e, const struct task *before)
 {
     struct walk *w = m->way.walk;
-    struct agents agents = registry_agents(w->opts.registry);
     const struct agent *chosen =
-        e ? NULL : agent_find(&agents, m->choice.agent);
+        e ? NULL : registry_agent(w->opts.registry, m->choice.agent);
 
     if (!e)
         e = delegation_ask(w->delegations, m, chosen, before);
@@ -163,16 +214,17 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
     if (!e)
         e = task_create(w->tasks, m, before);
     if (e) {
-        delegation_leave(w->delegations, m);
-        gatekeeper_leave(w->gatekeeper, m);
-        route_leave(w->opts.router, m);
+        for (size_t i = N_STAGES; i-- > 0;)
+            if (w->stages[i].leave)
+                w->stages[i].leave(w->stages[i].module, m);
         walk_ask_for_key(m, e);
         return;
     }
-    route_record(w->opts.router, m);
-    gatekeeper_record(w->gatekeeper, m);
-    delegation_record(w->delegations, m);
-    ledger_record(w->ledger, m);
+    STAGES_EACH(s, w)
+    {
+        if (s->record)
+            s->record(s->module, m);
+    }
     store_submit(w->opts.store, &m->tx, on_message_committed, m);
 }
 
@@ -218,13 +270,24 @@ static void on_earlier_task_row(struct query *q, void *ctx)
     query_fini(&row);
 }
 
-/* A person's message is for that person, unless an admin names another user. */
-static enum err msg_take_user(struct msg *m)
+enum err walk_for_user(struct walk *w, struct msg *m, struct str *out)
 {
-    if (m->delegation.agent.n || m->gate.batch ||
-        !caller_is_admin(&m->in.caller))
+    const struct str key = STR("user_id");
+    struct str found = {NULL, 0}, name = {NULL, 0};
+    struct access_user user;
+
+    *out = (struct str){NULL, 0};
+    if (!m->call.metadata.n ||
+        json_scan(m->call.metadata, &key, 1, &found, NULL) != OK || !found.n)
         return OK;
-    return walk_for_user(m->way.walk, m, &m->delegation.root_user);
+    if (found.n > 2 && found.p[0] == '"') /* user names need no escaping */
+        name = str_sub(found, 1, found.n - 1);
+    if (!name.n || !access_user_find(w->opts.access, name, &user))
+        return why_err(&m->why, ERR_BAD_REQUEST,
+                       "metadata.user_id in an admin's message names the user "
+                       "it is for, and there is no user %.*s",
+                       STR_ARG(str_head(found, 64)));
+    return arena_keep(&m->arena, str_of(user.name), out) ? OK : ERR_NOMEM;
 }
 
 void walk_begin(struct msg *m)
@@ -233,8 +296,10 @@ void walk_begin(struct msg *m)
     const struct task *before = id.n ? task_find(m->way.walk->tasks, id) : NULL;
     enum err e = delegation_repeat(m->way.walk->delegations, m);
 
-    if (!e)
-        e = msg_take_user(m);
+    /* A person's message is for that person, unless an admin names another. */
+    if (!e && !m->delegation.agent.n && !m->gate.batch &&
+        caller_is_admin(&m->in.caller))
+        e = walk_for_user(m->way.walk, m, &m->delegation.root_user);
     if (!e)
         e = ledger_take_quote(m->way.walk->ledger, m);
     tx_fini(&m->tx);
@@ -286,29 +351,12 @@ void walk_refused(struct walk *w, struct msg *m, enum err e,
 
 /* Carrying the task. */
 
-/* A name can pass to another owner, and tasks for the earlier owner are not for
- * the new one. */
-static bool task_is_meant_for(const struct task *t, const struct agent *a)
-{
-    return a->created_ms <= t->created_ms || a->is_configured ||
-           str_eq_nocase(a->creator, t->requester) ||
-           str_eq_nocase(a->creator, t->root_user);
-}
-
-const struct agent *walk_agent_for(const struct walk *w, const struct task *t)
-{
-    struct agents agents = registry_agents(w->opts.registry);
-    const struct agent *a = agent_find(&agents, t->agent);
-
-    return a && task_is_meant_for(t, a) ? a : NULL;
-}
-
 /* Until its deadline a task waits for an agent that has gone. A delegation also
  * waits while its requester has enough active ones. */
 static enum ready on_task_ready(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
-    const struct agent *a = walk_agent_for(w, t);
+    const struct agent *a = registry_agent_for(w->opts.registry, t);
     enum ready not_yet;
 
     if (!delegation_come_up(w->delegations, t))
@@ -320,12 +368,11 @@ static enum ready on_task_ready(void *ctx, const struct task *t)
     return deliver_offer(w->deliver, t, a) ? READY_LATER : READY_OFFERED;
 }
 
-const struct agent *walk_agent_of(void *ctx, struct str name)
+static const struct agent *agent_of(void *ctx, struct str name)
 {
-    struct walk *w = ctx;
-    struct agents agents = registry_agents(w->opts.registry);
+    const struct walk *w = ctx;
 
-    return agent_find(&agents, name);
+    return registry_agent(w->opts.registry, name);
 }
 
 /* Its turn in the queue of its agent has come. */
@@ -337,7 +384,7 @@ static bool on_go(void *ctx, struct str task_id, const struct task **t,
     *t = task_find(w->tasks, task_id);
     if (!*t || (*t)->status != TASK_QUEUED)
         return false;
-    *a = walk_agent_for(w, *t);
+    *a = registry_agent_for(w->opts.registry, *t);
     if (!*a) {
         task_put_back(w->tasks, task_id);
         return false;
@@ -385,7 +432,7 @@ static void on_delivery_retry(void *ctx, const struct delivery_id *d,
     log_warn(w->opts.log, "walk.not_carried", LOG_C("task_id", d->task_id.text),
              LOG_I("attempt", d->attempt), LOG_I("again_in_ms", delay_ms),
              LOG_S("because", because));
-    walk_give_up_attempt(w, str_of(d->task_id.text));
+    delegation_attempt_failed(w->delegations, str_of(d->task_id.text));
     task_retry(w->tasks, str_of(d->task_id.text), delay_ms);
 }
 
@@ -397,24 +444,16 @@ void walk_tell_agent(struct walk *w, const struct task_change *c, enum err e)
         deliver_recorded(w->deliver, c->receipt, e);
 }
 
-void walk_too_late(struct walk *w, const struct task *t, int64_t turn,
-                   int64_t attempt, uint64_t receipt)
-{
-    task_late(w->tasks);
-    late_result_tell(w->late_results, t, turn, attempt);
-    if (receipt)
-        deliver_recorded(w->deliver, receipt, ERR_TASK_IS_OVER);
-}
-
 static void on_changed(struct tx *tx, void *ctx)
 {
     struct task_change *c = ctx;
     struct walk *w = c->walk;
     struct str id = str_of(c->task_id.text);
     struct task gone = {.id = c->task_id, .turn = c->turn};
+    struct turn_end end = {.result = &c->result};
     const struct task *t;
 
-    retry_commit_note(&w->retry_commit, tx);
+    retry_commit_note(w, tx);
     if (tx->result == TX_COMMITTED)
         walk_watch_end(w, c);
     task_changed(w->tasks, c);
@@ -422,15 +461,19 @@ static void on_changed(struct tx *tx, void *ctx)
     if (tx->result == TX_COMMITTED) {
         deliver_cancel(w->deliver, id);
         walk_recall_over(w, id);
-        gatekeeper_settle_end(w->gatekeeper, t ? t : &gone, &c->result);
-        delegation_settle_end(w->delegations, t ? t : &gone, &c->result);
-    } else if (walk_ends_anew(w, c)) {
+        end.task = t ? t : &gone;
+        STAGES_EACH(s, w)
+        {
+            if (s->settle_end)
+                s->settle_end(s->module, &end);
+        }
+    } else if (retry_commit_at_once(w, c)) {
         return;
     }
     if (c->done) {
         c->done(c->ctx, str_of(c->task_id.text), c->err);
-    } else if (retry_commit_may_be(c->err) && !walk_is_outrun(w, c)) {
-        walk_keep_unwritten(w, c);
+    } else if (retry_commit_may_be(c->err) && !retry_commit_is_outrun(w, c)) {
+        retry_commit_hold(w, c);
         return;
     } else if (c->err) {
         log_info(w->opts.log, "walk.not_ended",
@@ -442,69 +485,55 @@ static void on_changed(struct tx *tx, void *ctx)
     task_change_free(c);
 }
 
-/* The owner of the agent that did the work, which may not be the first one
- * chosen. A new owner of the name has not done it. */
-static struct str payee_of(struct walk *w, const struct task *t)
-{
-    const struct agent *a = walk_agent_for(w, t);
-
-    return a ? a->creator : t->payee;
-}
-
 void walk_submit(struct walk *w, struct task_change *c)
 {
     const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+    const struct agent *a = registry_agent_for(w->opts.registry, t);
+    /* The owner of the agent that did the work is paid, which may not be the
+     * first one chosen. A new owner of the name has not done it. */
+    struct turn_end end = {.task = t,
+                           .result = &c->result,
+                           .payee = a ? a->creator : t->payee,
+                           .at_ms = c->at_ms,
+                           .is_unpaid = c->is_unpaid};
 
     c->walk = w;
-    gatekeeper_record_end(w->gatekeeper, t, &c->result, &c->tx);
-    delegation_record_end(w->delegations, t, &c->tx);
-    learning_record_end(&c->tx, &t->decision_id, &c->result, c->at_ms);
-    walk_record_told(w, t, c->result.status, &c->tx);
-    if (!c->is_unpaid)
-        ledger_record_end(w->ledger, t, payee_of(w, t), &c->result, c->at_ms,
-                          &c->tx);
+    STAGES_EACH(s, w)
+    {
+        if (s->record_end)
+            s->record_end(s->module, &end, &c->tx);
+    }
     store_submit(w->opts.store, &c->tx, on_changed, c);
-}
-
-static enum err keep_result(struct walk *w, struct str task_id,
-                            const struct task_result *r, bool is_unmatched,
-                            uint64_t receipt)
-{
-    static const struct task_result too_large = {
-        .status = TASK_FAILED,
-        .error_code = STR("too_large"),
-        .error = STR("the agent's answer is larger than the limit"),
-    };
-    struct task_change *c;
-    enum err e;
-
-    if (r->text.n > MSG_TEXT_MAX || r->metadata.n > MSG_METADATA_MAX)
-        r = &too_large;
-    c = task_change_new(w->tasks, task_id, r, &e);
-    if (!c)
-        return e;
-    c->is_unmatched = is_unmatched;
-    c->receipt = receipt;
-    walk_submit(w, c);
-    return OK;
 }
 
 enum err walk_take_result(struct walk *w, struct str task_id,
                           const struct task_result *r, bool is_unmatched,
                           uint64_t receipt)
 {
+    static const struct task_result too_large = {
+        .status = TASK_FAILED,
+        .error_code = STR("too_large"),
+        .error = STR("the agent's answer is larger than the limit"),
+    };
     const struct task *t = task_find(w->tasks, task_id);
-    struct task_result late = *r;
+    struct task_result given = *r;
+    struct task_change *c;
     struct buf metadata;
     enum err e;
 
     buf_init(&metadata, MSG_METADATA_MAX);
-    if (t && r->metadata.n <= MSG_METADATA_MAX &&
-        gatekeeper_late(w->gatekeeper, t, r->metadata, &metadata))
-        late.metadata = buf_str(&metadata);
-    e = keep_result(w, task_id, &late, is_unmatched, receipt);
+    if (r->text.n > MSG_TEXT_MAX || r->metadata.n > MSG_METADATA_MAX)
+        given = too_large;
+    else if (t && gatekeeper_late(w->gatekeeper, t, r->metadata, &metadata))
+        given.metadata = buf_str(&metadata);
+    c = task_change_new(w->tasks, task_id, &given, &e);
+    if (c) {
+        c->is_unmatched = is_unmatched;
+        c->receipt = receipt;
+        walk_submit(w, c);
+    }
     buf_fini(&metadata);
-    return e;
+    return c ? OK : e;
 }
 
 static void on_delivery_result(void *ctx, const struct delivery_id *d,
@@ -598,57 +627,99 @@ enum err walk_cancel(struct walk *w, struct str task_id, struct str by,
                     done, ctx);
 }
 
-/* The task was held for too long. */
-static void on_held_too_long(void *ctx, struct str task_id,
-                             const struct task_result *r)
+static enum err
+end_task(void *ctx, struct str task_id, const struct task_result *r,
+         void (*done)(void *ctx, struct str task_id, enum err e),
+         void *done_ctx)
 {
-    struct walk *w = ctx;
-    enum err e = walk_end(w, task_id, r, NULL, NULL);
-
-    if (e)
-        log_warn(w->opts.log, "walk.not_ended", LOG_S("task_id", task_id),
-                 LOG_C("because", err_row(e)->wording));
+    return walk_end(ctx, task_id, r, done, done_ctx);
 }
 
-const struct tasks_opts walk_calls_of_tasks = {
-    .org_of = walk_org_of,
-    .on_ready = on_task_ready,
-    .on_deadline = on_task_deadline,
-    .on_moved = walk_on_moved,
-    .on_input_over = walk_on_input_over,
-};
+/* During walk_new the tasks are loaded before the other stages exist. */
+static void on_moved(void *ctx, const struct task *t)
+{
+    struct walk *w = ctx;
 
-const struct deliver_opts walk_calls_of_deliver = {
-    .agent_of = walk_agent_of,
-    .on_go = on_go,
-    .on_working = on_working,
-    .on_chunk = on_chunk,
-    .on_retry = on_delivery_retry,
-    .on_result = on_delivery_result,
-    .on_unmatched_result = walk_on_unmatched_result,
-    .on_call = on_call,
-    .on_ask = walk_on_ask,
-    .on_recorded = on_result_recorded,
-    .history = walk_history,
-    .history_cancel = walk_history_cancel,
-    .has_tools = walk_has_tools,
-    .on_tool = walk_on_tool,
-    .tool_cancel = walk_tool_cancel,
-};
+    delegation_moved(w->delegations, t);
+    gatekeeper_moved(w->gatekeeper, t);
+}
 
-const struct gatekeeper_opts walk_calls_of_gatekeeper = {
-    .agent = walk_see_agent,
-    .on_ripe = walk_on_ripe,
-    .restart = walk_restart_agent,
-    .end = walk_end_for,
-    .sees = walk_sees_agent,
-    .is_above = walk_is_above,
-    .may_back = walk_may_back,
-    .pause = walk_pause_agent,
-    .on_end = on_held_too_long,
-    .task = walk_task_of,
-    .carry = walk_carry,
-    .caller = walk_caller_of,
-    .org = walk_org_of,
-    .send = walk_send,
+static struct str org_of(void *ctx, struct str user)
+{
+    struct walk *w = ctx;
+
+    return access_org_of(w->opts.access, user);
+}
+
+/* Results come up here. A module calls those below it by itself; these are for
+ * what only the walk, or a module above the caller, can know or do. */
+const struct walk_results walk_results = {
+    .tasks =
+        {
+            .org_of = org_of,
+            /* It is the first of its order: deliver offers it to its agent. */
+            .on_ready = on_task_ready,
+            .on_deadline = on_task_deadline,
+            /* It was released, held or escalated, or begins to be delivered:
+             * delegations give up their turn, batches follow. */
+            .on_moved = on_moved,
+            /* deliver takes the question back from the program. */
+            .on_input_over = walk_on_input_over,
+        },
+    .deliver =
+        {
+            .agent_of = agent_of,
+            /* The queue lets the task go: it is dispatched, with its notes. */
+            .on_go = on_go,
+            /* How the attempt goes: a status, a piece of the answer, a pause
+             * before the next attempt, the result. */
+            .on_working = on_working,
+            .on_chunk = on_chunk,
+            .on_retry = on_delivery_retry,
+            .on_result = on_delivery_result,
+            /* A result without a delivery: late_result.c. */
+            .on_unmatched_result = walk_on_unmatched_result,
+            /* To the hub: a call that is not about a task, and the outcome of a
+             * result with a receipt. */
+            .on_call = on_call,
+            .on_recorded = on_result_recorded,
+            /* The program asks a person: input.c. */
+            .on_ask = walk_on_ask,
+            /* The conversation as the agent knows it: delegation_notes.c adds
+             * the notes of earlier turns. */
+            .history = walk_history,
+            .history_cancel = walk_history_cancel,
+            /* A model delegates or searches: model_tools.c. */
+            .has_tools = walk_has_tools,
+            .on_tool = walk_on_tool,
+            .tool_cancel = walk_tool_cancel,
+        },
+    .gatekeeper =
+        {
+            /* Its state and its queue, which deliver knows. */
+            .agent = walk_see_agent,
+            /* A waiting task is decided again: resume.c. */
+            .on_ripe = walk_on_ripe,
+            /* A task ends: held for too long, with its batch, by a person. */
+            .end = end_task,
+            /* A batch is a message. */
+            .send = walk_send,
+            /* deliver starts the program again, or stops giving it work. */
+            .restart = walk_restart_agent,
+            .pause = walk_pause_agent,
+        },
+    .delegation =
+        {
+            /* A delegation ends with its parent, its connection or its wait. */
+            .end = end_task,
+            /* The result is there: delegation_notes.c tells the hub, or stores
+             * a note for an agent without a connection. */
+            .on_ready = walk_on_delegation_ready,
+            .hears_by_note = walk_hears_by_note,
+            /* The note is durable: turns that have not started take it along.
+             */
+            .on_noted = walk_on_noted,
+            /* A repeat that waited for its original is answered, or begins. */
+            .on_known = walk_on_original_known,
+        },
 };

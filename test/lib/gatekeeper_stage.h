@@ -13,6 +13,26 @@
 
 enum { STAGE_AGENTS_MAX = 8 };
 
+struct stage_user {
+    const char *name, *org, *owner; /* NULL: none */
+    enum role role;
+};
+
+static const struct stage_user stage_users[] = {
+    {"Jay", NULL, NULL, ROLE_USER},
+    {"Leroy", NULL, NULL, ROLE_USER},
+    {"Stranger", "elsewhere", NULL, ROLE_USER},
+    /* Users without an org, an agent of ann's, an agent without an owner, an
+     * admin, and two of one org. */
+    {"ann", NULL, NULL, ROLE_USER},
+    {"bob", NULL, NULL, ROLE_USER},
+    {"ann-bot", NULL, "ann", ROLE_AGENT},
+    {"free", NULL, NULL, ROLE_AGENT},
+    {"root", NULL, NULL, ROLE_ADMIN},
+    {"carl", "acme", NULL, ROLE_USER},
+    {"dora", "acme", NULL, ROLE_USER},
+};
+
 static struct {
     char root[64];
     struct store_folder folder;
@@ -20,8 +40,12 @@ static struct {
     struct loop loop;
     struct log log;
     struct store *store;
+    struct access *access;
     struct id_maker ids;
     struct rand_seeded seed;
+    /* Of their own, so that users do not change the ids of tasks. */
+    struct id_maker user_ids;
+    struct rand_seeded user_seed;
     struct tasks *tasks;
     struct gatekeeper *gatekeeper;
     struct gate_rules *rules; /* NULL: none */
@@ -100,7 +124,9 @@ static void stage_moved(struct tx *tx, void *ctx)
         gatekeeper_settle_release(stage.gatekeeper, t, &x->gate_result,
                                   is_committed);
     else if (is_committed)
-        gatekeeper_settle_end(stage.gatekeeper, t, &c->result);
+        gatekeeper_settle_end(
+            stage.gatekeeper,
+            &(struct turn_end){.task = t, .result = &c->result});
     task_changed(stage.tasks, c);
     task_change_free(c);
     arena_fini(&x->arena);
@@ -150,23 +176,21 @@ static void stage_on_end(void *ctx, struct str task_id,
         free(x);
         return;
     }
-    gatekeeper_record_end(stage.gatekeeper, t, r, &x->change->tx);
+    gatekeeper_record_end(stage.gatekeeper,
+                          &(struct turn_end){.task = t, .result = r},
+                          &x->change->tx);
     stage.n_moving++;
     store_submit(stage.store, &x->change->tx, stage_moved, x);
 }
 
-/* What batches need. */
-
-static const struct task *stage_task(void *ctx, struct str id)
+static enum err
+stage_end(void *ctx, struct str task_id, const struct task_result *r,
+          void (*done)(void *ctx, struct str task_id, enum err e),
+          void *done_ctx)
 {
-    (void)ctx;
-    return task_find(stage.tasks, id);
-}
-
-static void stage_carry(void *ctx, struct str id, enum task_status as)
-{
-    (void)ctx;
-    task_carry(stage.tasks, id, as);
+    (void)done, (void)done_ctx;
+    stage_on_end(ctx, task_id, r);
+    return OK;
 }
 
 static void stage_on_moved(void *ctx, const struct task *t)
@@ -174,20 +198,6 @@ static void stage_on_moved(void *ctx, const struct task *t)
     (void)ctx;
     if (stage.gatekeeper)
         gatekeeper_moved(stage.gatekeeper, t);
-}
-
-static bool stage_caller(void *ctx, struct str name, struct caller *out)
-{
-    (void)ctx;
-    *out = (struct caller){.role = ROLE_USER, .scopes = SCOPE_SEND};
-    snprintf(out->principal, sizeof(out->principal), "%.*s", STR_ARG(name));
-    return true;
-}
-
-static struct str stage_org(void *ctx, struct str name)
-{
-    (void)ctx;
-    return str_eq(name, STR("Stranger")) ? STR("elsewhere") : STR("");
 }
 
 static void stage_sent(struct tx *tx, void *ctx)
@@ -234,10 +244,47 @@ static void stage_restart(void *ctx, struct str agent,
 
 /* A start of the server. */
 
+static void stage_user_done(struct tx *tx, void *ctx)
+{
+    (void)tx, (void)ctx;
+}
+
+static inline enum err stage_open_access(struct why *why)
+{
+    enum err e;
+
+    stage.access =
+        access_new(&(struct access_opts){.log = &stage.log,
+                                         .store = stage.store,
+                                         .rand = rand_seeded(&stage.user_seed),
+                                         .ids = &stage.user_ids,
+                                         .seed = {1, 2}});
+    e = stage.access ? access_load(stage.access, why) : ERR_NOMEM;
+    if (e || !access_is_new(stage.access))
+        return e;
+    for (size_t i = 0; i < sizeof(stage_users) / sizeof(*stage_users); i++) {
+        const struct stage_user *u = &stage_users[i];
+        struct access_change c;
+
+        access_change_init(&c);
+        CHECK_INT(
+            access_user_create(stage.access, &c, str_of(u->name),
+                               &(struct access_wish){u->role, str_of(u->org),
+                                                     str_of(u->owner)},
+                               STR(""), loop_wall_ms(&stage.loop), why),
+            OK);
+        store_submit(stage.store, &c.tx, stage_user_done, NULL);
+        store_turn(stage.store);
+        CHECK_INT(access_settle(stage.access, &c, why), OK);
+        access_change_fini(&c);
+    }
+    return OK;
+}
+
 static inline enum err stage_try_start(void)
 {
-    static const struct schema *const schemas[] = {&task_schema, &watch_schema,
-                                                   &gatekeeper_schema};
+    static const struct schema *const schemas[] = {
+        &task_schema, &watch_schema, &gatekeeper_schema, &access_schema};
     struct why why = {""};
     enum err e = store_folder_open(&stage.folder, str_of(stage.root), &why);
 
@@ -246,7 +293,7 @@ static inline enum err stage_try_start(void)
     e = store_open(&stage.store,
                    &(struct store_opts){.folder = stage.root,
                                         .schemas = schemas,
-                                        .n_schemas = 3,
+                                        .n_schemas = 4,
                                         .max_waiting = 200000,
                                         .is_inline = true},
                    &why);
@@ -254,6 +301,9 @@ static inline enum err stage_try_start(void)
         store_folder_close(&stage.folder);
         return e;
     }
+    e = stage_open_access(&why);
+    if (e)
+        return e;
     stage.tasks = tasks_new(&(struct tasks_opts){
         .loop = &stage.loop,
         .log = &stage.log,
@@ -275,15 +325,13 @@ static inline enum err stage_try_start(void)
         .ids = &stage.ids,
         .seed = {1, 2},
         .rules = stage.rules ? stage.rules : gate_rules_none(),
+        .tasks = stage.tasks,
+        .access = stage.access,
         .agent = stage_see,
         .on_ripe = stage_on_ripe,
-        .on_end = stage_on_end,
+        .end = stage_end,
         .restart = stage_restart,
-        .task = stage_task,
-        .caller = stage_caller,
-        .org = stage_org,
         .send = stage_send,
-        .carry = stage_carry,
     });
     e = stage.tasks && stage.gatekeeper
             ? tasks_load(stage.tasks, loop_wall_ms(&stage.loop), &why)
@@ -308,6 +356,8 @@ static inline void stage_stop(void)
     CHECK_INT(stage.n_moving, 0);
     gatekeeper_free(stage.gatekeeper);
     tasks_free(stage.tasks);
+    access_free(stage.access);
+    stage.access = NULL;
     stage.gatekeeper = NULL;
     stage.tasks = NULL;
     store_folder_close(&stage.folder);
@@ -324,6 +374,8 @@ static inline void stage_ground(const char *rules)
     log_init(&stage.log, 2, LOG_ERROR, LOG_TEXT, clock_fake(&stage.now));
     stage.seed.state = 7;
     id_maker_init(&stage.ids, rand_seeded(&stage.seed));
+    stage.user_seed.state = 8;
+    id_maker_init(&stage.user_ids, rand_seeded(&stage.user_seed));
     if (rules)
         stage.rules = rules_of(rules);
 }

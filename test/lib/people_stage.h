@@ -95,13 +95,6 @@ static inline void world_agent(void *ctx, struct str name,
         }
 }
 
-static inline const struct task *world_task(void *ctx, struct str id)
-{
-    struct act *a = act_of(ctx, id);
-
-    return a->is_over ? NULL : &a->t;
-}
-
 /* A move of a task on its way. */
 struct move {
     struct tx tx;
@@ -292,7 +285,6 @@ static inline void world_up(struct world *w)
                                         .seed = {1, 2},
                                         .rules = &w->rules,
                                         .agent = world_agent,
-                                        .task = world_task,
                                         .on_ripe = world_ripe,
                                         .end = world_end,
                                         .restart = world_restart,

@@ -8,22 +8,6 @@
 
 enum { RECALLS_MAX = 10 * 1000 * 1000 }; /* tasks have a lower limit */
 
-static struct tasks *open_tasks(struct walk *w)
-{
-    const struct walk_opts *o = &w->opts;
-    struct tasks_opts opts = walk_calls_of_tasks;
-
-    opts.loop = o->loop;
-    opts.log = o->log;
-    opts.store = o->store;
-    opts.ids = o->ids;
-    opts.node = o->node;
-    memcpy(opts.seed, o->seed, sizeof(opts.seed));
-    opts.limits = o->limits;
-    opts.ctx = w;
-    return tasks_new(&opts);
-}
-
 static void on_agent_stirs(void *ctx, struct str agent)
 {
     struct walk *w = ctx;
@@ -37,115 +21,89 @@ static bool user_sees_details(void *ctx, struct str user, const struct agent *a)
     struct eyes eyes = {.user = user};
     struct access_user known;
 
-    eyes.sees_all = w->opts.access &&
-                    access_user_find(w->opts.access, user, &known) &&
+    eyes.sees_all = access_user_find(w->opts.access, user, &known) &&
                     known.role == ROLE_ADMIN;
     return agent_is_owned(a, &eyes);
-}
-
-static struct deliver *open_deliver(struct walk *w)
-{
-    const struct walk_opts *o = &w->opts;
-    struct deliver_opts opts = walk_calls_of_deliver;
-
-    opts.loop = o->loop;
-    opts.log = o->log;
-    opts.fetch = o->fetch;
-    opts.children = o->children;
-    memcpy(opts.seed, o->seed, sizeof(opts.seed));
-    opts.settings = o->deliver;
-    opts.on_stir = on_agent_stirs;
-    opts.sees_details = user_sees_details;
-    opts.ctx = w;
-    return deliver_new(&opts);
-}
-
-static struct gatekeeper *open_gatekeeper(struct walk *w)
-{
-    const struct walk_opts *o = &w->opts;
-    struct gatekeeper_opts opts = walk_calls_of_gatekeeper;
-
-    opts.loop = o->loop;
-    opts.log = o->log;
-    opts.store = o->store;
-    opts.ids = o->ids;
-    memcpy(opts.seed, o->seed, sizeof(opts.seed));
-    opts.rules = o->rules ? o->rules : gate_rules_none();
-    opts.max_age_ms = o->max_age_ms;
-    opts.ctx = w;
-    return gatekeeper_new(&opts);
-}
-
-static struct delegations *open_delegations(struct walk *w)
-{
-    const struct walk_opts *o = &w->opts;
-    struct delegation_opts opts = walk_calls_of_delegation;
-
-    opts.loop = o->loop;
-    opts.log = o->log;
-    opts.store = o->store;
-    opts.registry = o->registry;
-    opts.tasks = w->tasks;
-    opts.ids = o->ids;
-    memcpy(opts.seed, o->seed, sizeof(opts.seed));
-    opts.settings = o->delegation;
-    opts.ctx = w;
-    return delegation_new(&opts);
-}
-
-static struct late_results *open_late_results(struct walk *w)
-{
-    struct late_results_opts opts = walk_calls_of_late_results;
-
-    opts.loop = w->opts.loop;
-    opts.log = w->opts.log;
-    opts.store = w->opts.store;
-    opts.ctx = w;
-    return late_results_new(&opts);
 }
 
 static enum agent_state walk_agent_state(void *ctx, struct str name,
                                          struct str *written)
 {
     const struct walk *w = ctx;
-    struct agents all = registry_agents(w->opts.registry);
-    const struct agent *a = agent_find(&all, name);
+    const struct agent *a = registry_agent(w->opts.registry, name);
 
     if (a)
         *written = a->name;
     return a ? deliver_state(w->deliver, a) : 0;
 }
 
-static struct presence *open_presence(struct walk *w)
-{
-    struct presence_opts opts = {.loop = w->opts.loop,
-                                 .log = w->opts.log,
-                                 .store = w->opts.store,
-                                 .state_of = walk_agent_state,
-                                 .ctx = w};
-
-    memcpy(opts.seed, w->opts.seed, sizeof(opts.seed));
-    return presence_new(&opts);
-}
-
-static void start_tidying(struct walk *w)
+/* A module gets the modules below it. walk_results has its callbacks. */
+static void walk_build(struct walk *w)
 {
     const struct walk_opts *o = &w->opts;
+    struct tasks_opts tasks = walk_results.tasks;
+    struct presence_opts presence = {.loop = o->loop,
+                                     .log = o->log,
+                                     .store = o->store,
+                                     .state_of = walk_agent_state,
+                                     .ctx = w};
+    struct deliver_opts deliver = walk_results.deliver;
+    struct gatekeeper_opts gatekeeper = walk_results.gatekeeper;
+    struct delegation_opts delegation = walk_results.delegation;
 
-    tidy_init(&w->tidy, &(struct tidy_opts){
-                            .loop = o->loop,
-                            .log = o->log,
-                            .store = o->store,
-                            .feed = o->feed,
-                            .access = o->access,
-                            .registry = o->registry,
-                            .learning = o->learning,
-                            .tasks = w->tasks,
-                            .gatekeeper = w->gatekeeper,
-                            .delegations = w->delegations,
-                            .retention_ms = o->retention_ms,
-                            .retention_rows = o->retention_rows,
-                        });
+    tasks.loop = o->loop;
+    tasks.log = o->log;
+    tasks.store = o->store;
+    tasks.ids = o->ids;
+    tasks.node = o->node;
+    memcpy(tasks.seed, o->seed, sizeof(tasks.seed));
+    tasks.limits = o->limits;
+    tasks.ctx = w;
+    w->tasks = tasks_new(&tasks);
+
+    memcpy(presence.seed, o->seed, sizeof(presence.seed));
+    w->presence = presence_new(&presence);
+
+    deliver.loop = o->loop;
+    deliver.log = o->log;
+    deliver.fetch = o->fetch;
+    deliver.children = o->children;
+    memcpy(deliver.seed, o->seed, sizeof(deliver.seed));
+    deliver.settings = o->deliver;
+    deliver.on_stir = on_agent_stirs;
+    deliver.sees_details = user_sees_details;
+    deliver.ctx = w;
+    w->deliver = deliver_new(&deliver);
+
+    w->late_results = late_results_new(w);
+
+    gatekeeper.loop = o->loop;
+    gatekeeper.log = o->log;
+    gatekeeper.store = o->store;
+    gatekeeper.tasks = w->tasks;
+    gatekeeper.access = o->access;
+    gatekeeper.registry = o->registry;
+    gatekeeper.ids = o->ids;
+    memcpy(gatekeeper.seed, o->seed, sizeof(gatekeeper.seed));
+    gatekeeper.rules = o->rules ? o->rules : gate_rules_none();
+    gatekeeper.max_age_ms = o->max_age_ms;
+    gatekeeper.ctx = w;
+    w->gatekeeper = gatekeeper_new(&gatekeeper);
+
+    w->ledger = ledger_new(&o->ledger);
+
+    delegation.loop = o->loop;
+    delegation.log = o->log;
+    delegation.store = o->store;
+    delegation.registry = o->registry;
+    delegation.tasks = w->tasks;
+    delegation.gatekeeper = w->gatekeeper;
+    delegation.ids = o->ids;
+    memcpy(delegation.seed, o->seed, sizeof(delegation.seed));
+    delegation.settings = o->delegation;
+    delegation.ctx = w;
+    w->delegations = delegation_new(&delegation);
+    walk_line_up(w);
 }
 
 struct walk *walk_new(const struct walk_opts *opts, struct why *why)
@@ -153,29 +111,22 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
     struct walk *w = mem_new(sizeof(*w));
 
     w->opts = *opts;
-    w->retry_commit = (struct retry_commit){
-        .loop = opts->loop, .log = opts->log, .again = walk_on_again, .ctx = w};
-    retry_commit_init(&w->retry_commit);
+    list_init(&w->retry_commit.held);
+    w->retry_commit.timer.fire = retry_commit_on_timer;
     list_init(&w->refused);
     list_init(&w->budget_looks);
     list_init(&w->tool_uses);
     list_init(&w->tool_delegations);
     map_init(&w->recalls, RECALLS_MAX, opts->seed);
     w->refuse_job.run = walk_on_refused;
-    w->tasks = open_tasks(w);
-    w->presence = open_presence(w);
-    w->deliver = open_deliver(w);
-    w->late_results = open_late_results(w);
-    w->gatekeeper = open_gatekeeper(w);
-    w->ledger = ledger_new(&opts->ledger);
-    w->delegations = open_delegations(w);
+    walk_build(w);
     if (!w->ledger)
         why_err(why, ERR_NOMEM, "out of memory");
     else if (tasks_load(w->tasks, loop_wall_ms(opts->loop), why) == OK &&
              gatekeeper_load(w->gatekeeper, why) == OK &&
              delegation_load(w->delegations, why) == OK &&
              walk_load_budgets(w, why) == OK) {
-        start_tidying(w);
+        tidy_start(w);
         return w;
     }
     walk_free(w);
@@ -186,11 +137,10 @@ void walk_free(struct walk *w)
 {
     if (!w)
         return;
-    tidy_fini(&w->tidy);
-    if (w->presence)
-        presence_stop(w->presence);
+    loop_timer_cancel(w->opts.loop, &w->tidy.timer);
+    presence_stop(w->presence);
     loop_not_at_end(&w->refuse_job);
-    retry_commit_fini(&w->retry_commit);
+    retry_commit_fini(w);
     deliver_free(w->deliver);
     walk_tools_free(w);
     walk_notes_free(w);
@@ -210,7 +160,6 @@ void walk_set(struct walk *w, const struct walk_opts *opts)
     w->opts.retention_rows = opts->retention_rows;
     w->opts.deliver = opts->deliver;
     w->opts.delegation = opts->delegation;
-    tidy_set(&w->tidy, opts->retention_ms, opts->retention_rows);
     tasks_set_limits(w->tasks, &opts->limits);
     deliver_set(w->deliver, &opts->deliver);
     delegation_set(w->delegations, &opts->delegation);

@@ -9,7 +9,7 @@ static void on_repeat_recorded(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
 
-    retry_commit_note(&m->way.walk->retry_commit, tx);
+    retry_commit_note(m->way.walk, tx);
     gatekeeper_settle_repeat(m->way.walk->gatekeeper, m);
     walk_finish(m);
 }
@@ -18,7 +18,7 @@ static void on_rejection_recorded(struct tx *tx, void *ctx)
 {
     struct msg *m = ctx;
 
-    retry_commit_note(&m->way.walk->retry_commit, tx);
+    retry_commit_note(m->way.walk, tx);
     route_settle_refusal(m->way.walk->opts.router, m);
     walk_finish(m);
 }
