@@ -28,6 +28,7 @@
  * Owns: the tasks in memory, their events and its tables in the store.
  * Borrows: loop, log, store. Threads: loop thread only. */
 
+#include "access/access.h"
 #include "base/id.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -70,10 +71,7 @@ struct tasks_opts {
     struct str node; /* the name of this server */
     uint64_t seed[2];
     struct tasks_limits limits;
-
-    /* The org of a user; empty: none. Borrowed for the call. NULL: no user has
-     * an org. */
-    struct str (*org_of)(void *ctx, struct str user);
+    struct access *access; /* for the orgs of users; NULL: no user has one */
 
     /* t is queued and the first of its order. Called at the end of a loop turn,
      * a bounded number of times. */

@@ -153,7 +153,7 @@ struct str share_user(const struct task *t)
 
 struct str share_org(const struct tasks *ts, struct str user)
 {
-    return ts->opts.org_of ? ts->opts.org_of(ts->opts.ctx, user) : STR("");
+    return ts->opts.access ? access_org_of(ts->opts.access, user) : STR("");
 }
 
 enum err share_add(struct task_entry *e)

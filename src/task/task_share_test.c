@@ -301,16 +301,26 @@ TEST(what_agents_delegate_counts_for_the_user_and_may_be_more)
     stage_close();
 }
 
+static void user_of_org(const char *name, const char *org)
+{
+    users_stage_add(stage.access, stage.store, loop_wall_ms(&stage.loop), name,
+                    &(struct access_wish){ROLE_USER, str_of(org), STR("")});
+}
+
 TEST(an_org_has_four_times_of_what_is_free)
 {
     struct msg *m;
     int n = 0;
 
+    stage.has_users = true;
     open_as_by_default();
+    user_of_org("new@acme", "acme");
+    user_of_org("new@zeta", "zeta");
     for (int i = 0; i < 100; i++) {
         char who[32];
 
         snprintf(who, sizeof(who), "user%d@acme", i);
+        user_of_org(who, "acme");
         n += take_all(who, 20);
     }
     CHECK_INT(n, 784); /* n + 1 <= 4 * (980 - n) at 783 */

@@ -24,8 +24,8 @@
 #include "walk/walk.h"
 
 /* One stage's part in each phase; NULL: it has none. The walk calls the phases
- * of all stages, so that none is forgotten. What a stage asks (delegation_ask,
- * gatekeeper_ask, ...) is in accept_message. */
+ * of all stages, so that none is forgotten. accept_message has the questions
+ * that come before (delegation_ask, gatekeeper_ask, ...). */
 struct stage {
     void *module; /* first argument of its functions */
 

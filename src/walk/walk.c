@@ -644,19 +644,11 @@ static void on_moved(void *ctx, const struct task *t)
     gatekeeper_moved(w->gatekeeper, t);
 }
 
-static struct str org_of(void *ctx, struct str user)
-{
-    struct walk *w = ctx;
-
-    return access_org_of(w->opts.access, user);
-}
-
 /* Results come up here. A module calls those below it by itself; these are for
  * what only the walk, or a module above the caller, can know or do. */
 const struct walk_results walk_results = {
     .tasks =
         {
-            .org_of = org_of,
             /* It is the first of its order: deliver offers it to its agent. */
             .on_ready = on_task_ready,
             .on_deadline = on_task_deadline,

@@ -54,6 +54,7 @@ static void walk_build(struct walk *w)
     tasks.loop = o->loop;
     tasks.log = o->log;
     tasks.store = o->store;
+    tasks.access = o->access;
     tasks.ids = o->ids;
     tasks.node = o->node;
     memcpy(tasks.seed, o->seed, sizeof(tasks.seed));

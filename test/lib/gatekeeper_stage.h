@@ -10,6 +10,7 @@
 #include "gate/internal.h"
 #include "test/lib/folder.h"
 #include "test/lib/rules_stage.h"
+#include "test/lib/users_stage.h"
 
 enum { STAGE_AGENTS_MAX = 8 };
 
@@ -43,9 +44,6 @@ static struct {
     struct access *access;
     struct id_maker ids;
     struct rand_seeded seed;
-    /* Of their own, so that users do not change the ids of tasks. */
-    struct id_maker user_ids;
-    struct rand_seeded user_seed;
     struct tasks *tasks;
     struct gatekeeper *gatekeeper;
     struct gate_rules *rules; /* NULL: none */
@@ -244,39 +242,18 @@ static void stage_restart(void *ctx, struct str agent,
 
 /* A start of the server. */
 
-static void stage_user_done(struct tx *tx, void *ctx)
-{
-    (void)tx, (void)ctx;
-}
-
 static inline enum err stage_open_access(struct why *why)
 {
-    enum err e;
+    enum err e = users_stage_open(&stage.access, &stage.log, stage.store, why);
 
-    stage.access =
-        access_new(&(struct access_opts){.log = &stage.log,
-                                         .store = stage.store,
-                                         .rand = rand_seeded(&stage.user_seed),
-                                         .ids = &stage.user_ids,
-                                         .seed = {1, 2}});
-    e = stage.access ? access_load(stage.access, why) : ERR_NOMEM;
     if (e || !access_is_new(stage.access))
         return e;
     for (size_t i = 0; i < sizeof(stage_users) / sizeof(*stage_users); i++) {
         const struct stage_user *u = &stage_users[i];
-        struct access_change c;
 
-        access_change_init(&c);
-        CHECK_INT(
-            access_user_create(stage.access, &c, str_of(u->name),
-                               &(struct access_wish){u->role, str_of(u->org),
-                                                     str_of(u->owner)},
-                               STR(""), loop_wall_ms(&stage.loop), why),
-            OK);
-        store_submit(stage.store, &c.tx, stage_user_done, NULL);
-        store_turn(stage.store);
-        CHECK_INT(access_settle(stage.access, &c, why), OK);
-        access_change_fini(&c);
+        users_stage_add(
+            stage.access, stage.store, loop_wall_ms(&stage.loop), u->name,
+            &(struct access_wish){u->role, str_of(u->org), str_of(u->owner)});
     }
     return OK;
 }
@@ -374,8 +351,6 @@ static inline void stage_ground(const char *rules)
     log_init(&stage.log, 2, LOG_ERROR, LOG_TEXT, clock_fake(&stage.now));
     stage.seed.state = 7;
     id_maker_init(&stage.ids, rand_seeded(&stage.seed));
-    stage.user_seed.state = 8;
-    id_maker_init(&stage.user_ids, rand_seeded(&stage.user_seed));
     if (rules)
         stage.rules = rules_of(rules);
 }

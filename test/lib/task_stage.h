@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "task/task.h"
 #include "test/lib/folder.h"
+#include "test/lib/users_stage.h"
 #include "test/t.h"
 #include "watch/watch.h"
 
@@ -23,6 +24,9 @@ static struct {
     struct id_maker ids;
     struct rand_seeded seed;
     struct tasks *tasks;
+
+    bool has_users; /* tasks ask access for their orgs; else no user has one */
+    struct access *access;
 
     struct tasks_limits limits;
     bool is_deadline_refused;
@@ -73,7 +77,8 @@ static void stage_on_committed(void *ctx, const struct tx *tx)
 
 static inline enum err stage_open_store(struct why *why)
 {
-    static const struct schema *const schemas[] = {&task_schema, &watch_schema};
+    static const struct schema *const schemas[] = {&task_schema, &watch_schema,
+                                                   &access_schema};
     enum err e = store_folder_open(&stage.folder, str_of(stage.root), why);
 
     if (e)
@@ -81,7 +86,7 @@ static inline enum err stage_open_store(struct why *why)
     e = store_open(&stage.store,
                    &(struct store_opts){.folder = stage.root,
                                         .schemas = schemas,
-                                        .n_schemas = 2,
+                                        .n_schemas = 3,
                                         .max_waiting = 100000,
                                         .is_inline = true,
                                         .on_committed = stage_on_committed},
@@ -91,16 +96,6 @@ static inline enum err stage_open_store(struct why *why)
     return e;
 }
 
-/* What follows the @ of a name. */
-static struct str stage_org_of(void *ctx, struct str user)
-{
-    const char *at = user.n ? memchr(user.p, '@', user.n) : NULL;
-
-    (void)ctx;
-    return at ? (struct str){at + 1, user.n - (size_t)(at + 1 - user.p)}
-              : STR("");
-}
-
 static inline struct tasks *stage_new_tasks(void)
 {
     return tasks_new(&(struct tasks_opts){
@@ -108,10 +103,10 @@ static inline struct tasks *stage_new_tasks(void)
         .log = &stage.log,
         .store = stage.store,
         .ids = &stage.ids,
+        .access = stage.access,
         .node = STR("here"),
         .seed = {1, 2},
         .limits = stage.limits,
-        .org_of = stage_org_of,
         .on_ready = stage_on_ready,
         .on_deadline = stage_on_deadline,
         .on_input_over = stage_on_input_over,
@@ -124,6 +119,9 @@ static inline void stage_start(void)
     struct why why = {""};
 
     if (stage_open_store(&why) != OK)
+        T_FAIL("%s", why.text);
+    if (stage.has_users &&
+        users_stage_open(&stage.access, &stage.log, stage.store, &why))
         T_FAIL("%s", why.text);
     stage.tasks = stage_new_tasks();
     CHECK(stage.tasks);
@@ -138,6 +136,8 @@ static inline void stage_stop(void)
     stage.store = NULL;
     tasks_free(stage.tasks);
     stage.tasks = NULL;
+    access_free(stage.access);
+    stage.access = NULL;
     store_folder_close(&stage.folder);
 }
 
