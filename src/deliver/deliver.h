@@ -18,6 +18,7 @@
  * recognized. Owns: waiting jobs, deliveries, lines and children. Borrows:
  * fetch, children. Threads: loop thread only. */
 
+#include "access/access.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "model/agent.h"
@@ -83,6 +84,7 @@ struct deliver_opts {
     struct log *log;
     struct fetch *fetch;       /* NULL: no transport needs it (tests) */
     struct children *children; /* likewise */
+    struct access *access;     /* NULL: no user is an admin (tests) */
     uint64_t seed[2];
     struct deliver_settings settings;
 
@@ -152,10 +154,6 @@ struct deliver_opts {
 
     /* The state of that agent may be about to change. May be NULL. */
     void (*on_stir)(void *ctx, struct str agent);
-
-    /* Whether that user may see the details of a failure of a; its owner and
-     * admins may. NULL: no user may. */
-    bool (*sees_details)(void *ctx, struct str user, const struct agent *a);
     void *ctx;
 };
 

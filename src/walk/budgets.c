@@ -168,28 +168,19 @@ static void on_budget_spent(struct query *q, void *ctx)
     }
 }
 
-static struct budget_look *budget_look_find(struct walk *w,
-                                            const struct ledger_budget *b)
-{
-    for (struct list_node *n = list_first(&w->budget_looks); n;
-         n = list_next(&w->budget_looks, n)) {
-        struct budget_look *l = LIST_OF(n, struct budget_look, node);
-
-        if (l->budget.kind == b->kind && l->budget.period == b->period &&
-            strcmp(l->budget.name, b->name) == 0)
-            return l;
-    }
-    return NULL;
-}
-
 static void budget_look_begin(struct walk *w, const struct msg *m,
                               const struct ledger_budget *b)
 {
-    struct budget_look *l = budget_look_find(w, b);
+    struct budget_look *l;
 
-    if (l) {
-        l->is_again = true;
-        return;
+    for (struct list_node *n = list_first(&w->budget_looks); n;
+         n = list_next(&w->budget_looks, n)) {
+        l = LIST_OF(n, struct budget_look, node);
+        if (l->budget.kind == b->kind && l->budget.period == b->period &&
+            strcmp(l->budget.name, b->name) == 0) {
+            l->is_again = true;
+            return;
+        }
     }
     if (w->n_budget_looks == LOOKS_MAX)
         return;

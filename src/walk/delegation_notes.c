@@ -80,57 +80,46 @@ bool walk_hears_by_note(void *ctx, struct str name)
 
 /* The delegation is over. */
 
-static void note_put_cut(struct buf *out, const struct delegation *d,
-                         const struct task *t, size_t words)
-{
-    struct json_out o = json_out(out);
-    struct task cut = *t;
-
-    cut.result.text = str_head(t->result.text, words);
-    json_open(&o, '{');
-    json_member_str(&o, "agentId", t->agent);
-    if (t->text.n)
-        json_member_text(&o, "task", str_head(t->text, NOTE_ASKED));
-    speak_delegated(&o, str_of(d->key.text), &cut);
-    if (cut.result.text.n < t->result.text.n)
-        json_member_bool(&o, "cut", true);
-    json_close(&o, '}');
-}
-
 /* The answer as the tool gives it, and the request. As JSON some text becomes
  * longer, so it is cut until it fits. */
 static void note_put(struct buf *out, const struct delegation *d,
                      const struct task *t)
 {
     for (size_t words = NOTE_WORDS; words; words /= 2) {
+        struct json_out o;
+        struct task cut = *t;
+
         buf_clear(out);
-        note_put_cut(out, d, t, words);
+        o = json_out(out);
+        cut.result.text = str_head(t->result.text, words);
+        json_open(&o, '{');
+        json_member_str(&o, "agentId", t->agent);
+        if (t->text.n)
+            json_member_text(&o, "task", str_head(t->text, NOTE_ASKED));
+        speak_delegated(&o, str_of(d->key.text), &cut);
+        if (cut.result.text.n < t->result.text.n)
+            json_member_bool(&o, "cut", true);
+        json_close(&o, '}');
         if (!out->over && out->n <= NOTE_BYTES)
             return;
     }
 }
 
-static struct str note_put_news(struct buf *out, const struct delegation *d,
-                                const struct task *t)
+static enum err note_store(struct walk *w, const struct delegation *d,
+                           const struct task *t, struct str note)
 {
-    struct json_out o = json_out(out);
+    struct json_out o;
+    struct buf data;
+    enum err e;
 
+    buf_init(&data, NEWS_BYTES);
+    o = json_out(&data);
     json_open(&o, '{');
     json_member_str(&o, "sessionKey", str_of(d->key.text));
     json_member_str(&o, "task_id", str_of(t->id.text));
     json_member_str(&o, "agent", t->agent);
     json_member_str(&o, "status", task_status_name(t->status));
     json_close(&o, '}');
-    return buf_str(out);
-}
-
-static enum err note_store(struct walk *w, const struct delegation *d,
-                           const struct task *t, struct str note)
-{
-    struct buf data;
-    enum err e;
-
-    buf_init(&data, NEWS_BYTES);
     e = delegation_note(
         w->delegations, str_of(d->key.text), note,
         &(struct feed_entry){.at_ms = loop_wall_ms(w->opts.loop),
@@ -140,16 +129,9 @@ static enum err note_store(struct walk *w, const struct delegation *d,
                              .agent = d->agent,
                              .requester = d->owner,
                              .root_user = t->root_user,
-                             .data = note_put_news(&data, d, t)});
+                             .data = buf_str(&data)});
     buf_fini(&data);
     return e;
-}
-
-/* A delegation that ended with its parent is not reported. */
-static bool ended_with_parent(const struct delegation *d, const struct task *t)
-{
-    return !d->conversation.n ||
-           str_eq(t->result.error_code, STR("parent_ended"));
 }
 
 void walk_on_delegation_ready(void *ctx, const struct delegation *d,
@@ -158,6 +140,8 @@ void walk_on_delegation_ready(void *ctx, const struct delegation *d,
     struct walk *w = ctx;
     struct str key = str_of(d->key.text);
     bool has_listeners = d->mode == DELEGATION_MESSAGE; /* with the result */
+    bool has_ended_with_parent =
+        str_eq(t->result.error_code, STR("parent_ended"));
     struct buf note;
     enum err e;
 
@@ -166,7 +150,7 @@ void walk_on_delegation_ready(void *ctx, const struct delegation *d,
             w->hub.on_delegated(w->hub.ctx, d, t);
         return;
     }
-    if (has_listeners || ended_with_parent(d, t)) {
+    if (has_listeners || !d->conversation.n || has_ended_with_parent) {
         e = delegation_had(w->delegations, d->agent, key, NULL, NULL);
     } else {
         buf_init(&note, 8 * NOTE_BYTES);
@@ -301,25 +285,19 @@ static enum err recall_take_new(struct recall *r)
     return e ? e : recall_compose(r, t);
 }
 
-static enum err recall_take_given(struct recall *r)
+static void on_given_notes(struct query *q, void *ctx)
 {
-    QUERY_EACH(row, &r->query)
-    {
+    struct recall *r = ctx;
+    enum err e = q->err;
+
+    for (const struct row *row = q->rows; row && !e; row = row->next) {
         struct had_note *n = &r->had[r->n_had++];
 
         n->seq = row_int(row, NOTE_TOLD_SEQ);
         n->turn = row_int(row, NOTE_TOLD_TURN);
         if (!arena_keep(&r->arena, row_str(row, NOTE_TEXT), &n->text))
-            return ERR_NOMEM;
+            e = ERR_NOMEM;
     }
-    return OK;
-}
-
-static void on_given_notes(struct query *q, void *ctx)
-{
-    struct recall *r = ctx;
-    enum err e = q->err ? q->err : recall_take_given(r);
-
     query_fini(q);
     if (r->is_left)
         recall_free(r);
@@ -436,13 +414,6 @@ static void recall_take_along(struct recall *r, const struct task *t,
     }
 }
 
-static bool turn_wants_note(const struct task *t, const struct delegation *d)
-{
-    return str_eq(t->requester, d->owner) &&
-           str_eq(t->conversation_id, d->conversation) &&
-           str_eq_nocase(t->agent, d->agent);
-}
-
 void walk_on_noted(void *ctx, const struct delegation *d, struct str note)
 {
     struct walk *w = ctx;
@@ -458,7 +429,9 @@ void walk_on_noted(void *ctx, const struct delegation *d, struct str note)
         const struct task *t =
             r->is_lent ? NULL : task_find(w->tasks, slot->key);
 
-        if (!t || !recall_is_of(r, t) || !turn_wants_note(t, d))
+        if (!t || !recall_is_of(r, t) || !str_eq(t->requester, d->owner) ||
+            !str_eq(t->conversation_id, d->conversation) ||
+            !str_eq_nocase(t->agent, d->agent))
             continue;
         if (r->state == RECALL_READS)
             r->is_late = true;
@@ -468,23 +441,6 @@ void walk_on_noted(void *ctx, const struct delegation *d, struct str note)
 }
 
 /* History. */
-
-/* The number of notes, newest first, that fit beside the history. */
-static size_t notes_that_fit(const struct recall *r,
-                             const struct task_said *list, size_t n)
-{
-    size_t used = 0, fit = 0;
-
-    for (size_t i = 0; i < n; i++)
-        used += list[i].text.n;
-    while (fit < r->n_had) {
-        used += r->had[fit].text.n;
-        if (used > r->max_bytes)
-            break;
-        fit++;
-    }
-    return fit;
-}
 
 static bool add_notes(struct recall *r, size_t n_fitting,
                       struct task_said *said)
@@ -516,8 +472,14 @@ static void on_recall_history(void *ctx, enum err e,
                               const struct task_said *list, size_t n)
 {
     struct recall *r = ctx;
-    size_t n_fitting = notes_that_fit(r, list, n);
+    size_t n_fitting = 0, used = 0; /* notes that fit beside it, newest first */
     struct task_said *with;
+
+    for (size_t i = 0; i < n; i++)
+        used += list[i].text.n;
+    while (n_fitting < r->n_had &&
+           (used += r->had[n_fitting].text.n) <= r->max_bytes)
+        n_fitting++;
 
     arena_reset(&r->past);
     with = n ? arena_array(&r->past, n, sizeof(*with)) : NULL;

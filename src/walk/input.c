@@ -30,22 +30,6 @@ static void on_input_reported(struct tx *tx, void *ctx)
     free(n);
 }
 
-static struct str input_put_data(struct buf *out, const struct input *in)
-{
-    struct json_out o = json_out(out);
-
-    json_open(&o, '{');
-    json_member_str(&o, "input_id", str_of(in->id.text));
-    json_member_str(&o, "kind", input_kind_name(in->ask.kind));
-    json_member_str(&o, "root_task_id", str_of(in->root_id.text));
-    if (in->outcome != INPUT_OPEN)
-        json_member_str(&o, "outcome", input_outcome_name(in->outcome));
-    if (in->by[0])
-        json_member_str(&o, "by", str_of(in->by));
-    json_close(&o, '}');
-    return buf_str(out);
-}
-
 static void input_report(struct walk *w, const struct input *in)
 {
     const struct task *t = in->nth > FED_PER_ATTEMPT
@@ -53,6 +37,7 @@ static void input_report(struct walk *w, const struct input *in)
                                : task_find(w->tasks, str_of(in->task_id.text));
     struct input_news *n;
     bool is_open = in->outcome == INPUT_OPEN;
+    struct json_out o;
     struct buf data;
 
     if (!t)
@@ -61,6 +46,16 @@ static void input_report(struct walk *w, const struct input *in)
     n->walk = w;
     tx_init(&n->tx);
     buf_init(&data, DATA_MAX);
+    o = json_out(&data);
+    json_open(&o, '{');
+    json_member_str(&o, "input_id", str_of(in->id.text));
+    json_member_str(&o, "kind", input_kind_name(in->ask.kind));
+    json_member_str(&o, "root_task_id", str_of(in->root_id.text));
+    if (!is_open)
+        json_member_str(&o, "outcome", input_outcome_name(in->outcome));
+    if (in->by[0])
+        json_member_str(&o, "by", str_of(in->by));
+    json_close(&o, '}');
     feed_append(&n->tx, &(struct feed_entry){
                             .at_ms = loop_wall_ms(w->opts.loop),
                             .type = is_open ? STR("task.input")
@@ -70,7 +65,7 @@ static void input_report(struct walk *w, const struct input *in)
                             .agent = str_of(in->agent),
                             .requester = t->requester,
                             .root_user = t->root_user,
-                            .data = input_put_data(&data, in),
+                            .data = buf_str(&data),
                         });
     buf_fini(&data);
     store_submit(w->opts.store, &n->tx, on_input_reported, n);

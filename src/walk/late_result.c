@@ -206,29 +206,23 @@ static void on_late_result_task(struct query *q, void *ctx)
     free(k);
 }
 
-static bool late_result_may_ask(const struct late_results *s, struct str agent)
+/* Read a task that is not in memory. */
+static void late_result_ask(struct late_results *s, struct str agent,
+                            const struct wire_word *w, uint64_t receipt)
 {
+    struct late_lookup *k;
     size_t n_of_it = 0;
 
     for (const struct list_node *at = list_first(&s->lookups); at;
          at = list_next(&s->lookups, at))
         n_of_it +=
             late_agent_is(&LIST_OF(at, struct late_lookup, node)->agent, agent);
-    return s->n_asked < LATE_RESULTS_ASKED_MAX &&
-           n_of_it < LATE_RESULTS_ASKED_OF_ONE;
-}
-
-/* Read a task that is not in memory. */
-static void late_result_ask(struct late_results *s, struct str agent,
-                            const struct wire_word *w, uint64_t receipt)
-{
-    struct late_lookup *k;
-
     if (!id_is_valid(w->task_id, "task") || agent.n > AGENT_NAME_MAX) {
         late_result_answer(s->walk, receipt, ERR_NOT_FOUND);
         return;
     }
-    if (!late_result_may_ask(s, agent)) {
+    if (s->n_asked >= LATE_RESULTS_ASKED_MAX ||
+        n_of_it >= LATE_RESULTS_ASKED_OF_ONE) {
         late_result_answer(s->walk, receipt, ERR_BUSY);
         return;
     }

@@ -15,17 +15,6 @@ static void on_agent_stirs(void *ctx, struct str agent)
     presence_stir(w->presence, agent);
 }
 
-static bool user_sees_details(void *ctx, struct str user, const struct agent *a)
-{
-    struct walk *w = ctx;
-    struct eyes eyes = {.user = user};
-    struct access_user known;
-
-    eyes.sees_all = access_user_find(w->opts.access, user, &known) &&
-                    known.role == ROLE_ADMIN;
-    return agent_is_owned(a, &eyes);
-}
-
 static enum agent_state walk_agent_state(void *ctx, struct str name,
                                          struct str *written)
 {
@@ -69,10 +58,10 @@ static void walk_build(struct walk *w)
     deliver.log = o->log;
     deliver.fetch = o->fetch;
     deliver.children = o->children;
+    deliver.access = o->access;
     memcpy(deliver.seed, o->seed, sizeof(deliver.seed));
     deliver.settings = o->deliver;
     deliver.on_stir = on_agent_stirs;
-    deliver.sees_details = user_sees_details;
     deliver.ctx = w;
     w->deliver = deliver_new(&deliver);
 

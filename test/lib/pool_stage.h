@@ -49,7 +49,6 @@ struct office {
     bool holds_tools;
     struct str tool_text; /* what comes of them */
     char tool[256];       /* the last, in words */
-    bool sees_details;
     void (*then)(struct office *o, struct job *j, char word);
 };
 
@@ -218,14 +217,6 @@ static inline void office_tool_cancel(void *ctx, void *handle)
     o->n_tools_cancelled++;
 }
 
-static inline bool office_sees_details(void *ctx, struct str user,
-                                       const struct agent *a)
-{
-    (void)a;
-    (void)user;
-    return ((struct office *)ctx)->sees_details;
-}
-
 /* A definition of children of that kind. Settings come with office_set. */
 static inline struct process_def office_def(struct office *o, int i,
                                             const char *name, const char *how)
@@ -285,7 +276,6 @@ static inline struct deliver *office_make(struct office *o, int n_defs)
                                .on_ask = office_ask,
                                .on_tool = office_tool,
                                .tool_cancel = office_tool_cancel,
-                               .sees_details = office_sees_details,
                                .ctx = o});
 }
 

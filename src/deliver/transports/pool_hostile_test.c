@@ -103,7 +103,7 @@ TEST(a_program_that_answers_with_text_fails_its_task_at_its_first_answer)
     struct job *j;
 
     office_init(&o, "prints Hello! How can I help?");
-    o.sees_details = true;
+    o.agents[0].creator = STR("ada"); /* who sees details */
     j = give(&o, "c", "echo x");
     UNTIL(&o.s, pool_find(o.d->pools, STR("p"))->n_starting == 1);
     UNTIL(&o.s, LIST_OF(list_first(&pool_find(o.d->pools, STR("p"))->workers),
@@ -147,7 +147,7 @@ TEST(a_first_line_is_cut_and_tamed_before_it_is_told)
 
     memset(how + n, 'x', 100);
     office_init(&o, how);
-    o.sees_details = true;
+    o.agents[0].creator = STR("ada"); /* who sees details */
     j = give(&o, "c", "echo x");
     UNTIL(&o.s, pool_find(o.d->pools, STR("p"))->n_starting == 1);
     UNTIL_LATER_MS(&o, j->n_results, 100);

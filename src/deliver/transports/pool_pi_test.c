@@ -282,7 +282,7 @@ TEST(a_program_that_is_not_pi_fails_its_task_at_its_first_answer)
         o.defs[0] = office_def(&o, 0, "p", says[i]);
         o.defs[0].dialect = DIALECT_PI;
         office_set(&o, 1);
-        o.sees_details = true;
+        o.agents[0].creator = STR("ada"); /* who sees details */
         j = give(&o, "c", "x");
         while (!j->n_results) {
             wait_turn(&o.s);

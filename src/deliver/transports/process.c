@@ -117,6 +117,8 @@ static enum err process_start(struct deliver *d, const struct task *t,
                               struct delivery **out)
 {
     struct pool *p = d->pools ? pool_find(d->pools, url->id) : NULL;
+    struct eyes eyes = {.user = t->root_user};
+    struct access_user user;
     struct carried *c;
 
     if (!p || a->name.n > AGENT_NAME_MAX)
@@ -128,9 +130,10 @@ static enum err process_start(struct deliver *d, const struct task *t,
         free(c);
         return ERR_NOMEM;
     }
-    c->delivery.sees_details =
-        d->opts.sees_details &&
-        d->opts.sees_details(d->opts.ctx, t->root_user, a);
+    eyes.sees_all = d->opts.access &&
+                    access_user_find(d->opts.access, t->root_user, &user) &&
+                    user.role == ROLE_ADMIN;
+    c->delivery.sees_details = agent_is_owned(a, &eyes);
     pool_enqueue(p, c);
     *out = &c->delivery;
     return OK;
