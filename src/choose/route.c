@@ -321,9 +321,14 @@ void route_record(void *router, struct msg *m)
     route_decision(r, m, &d);
     choose_record(&m->tx, &d);
     if (m->gate.gate_result.answer == GATE_DROP) {
-        learning_record_end(&m->tx, &d.id,
-                            &(struct task_result){.error_code = STR("dropped")},
-                            m->in.at_ms);
+        struct task dropped = {.decision_id = d.id};
+        struct task_result result = {.error_code = STR("dropped")};
+
+        learning_record_end(r->opts.learning,
+                            &(struct turn_end){.task = &dropped,
+                                               .result = &result,
+                                               .at_ms = m->in.at_ms},
+                            &m->tx);
         return; /* the conversation does not change */
     }
     if (!m->choice.is_switch)

@@ -223,12 +223,9 @@ MUST_USE enum err delegation_ask(struct delegations *h, struct msg *m,
                                  const struct agent *chosen,
                                  const struct task *before);
 
-/* t may be carried: it is not a delegation, or its turn has come
- * (max_concurrent). If not, it is offered again once that has come. */
-bool delegation_may_go(const struct delegations *h, const struct task *t);
-
-/* The same for a task that is otherwise ready: from now on it is active or
- * waits for its turn. */
+/* t is ready: it may be carried if it is not a delegation, or if its turn has
+ * come (max_concurrent). Otherwise it waits for its turn and is offered again
+ * then. */
 bool delegation_come_up(struct delegations *h, const struct task *t);
 
 /* t has changed its state. A held or escalated task gives up its turn, or its

@@ -116,20 +116,13 @@ static struct live_delegation *open_delegation(const struct delegations *h,
                                                                       : NULL;
 }
 
-bool delegation_may_go(const struct delegations *h, const struct task *t)
-{
-    const struct live_delegation *x = open_delegation(h, t);
-
-    return !x || x->is_active;
-}
-
 bool delegation_come_up(struct delegations *h, const struct task *t)
 {
     struct live_delegation *x = open_delegation(h, t);
 
     if (x && !x->is_active && !x->is_ending && !list_has(&x->turn_node))
         delegation_queue_up(x, t);
-    return delegation_may_go(h, t);
+    return !x || x->is_active;
 }
 
 void delegation_moved(struct delegations *h, const struct task *t)

@@ -200,7 +200,8 @@ MUST_USE enum err deliver_answer(struct deliver *d,
                                  struct str handle,
                                  const struct input_answer *a);
 
-/* The outcome of a result with a receipt; OK: it is durable. */
+/* The outcome of a result with a receipt; OK: it is durable. A receipt of zero
+ * is ignored. */
 void deliver_recorded(struct deliver *d, uint64_t receipt, enum err e);
 
 /* The agents have changed: jobs of removed ones are dropped (on_go returns

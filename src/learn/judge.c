@@ -172,12 +172,15 @@ static void set_end(struct tx_op *op, int64_t chars, int64_t latency_ms,
 
 /* An id has the time of its decision; the clock may have been set back
  * since. */
-void learning_record_end(struct tx *tx, const struct id *decision,
-                         const struct task_result *r, int64_t at_ms)
+void learning_record_end(void *learning, const struct turn_end *end,
+                         struct tx *tx)
 {
-    int64_t latency_ms = at_ms - id_time_ms(decision);
+    const struct id *decision = &end->task->decision_id;
+    const struct task_result *r = end->result;
+    int64_t latency_ms = end->at_ms - id_time_ms(decision);
     struct tx_op *op;
 
+    (void)learning; /* memory follows when the decision is judged */
     if (!decision->text[0])
         return;
     op = tx_amend(tx, &decision_table);

@@ -123,8 +123,8 @@ void learning_append(struct learning *l, struct tx *tx,
 /* A turn that the decision gave to an agent ends with this tx: record latency,
  * length and error of the answer in the decision, if it still exists. The
  * verdict comes later. */
-void learning_record_end(struct tx *tx, const struct id *decision,
-                         const struct task_result *r, int64_t at_ms);
+void learning_record_end(void *learning, const struct turn_end *end,
+                         struct tx *tx);
 
 /* A tx was committed: apply the outcomes in it. Call for every tx in the order
  * of commits: for store_opts.on_committed. */

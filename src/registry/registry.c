@@ -254,9 +254,9 @@ struct agents registry_agents(const struct registry *r)
 
 const struct agent *registry_agent(const struct registry *r, struct str name)
 {
-    const struct entry *e = entry_find(r, name);
+    struct agents all = registry_agents(r);
 
-    return e ? &e->agent : NULL;
+    return agent_find(&all, name);
 }
 
 const struct agent *registry_agent_for(const struct registry *r,

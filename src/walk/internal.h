@@ -136,9 +136,6 @@ void walk_refused(struct walk *w, struct msg *m, enum err e,
 /* Submit the end of a task. */
 void walk_submit(struct walk *w, struct task_change *c);
 
-/* Tell the agent the outcome of its result. */
-void walk_tell_agent(struct walk *w, const struct task_change *c, enum err e);
-
 /* Submit an agent's result; gatekeeper_late marks a late one in its
  * metadata. */
 MUST_USE enum err walk_take_result(struct walk *w, struct str task_id,
@@ -180,20 +177,15 @@ void walk_look_at_budgets(struct walk *w, const struct msg *m);
  * there is space. */
 void retry_commit_note(struct walk *w, const struct tx *tx);
 
-/* A tx that was rejected with e may succeed later. */
-bool retry_commit_may_be(enum err e);
-
 /* Retry an end that was rejected, for the task as it is now or without its
  * money. True: it is on its way again. */
 bool retry_commit_at_once(struct walk *w, struct task_change *c);
 
-/* The task expired or was held too long, but it moved on first and has a new
- * deadline. */
-bool retry_commit_is_outrun(const struct walk *w, const struct task_change *c);
-
-/* Hold an end until it can be written. The held bytes are limited; beyond that
- * the task is delivered again, which is worse but loses nothing. Takes c. */
-void retry_commit_hold(struct walk *w, struct task_change *c);
+/* Hold an end that was rejected with c->err until it can be written. The held
+ * bytes are limited; beyond that the task is delivered again, which is worse
+ * but loses nothing. False: it will not be possible later either; else takes
+ * c. */
+bool retry_commit_later(struct walk *w, struct task_change *c);
 
 void retry_commit_on_timer(struct timer *t);
 void retry_commit_fini(struct walk *w);

@@ -151,8 +151,7 @@ void walk_too_late(struct walk *w, const struct task *t, int64_t turn,
 {
     task_late(w->tasks);
     late_result_tell(w->late_results, t, turn, attempt);
-    if (receipt)
-        deliver_recorded(w->deliver, receipt, ERR_TASK_IS_OVER);
+    deliver_recorded(w->deliver, receipt, ERR_TASK_IS_OVER);
 }
 
 /* Judging. */
@@ -179,8 +178,7 @@ static void late_result_answer(struct walk *w, uint64_t receipt, enum err e)
 {
     if (e == ERR_TASK_IS_OVER)
         task_late(w->tasks);
-    if (receipt)
-        deliver_recorded(w->deliver, receipt, e);
+    deliver_recorded(w->deliver, receipt, e);
 }
 
 static void on_late_result_task(struct query *q, void *ctx)
@@ -265,6 +263,6 @@ void walk_on_unmatched_result(void *ctx, struct str agent,
         e = ERR_GONE;
     if (!e)
         e = walk_take_result(w, word->task_id, &word->result, true, receipt);
-    if (e && receipt)
+    if (e)
         deliver_recorded(w->deliver, receipt, e);
 }

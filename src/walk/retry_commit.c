@@ -26,6 +26,16 @@ static void retry_commit_in(struct walk *w, int64_t delay_ms)
         loop_timer_set(w->opts.loop, t, delay_ms);
 }
 
+/* The task expired or was held too long, but it moved on first and has a new
+ * deadline. */
+static bool is_outrun(const struct walk *w, const struct task_change *c)
+{
+    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+
+    return c->result.status == TASK_EXPIRED && t && t->version != c->version &&
+           (c->is_deadline || !task_waits(t->status));
+}
+
 void retry_commit_on_timer(struct timer *t)
 {
     struct walk *w = LIST_OF(t, struct walk, retry_commit.timer);
@@ -38,13 +48,13 @@ void retry_commit_on_timer(struct timer *t)
 
         u->n--;
         u->bytes -= task_change_bytes(c);
-        e = retry_commit_is_outrun(w, c) ? c->err
-                                         : task_change_again(w->tasks, c);
+        e = is_outrun(w, c) ? c->err : task_change_again(w->tasks, c);
         if (!e) {
             walk_submit(w, c);
             continue;
         }
-        walk_tell_agent(w, c, e); /* it was ended meanwhile, or moved on */
+        deliver_recorded(w->deliver, c->receipt,
+                         e); /* it was ended meanwhile, or moved on */
         task_change_free(c);
     }
     if (!list_is_empty(&u->held))
@@ -60,30 +70,29 @@ void retry_commit_fini(struct walk *w)
         task_change_free(LIST_OF(n, struct task_change, node));
 }
 
-bool retry_commit_may_be(enum err e)
-{
-    return e == ERR_NO_SPACE || e == ERR_NOMEM || e == ERR_BUSY ||
-           e == ERR_OVERLOADED;
-}
-
-void retry_commit_hold(struct walk *w, struct task_change *c)
+bool retry_commit_later(struct walk *w, struct task_change *c)
 {
     struct retry_commit *u = &w->retry_commit;
     bool is_result =
         c->result.status == TASK_COMPLETED || c->result.status == TASK_FAILED;
+    bool may_commit = c->err == ERR_NO_SPACE || c->err == ERR_NOMEM ||
+                      c->err == ERR_BUSY || c->err == ERR_OVERLOADED;
 
+    if (!may_commit || is_outrun(w, c))
+        return false;
     if (is_result &&
         u->bytes + task_change_bytes(c) > w->opts.limits.max_unfinished_bytes) {
-        walk_tell_agent(w, c, c->err);
+        deliver_recorded(w->deliver, c->receipt, c->err);
         if (!c->is_unmatched)
             walk_forget_attempt(w, str_of(c->task_id.text), c->err);
         task_change_free(c);
-        return;
+        return true;
     }
     list_append(&u->held, &c->node);
     u->bytes += task_change_bytes(c);
     u->n++;
     retry_commit_in(w, AGAIN_MS);
+    return true;
 }
 
 /* A full disk is logged when it starts and when it is over, but not again and
@@ -108,14 +117,6 @@ void retry_commit_note(struct walk *w, const struct tx *tx)
     }
     if (is_committed && !list_is_empty(&u->held))
         retry_commit_in(w, 0);
-}
-
-bool retry_commit_is_outrun(const struct walk *w, const struct task_change *c)
-{
-    const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
-
-    return c->result.status == TASK_EXPIRED && t && t->version != c->version &&
-           (c->is_deadline || !task_waits(t->status));
 }
 
 bool retry_commit_at_once(struct walk *w, struct task_change *c)

@@ -38,14 +38,6 @@ enum {
 };
 
 /* The stages, in the order in which they add to a tx and settle it. */
-
-static void record_outcome(void *module, const struct turn_end *end,
-                           struct tx *tx)
-{
-    (void)module;
-    learning_record_end(tx, &end->task->decision_id, end->result, end->at_ms);
-}
-
 void walk_line_up(struct walk *w)
 {
     const struct stage stages[N_STAGES] = {
@@ -70,7 +62,7 @@ void walk_line_up(struct walk *w)
          .leave = delegation_leave,
          .record_end = delegation_record_end,
          .settle_end = delegation_settle_end},
-        {.module = w->opts.learning, .record_end = record_outcome},
+        {.module = w->opts.learning, .record_end = learning_record_end},
         {.module = w, .record_end = walk_record_told},
         {.module = w->ledger,
          .record = ledger_record,
@@ -438,12 +430,6 @@ static void on_delivery_retry(void *ctx, const struct delivery_id *d,
 
 /* Ends: by a result, a cancellation, or the deadline. */
 
-void walk_tell_agent(struct walk *w, const struct task_change *c, enum err e)
-{
-    if (c->receipt)
-        deliver_recorded(w->deliver, c->receipt, e);
-}
-
 static void on_changed(struct tx *tx, void *ctx)
 {
     struct task_change *c = ctx;
@@ -472,8 +458,7 @@ static void on_changed(struct tx *tx, void *ctx)
     }
     if (c->done) {
         c->done(c->ctx, str_of(c->task_id.text), c->err);
-    } else if (retry_commit_may_be(c->err) && !retry_commit_is_outrun(w, c)) {
-        retry_commit_hold(w, c);
+    } else if (c->err && retry_commit_later(w, c)) {
         return;
     } else if (c->err) {
         log_info(w->opts.log, "walk.not_ended",
@@ -481,7 +466,7 @@ static void on_changed(struct tx *tx, void *ctx)
                  LOG_S("wanted", task_status_name(c->result.status)),
                  LOG_C("because", err_row(c->err)->wording));
     }
-    walk_tell_agent(w, c, c->err);
+    deliver_recorded(w->deliver, c->receipt, c->err);
     task_change_free(c);
 }
 
@@ -554,8 +539,7 @@ static void on_delivery_result(void *ctx, const struct delivery_id *d,
     if (!e)
         return;
     walk_forget_attempt(w, id, e);
-    if (receipt)
-        deliver_recorded(w->deliver, receipt, e);
+    deliver_recorded(w->deliver, receipt, e);
 }
 
 static void on_result_recorded(void *ctx, uint64_t receipt, enum err e)
