@@ -50,10 +50,11 @@ struct stage {
                         const struct gate_result *p, bool is_committed);
 };
 
-enum { N_STAGES = 7 };
+enum { STAGES_MAX = 16 };
 
-#define STAGES_EACH(s, w) \
-    for (const struct stage *s = (w)->stages; s < (w)->stages + N_STAGES; s++)
+#define STAGES_EACH(s, w)                                                      \
+    for (const struct stage *s = (w)->stages; s < (w)->stages + (w)->n_stages; \
+         s++)
 
 /* Ends of tasks that the store rejected for now. */
 struct retry_commit {
@@ -85,7 +86,8 @@ struct walk {
     struct late_results *late_results;
     struct presence *presence;
     struct walk_hub hub;
-    struct stage stages[N_STAGES];
+    struct stage stages[STAGES_MAX];
+    size_t n_stages;
 
     /* Tool calls of models, and their delegation requests. */
     struct list tool_uses, tool_delegations;

@@ -40,7 +40,7 @@ enum {
 /* The stages, in the order in which they add to a tx and settle it. */
 void walk_line_up(struct walk *w)
 {
-    const struct stage stages[N_STAGES] = {
+    const struct stage stages[] = {
         {.module = w->tasks, .settle = task_settle},
         /* on_message_committed settles it last: a message that is routed again
          * keeps its place in the conversation. */
@@ -70,7 +70,9 @@ void walk_line_up(struct walk *w)
          .record_end = ledger_record_end},
     };
 
+    _Static_assert(sizeof(stages) <= sizeof(w->stages), "STAGES_MAX");
     memcpy(w->stages, stages, sizeof(stages));
+    w->n_stages = sizeof(stages) / sizeof(*stages);
 }
 
 /* A message comes in. */
@@ -206,7 +208,7 @@ static void accept_message(struct msg *m, enum err e, const struct task *before)
     if (!e)
         e = task_create(w->tasks, m, before);
     if (e) {
-        for (size_t i = N_STAGES; i-- > 0;)
+        for (size_t i = w->n_stages; i-- > 0;)
             if (w->stages[i].leave)
                 w->stages[i].leave(w->stages[i].module, m);
         walk_ask_for_key(m, e);
@@ -619,7 +621,6 @@ end_task(void *ctx, struct str task_id, const struct task_result *r,
     return walk_end(ctx, task_id, r, done, done_ctx);
 }
 
-/* During walk_new the tasks are loaded before the other stages exist. */
 static void on_moved(void *ctx, const struct task *t)
 {
     struct walk *w = ctx;
