@@ -629,6 +629,13 @@ static void on_moved(void *ctx, const struct task *t)
     gatekeeper_moved(w->gatekeeper, t);
 }
 
+static void on_agent_stirs(void *ctx, struct str agent)
+{
+    struct walk *w = ctx;
+
+    presence_stir(w->presence, agent);
+}
+
 /* Results come up here. A module calls those below it by itself; these are for
  * what only the walk, or a module above the caller, can know or do. */
 const struct walk_results walk_results = {
@@ -645,7 +652,11 @@ const struct walk_results walk_results = {
         },
     .deliver =
         {
+            /* The registry's agent. deliver knows no registry, so that its
+             * tests run without one and without a store. */
             .agent_of = agent_of,
+            /* The state of an agent is about to change: presence.c. */
+            .on_stir = on_agent_stirs,
             /* The queue lets the task go: it is dispatched, with its notes. */
             .on_go = on_go,
             /* How the attempt goes: a status, a piece of the answer, a pause

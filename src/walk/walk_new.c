@@ -8,13 +8,6 @@
 
 enum { RECALLS_MAX = 10 * 1000 * 1000 }; /* tasks have a lower limit */
 
-static void on_agent_stirs(void *ctx, struct str agent)
-{
-    struct walk *w = ctx;
-
-    presence_stir(w->presence, agent);
-}
-
 static enum agent_state walk_agent_state(void *ctx, struct str name,
                                          struct str *written)
 {
@@ -61,7 +54,6 @@ static void walk_build(struct walk *w)
     deliver.access = o->access;
     memcpy(deliver.seed, o->seed, sizeof(deliver.seed));
     deliver.settings = o->deliver;
-    deliver.on_stir = on_agent_stirs;
     deliver.ctx = w;
     w->deliver = deliver_new(&deliver);
 
