@@ -1,11 +1,8 @@
-/* agents: list them, show one, and pause, restart or remove one. */
+/* agents: list them, show one, pause, restart or remove one, and review its
+ * card. register.c registers them, card_show.c shows a card. */
 #include "cli/agents.h"
 #include "cli/list.h"
-#include "cli/one.h"
-#include "cli/remove.h"
 #include "model/agent.h"
-
-#include <stdio.h>
 
 enum { ACT_MS = 90 * 1000 }; /* a restart command has a minute */
 
@@ -30,12 +27,6 @@ const struct arg_option cli_agents_options[] = {
     {0},
 };
 
-void agents_path(struct buf *path, struct str name)
-{
-    buf_add_str(path, STR("/api/agents/"));
-    client_add_part(path, name);
-}
-
 /* The list. */
 
 static const char *state_colour(struct str state)
@@ -50,57 +41,6 @@ static const char *state_colour(struct str state)
     }
 }
 
-static void agents_add_row(struct listing *l, const struct json *item)
-{
-    const struct json *skills = json_get(item, STR("skills"));
-    char count[24] = "0";
-    struct str cells[] = {cli_field(item, STR("name")), str_of(count),
-                          cli_field(item, STR("visibility")),
-                          cli_field(item, STR("state")),
-                          cli_field(item, STR("description"))};
-    struct str reason = cli_field(item, STR("state_reason"));
-    struct buf words;
-
-    if (skills && skills->type == JSON_ARR)
-        snprintf(count, sizeof(count), "%zu", (size_t)skills->kids.n);
-    cells[1] = str_of(count);
-    buf_init(&words, 64 * 1024);
-    if (reason.n) {
-        buf_addf(&words, "(%.*s) %.*s", STR_ARG(reason), STR_ARG(cells[4]));
-        cells[4] = words.over ? cells[4] : buf_str(&words);
-    }
-    grid_add(&l->grid, cells);
-    buf_fini(&words);
-}
-
-/* False: the error has been printed. */
-static bool agents_add_filters(struct cli *c, struct buf *path,
-                               enum exit_status *status)
-{
-    static const struct {
-        const char *option;
-        bool is_one_of;
-    } filters[] = {
-        {"tag", false},   {"org", false},       {"creator", false},
-        {"kind", true},   {"visibility", true}, {"state", true},
-        {"review", true},
-    };
-
-    buf_add_str(path, STR("/api/agents"));
-    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
-        struct str word = args_get(&c->args, filters[i].option);
-
-        if (!word.n)
-            continue;
-        if (filters[i].is_one_of &&
-            !cli_one_of(c, filters[i].option,
-                        cli_words("agents", filters[i].option), &word, status))
-            return false;
-        client_add_query(path, filters[i].option, word);
-    }
-    return true;
-}
-
 static const char none[] =
     "There are no agents yet. To add one, write its card into a file and\n"
     "register it:\n"
@@ -108,119 +48,166 @@ static const char none[] =
     "\"url\": \"echo:\" }\n"
     "  signalbox agents register echo.json\n";
 
-static enum exit_status agents_list(struct cli *c, struct str operand)
-{
-    static const struct grid_head heads[] = {{"NAME", NULL},
-                                             {"SKILLS", NULL},
-                                             {"VISIBILITY", NULL},
-                                             {"STATE", state_colour},
-                                             {"DESCRIPTION", NULL}};
-    struct list_kind agents = {.heads = heads,
-                               .n_heads = 5,
-                               .add = agents_add_row,
-                               .most = 100000,
-                               .preset = 1000,
-                               .none = none,
-                               .tells_of_further = true,
-                               .cuts_first = true};
-    enum exit_status status = EXIT_DONE;
-    struct buf path;
-
-    (void)operand;
-    buf_init(&path, 16 * 1024);
-    if (agents_add_filters(c, &path, &status)) {
-        if (str_find(buf_str(&path), '?', 0) < path.n)
-            agents.none = "No agent matches.\n";
-        agents.path = buf_str(&path);
-        status = cli_list(c, &agents);
-    }
-    buf_fini(&path);
-    return status;
-}
-
-/* One of them. */
-
-static void show_card(struct cli *c, const struct one *o,
-                      const struct json *card)
-{
-    (void)o;
-    agents_show_card(c, card);
-}
-
-static enum exit_status agent_show(struct cli *c, struct str name)
-{
-    return cli_one(c, &(struct one){.method = "GET",
-                                    .folder = "/api/agents/",
-                                    .id = name,
-                                    .called = "name",
-                                    .show = show_card});
-}
-
-static enum exit_status agent_remove(struct cli *c, struct str name)
-{
-    static const struct removal agent = {"/api/agents/", "name", "removed",
-                                         NULL};
-
-    return cli_remove(c, &agent, name);
-}
-
-struct agent_action {
-    const char *path; /* "/" and the subcommand */
-    const char *done;
-};
-
-static void show_action_done(struct cli *c, const struct one *o,
-                             const struct json *a)
-{
-    const struct agent_action *action = o->ctx;
-
-    buf_addf(&c->out, "%.*s %s; state: %.*s\n", STR_ARG(cli_tamed(c, o->id)),
-             action->done, STR_ARG(cli_tamed(c, cli_field(a, STR("state")))));
-}
-
-static enum exit_status agent_act(struct cli *c, struct str name)
-{
-    static const struct agent_action actions[] = {
-        {"/restart", "was restarted"},
-        {"/wake", "was woken"},
-        {"/pause", "gets no new work until it is resumed"},
-        {"/resume", "gets work again"},
-    };
-    const struct agent_action *a = actions;
-
-    while (!str_eq(str_of(a->path + 1), c->args.operands[0]))
-        a++;
-    return cli_one(c, &(struct one){.method = "POST",
-                                    .folder = "/api/agents/",
-                                    .id = name,
-                                    .action = a->path,
-                                    .called = "name",
-                                    .timeout_ms = ACT_MS,
-                                    .show = show_action_done,
-                                    .ctx = a});
-}
-
-const struct sub cli_agents_subs[] = {
-    {"list", NULL, "tag org creator kind visibility state review limit",
-     agents_list},
-    {"show", "NAME", "", agent_show},
-    {"register", "FILE...", "dry-run if-new", agents_register},
-    {"patch", "NAME JSON", "", agents_patch},
-    {"remove", "NAME", "", agent_remove},
-    {"restart", "NAME", "", agent_act},
-    {"wake", "NAME", "", agent_act},
-    {"pause", "NAME", "", agent_act},
-    {"resume", "NAME", "", agent_act},
-    {"approve", "NAME", "revision", agents_judge},
-    {"reject", "NAME", "reason revision", agents_judge},
-    {"hide", "NAME", "reason revision", agents_judge},
-    {"report", "NAME", "reason", agents_report},
-    {"reports", "NAME", "", agents_reports},
-    {"dismiss", "NAME", "", agents_dismiss},
+static const struct grid_column columns[] = {
+    {"NAME", "name", NULL, KEPT, NULL},
+    {"SKILLS", "skills", as_length, KEPT, NULL},
+    {"VISIBILITY", "visibility", NULL, KEPT, NULL},
+    {"STATE", "state", NULL, KEPT, state_colour},
+    {"DESCRIPTION", "[({state_reason}) ]{description}", NULL, KEPT, NULL},
     {0},
 };
 
-enum exit_status cli_agents(struct cli *c)
+static const struct listing agents = {
+    .path = "/api/agents",
+    .columns = columns,
+    .filters = "tag org creator kind visibility state review",
+    .preset = 1000,
+    .none = none,
+    .none_matches = "No agent matches.\n",
+    .cuts_first = true,
+};
+
+/* Reviews of cards by admins, and reports by users. */
+
+static void add_changes(struct cli *c, const struct json *review,
+                        const struct json *card)
 {
-    return cli_sub(c, cli_agents_subs);
+    const struct json *wanted = json_get(review, STR("card"));
+
+    JSON_EACH(field, cli_items(review, "changed"))
+    {
+        struct buf was, will;
+
+        buf_init(&was, AGENT_CARD_MAX);
+        buf_init(&will, AGENT_CARD_MAX);
+        cli_flat(&was, json_get(card, field->s));
+        cli_flat(&will, json_get(wanted, field->s));
+        buf_addf(&c->out, "  %.*s\n", STR_ARG(cli_tamed(c, field->s)));
+        buf_add_str(&c->out, STR("    is      "));
+        cli_wrapped(c, 12, 12, cli_tamed(c, was.n ? buf_str(&was) : STR("-")));
+        buf_add_str(&c->out, STR("    wanted  "));
+        cli_wrapped(c, 12, 12,
+                    cli_tamed(c, will.n ? buf_str(&will) : STR("-")));
+        buf_fini(&was);
+        buf_fini(&will);
+    }
 }
+
+void agents_show_review(struct cli *c, const struct json *card)
+{
+    static const struct field fields[] = {
+        {"state", "review.state", NULL},
+        {"by", "review.by", NULL},
+        {"reason", "review.reason", NULL},
+        {"since", "review.at_ms", as_ago},
+        {0},
+    };
+    const struct json *review = json_get(card, STR("review"));
+
+    if (cli_field_int(card, STR("reports")))
+        cli_say(c, STR(""), card,
+                "\nReported by users: {reports}. signalbox agents reports "
+                "{name}\n");
+    if (!cli_field(review, STR("state")).n)
+        return;
+    cli_title(c, "Review");
+    cli_fields(c, card, fields);
+    add_changes(c, review, card);
+    cli_say(c, STR(""), card,
+            "To approve it, an admin runs: signalbox agents approve {name} "
+            "--revision {revision}\n");
+}
+
+static bool put_revision(struct cli *c, struct json_out *o,
+                         enum exit_status *status)
+{
+    bool is_needed = str_eq(c->args.operands[0], STR("approve"));
+    struct str given = args_get(&c->args, "revision");
+    int64_t revision = 0;
+
+    if ((given.n || is_needed) &&
+        (!given.n || str_to_i64(given, &revision) || revision < 1)) {
+        *status =
+            cli_error(c, ERR_USAGE,
+                      "give the revision that you have read, --revision N; "
+                      "signalbox agents show %.*s prints it and the changes",
+                      STR_ARG(str_head(c->args.operands[1], AGENT_NAME_MAX)));
+        return false;
+    }
+    if (revision)
+        json_member_int(o, "revision", revision);
+    cli_put_options(c, o, "reason");
+    return true;
+}
+
+static void show_review_state(struct cli *c, const struct json *a)
+{
+    cli_say(c, c->args.operands[1], a,
+            cli_member(a, "review.state") ? "{} is {review.state}\n"
+                                          : "{} is approved\n");
+}
+
+static bool put_report(struct cli *c, struct json_out *o,
+                       enum exit_status *status)
+{
+    cli_put_options(c, o, "reason");
+    if (!args_has(&c->args, "reason"))
+        *status =
+            cli_error(c, ERR_USAGE, "describe the problem with --reason TEXT");
+    return args_has(&c->args, "reason");
+}
+
+static void show_reports(struct cli *c, const struct json *answer)
+{
+    const struct json *items = cli_items(answer, "items");
+
+    if (!items->kids.n)
+        cli_say(c, c->args.operands[1], answer, "{} has no reports\n");
+    JSON_EACH(item, items)
+    {
+        cli_coloured(c, BOLD, cli_tamed(c, cli_field(item, STR("user"))));
+        buf_add_char(&c->out, '\n');
+        cli_indented_text(c, 2, cli_field(item, STR("reason")));
+        cli_named_time(c, "reported", cli_field_int(item, STR("at_ms")));
+    }
+}
+
+/* A request about one agent. */
+#define AGENT_ONE(verb, act, ...)                                 \
+    &(const struct one)                                           \
+    {                                                             \
+        .method = verb, .path = "/api/agents/", .called = "name", \
+        .action = act, __VA_ARGS__                                \
+    }
+#define SIGNAL(act, words)                       \
+    AGENT_ONE("POST", act, .timeout_ms = ACT_MS, \
+              .say = "{} " words "; state: {state}\n")
+#define REVIEW(act) \
+    AGENT_ONE("POST", act, .put = put_revision, .show = show_review_state)
+
+const struct sub cli_agents_subs[] = {
+    {"list", NULL, NULL, .list = &agents},
+    {"show", "NAME", "", .one = AGENT_ONE("GET", "", .show = agents_show_card)},
+    {"register", "FILE...", "dry-run if-new", .run = agents_register},
+    {"patch", "NAME JSON", "", .run = agents_patch},
+    {"remove", "NAME", "",
+     .one =
+         AGENT_ONE("DELETE", "", .say = "{} is removed\n", .gone = "removed")},
+    {"restart", "NAME", "", .one = SIGNAL("/restart", "was restarted")},
+    {"wake", "NAME", "", .one = SIGNAL("/wake", "was woken")},
+    {"pause", "NAME", "",
+     .one = SIGNAL("/pause", "gets no new work until it is resumed")},
+    {"resume", "NAME", "", .one = SIGNAL("/resume", "gets work again")},
+    {"approve", "NAME", "revision", .one = REVIEW("/approve")},
+    {"reject", "NAME", "reason revision", .one = REVIEW("/reject")},
+    {"hide", "NAME", "reason revision", .one = REVIEW("/hide")},
+    {"report", "NAME", "reason",
+     .one = AGENT_ONE("POST", "/report", .put = put_report,
+                      .say = "{} is reported to the admins\n")},
+    {"reports", "NAME", "",
+     .one = AGENT_ONE("GET", "/reports", .show = show_reports)},
+    {"dismiss", "NAME", "",
+     .one = AGENT_ONE("DELETE", "/reports",
+                      .say = "the reports about {} are removed\n")},
+    {0},
+};

@@ -6,12 +6,6 @@
 #include "cli/client.h"
 #include "model/agent.h"
 
-/* One agent's path: "/api/agents/NAME". */
-void agents_path(struct buf *path, struct str name);
-
-/* Add a value on one line, with lists and objects flattened; NULL: nothing. */
-void agents_add_value(struct buf *out, const struct json *v);
-
 /* The card's review state and number of reports, if the server sent them. */
 void agents_show_review(struct cli *c, const struct json *card);
 
@@ -21,8 +15,6 @@ void agents_show_card(struct cli *c, const struct json *card);
 /* The server's [{"code","field","message"}], one line each; NULL: none. */
 void agents_show_warnings(struct cli *c, const struct json *warnings);
 
-/* agents_judge: approve, reject, hide. */
-sub_run agents_register, agents_patch, agents_judge, agents_report,
-    agents_reports, agents_dismiss;
+sub_run agents_register, agents_patch;
 
 #endif

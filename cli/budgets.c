@@ -1,7 +1,5 @@
 /* budgets: the limits for users, orgs and agents in a day or a month. People
  * write and read units; the API and --json have micro-units. */
-#include <stdio.h>
-
 #include "cli/list.h"
 #include "cli/price.h"
 
@@ -31,61 +29,47 @@ static const char *used_colour(struct str used)
     return percent < 100 ? "\033[33m" : "\033[31m";
 }
 
+#define BUDGET_OF  "{kind} {name}"
+#define OWN_BUDGET "user {name}, own" /* that the user set */
+#define BUDGET_IS \
+    ": {limit_micros} a {period}; {used_micros} used; resets {resets_ms}\n"
+
 /* "user anna", or "user anna, own" for a budget that the user set. */
-static void budget_add_title(struct buf *out, const struct json *b)
+static void as_owner(const struct cell *cell, struct buf *out)
 {
-    struct str kind = cli_field(b, STR("kind"));
-    struct str name = cli_field(b, STR("name"));
+    bool is_own = str_eq(cli_field(cell->item, STR("kind")), STR("self"));
 
-    if (str_eq(kind, STR("self")))
-        buf_addf(out, "user %.*s, own", STR_ARG(name));
-    else
-        buf_addf(out, "%.*s %.*s", STR_ARG(kind), STR_ARG(name));
+    cli_put_words(out, cell->item, is_own ? OWN_BUDGET : BUDGET_OF);
 }
 
-static void add_budget(struct listing *l, const struct json *item)
+static void as_used(const struct cell *cell, struct buf *out)
 {
-    int64_t limit = cli_field_int(item, STR("limit_micros"));
-    int64_t used = cli_field_int(item, STR("used_micros"));
-    struct price_text most = amount_write(limit), so_far = amount_write(used);
-    struct price_text left =
-        amount_write(cli_field_int(item, STR("left_micros")));
-    struct cli_time at = cli_time(cli_field_int(item, STR("resets_ms")));
-    char percent[32];
-    struct buf title;
+    int64_t limit = cli_field_int(cell->item, STR("limit_micros"));
+    int64_t used = json_int_or(cell->v, 0);
 
-    buf_init(&title, 1024);
-    budget_add_title(&title, item);
-    snprintf(percent, sizeof(percent), "%lld%%",
+    buf_addf(out, "%lld%%",
              (long long)(limit ? (__int128)used * 100 / limit : 100));
-    grid_add(&l->grid,
-             (struct str[]){buf_str(&title), cli_field(item, STR("period")),
-                            str_of(most.text), str_of(so_far.text),
-                            str_of(percent), str_of(left.text), str_of(at.text),
-                            cli_field(item, STR("by"))});
-    buf_fini(&title);
 }
 
-static enum exit_status budgets_list(struct cli *c, struct str operand)
-{
-    static const struct grid_head heads[] = {
-        {"BUDGET", NULL},  {"PERIOD", NULL}, {"LIMIT", NULL},  {"USED", NULL},
-        {"", used_colour}, {"LEFT", NULL},   {"RESETS", NULL}, {"BY", NULL}};
-    static const struct list_kind kind = {
-        .path = STR("/api/budgets"),
-        .heads = heads,
-        .n_heads = 8,
-        .add = add_budget,
-        .most = 100000,
-        .preset = 1000,
-        .none = "No budgets. signalbox budgets set day 25 --user NAME lets a "
-                "user spend 25 a day.\n",
-        .tells_of_further = true,
-        .points = 1U << 2 | 1U << 3 | 1U << 5};
+static const struct grid_column columns[] = {
+    {"BUDGET", "kind", as_owner, KEPT, NULL},
+    {"PERIOD", "period", NULL, KEPT, NULL},
+    {"LIMIT", "limit_micros", as_amount, KEPT, NULL},
+    {"USED", "used_micros", as_amount, KEPT, NULL},
+    {"", "used_micros", as_used, KEPT, used_colour},
+    {"LEFT", "left_micros", as_amount, KEPT, NULL},
+    {"RESETS", "resets_ms", as_time, KEPT, NULL},
+    {"BY", "by", NULL, KEPT, NULL},
+    {0},
+};
 
-    (void)operand;
-    return cli_list(c, &kind);
-}
+static const struct listing budgets = {
+    .path = "/api/budgets",
+    .columns = columns,
+    .preset = 1000,
+    .none = "No budgets. signalbox budgets set day 25 --user NAME lets a user "
+            "spend 25 a day.\n",
+};
 
 /* Check --user, --org and --agent; without them it is the caller's budget. */
 static bool budget_read_owner(struct cli *c, enum exit_status *status)
@@ -108,72 +92,37 @@ static bool budget_read_owner(struct cli *c, enum exit_status *status)
     return false;
 }
 
+static bool put_budget(struct cli *c, struct json_out *o,
+                       enum exit_status *status)
+{
+    struct str limit = c->args.operands[2];
+    struct why why = {""};
+    int64_t micros = 0;
+
+    if (!budget_read_owner(c, status))
+        return false;
+    /* A limit may be zero, which price_read_amount refuses. */
+    if (!str_eq(limit, STR("0")) && price_read_amount(limit, &micros, &why)) {
+        *status = cli_error(c, ERR_USAGE, "%s", why.text);
+        return false;
+    }
+    cli_put_options(c, o, "user org agent");
+    json_member_text(o, "period", c->args.operands[1]);
+    json_member_int(o, "limit_micros", micros);
+    return true;
+}
+
 static void show_budget(struct cli *c, const struct json *b)
 {
-    struct buf title;
+    bool is_own = str_eq(cli_field(b, STR("kind")), STR("self"));
 
-    if (c->json) {
-        cli_json_line(&c->out, b);
-        return;
-    }
-    buf_init(&title, 1024);
-    budget_add_title(&title, b);
-    buf_addf(&c->out, "%.*s: %s a %.*s; ",
-             STR_ARG(cli_tamed(c, buf_str(&title))),
-             amount_write(cli_field_int(b, STR("limit_micros"))).text,
-             STR_ARG(cli_field(b, STR("period"))));
-    buf_addf(&c->out, "%s used; resets %s\n",
-             amount_write(cli_field_int(b, STR("used_micros"))).text,
-             cli_time(cli_field_int(b, STR("resets_ms"))).text);
-    buf_fini(&title);
+    cli_say(c, STR(""), b, is_own ? OWN_BUDGET BUDGET_IS : BUDGET_OF BUDGET_IS);
 }
 
-/* A limit may be zero, which price_read_amount refuses. */
-static bool read_limit(struct cli *c, int64_t *out, enum exit_status *status)
-{
-    struct str text = c->args.operands[2];
-    struct why why = {""};
-
-    *out = 0;
-    if (str_eq(text, STR("0")) || price_read_amount(text, out, &why) == OK)
-        return true;
-    *status = cli_error(c, ERR_USAGE, "%s", why.text);
-    return false;
-}
-
-static enum exit_status budget_set(struct cli *c, struct str period)
-{
-    enum exit_status status = EXIT_DONE;
-    struct client *cl;
-    struct json_out o;
-    struct buf body;
-    int64_t limit;
-
-    if (!budget_read_owner(c, &status) || !read_limit(c, &limit, &status) ||
-        !(cl = client_new(c, &status)))
-        return status;
-    buf_init(&body, BODY_MAX);
-    o = json_out(&body);
-    json_open(&o, '{');
-    json_member_some(&o, "user", args_get(&c->args, "user"));
-    json_member_some(&o, "org", args_get(&c->args, "org"));
-    json_member_some(&o, "agent", args_get(&c->args, "agent"));
-    json_member_text(&o, "period", period);
-    json_member_int(&o, "limit_micros", limit);
-    json_close(&o, '}');
-    if (body.over)
-        status = cli_error(c, ERR_USAGE, "a name is too long");
-    else if (client_call(cl,
-                         &(struct client_request){.method = "PUT",
-                                                  .path = STR("/api/budgets"),
-                                                  .body = buf_str(&body)}))
-        status = client_fail(cl);
-    else
-        show_budget(c, client_reply(cl)->json);
-    buf_fini(&body);
-    client_free(cl);
-    return status;
-}
+static const struct one setting = {.method = "PUT",
+                                   .path = "/api/budgets",
+                                   .put = put_budget,
+                                   .show = show_budget};
 
 static enum exit_status budget_remove(struct cli *c, struct str period)
 {
@@ -203,13 +152,8 @@ static enum exit_status budget_remove(struct cli *c, struct str period)
 }
 
 const struct sub cli_budgets_subs[] = {
-    {"list", NULL, "limit", budgets_list},
-    {"set", "PERIOD AMOUNT", "user org agent", budget_set},
-    {"remove", "PERIOD", "user org agent own", budget_remove},
+    {"list", NULL, NULL, .list = &budgets},
+    {"set", "PERIOD AMOUNT", "user org agent", .one = &setting},
+    {"remove", "PERIOD", "user org agent own", .run = budget_remove},
     {0},
 };
-
-enum exit_status cli_budgets(struct cli *c)
-{
-    return cli_sub(c, cli_budgets_subs);
-}

@@ -28,8 +28,8 @@ struct command {
     size_t max_operands;
     const char *about; /* paragraphs, one per line */
     const struct arg_option *options;
-    const char *examples; /* command lines, one per line */
-    command_run *run;
+    const char *examples;   /* command lines, one per line */
+    command_run *run;       /* NULL: cli_sub */
     const struct sub *subs; /* subcommands; NULL: none */
 };
 
@@ -97,7 +97,10 @@ struct str cli_tame(struct cli_room *room, struct str s);
 /* Several lines of text, indented and wrapped, for people. */
 void cli_indented_text(struct cli *c, unsigned indent, struct str text);
 
-/* The same with a title above it. An empty text prints nothing. */
+/* An empty line and a title. */
+void cli_title(struct cli *c, const char *title);
+
+/* A title with a text below it. An empty text prints nothing. */
 void cli_section(struct cli *c, const char *title, struct str text);
 
 /* A line with a name and its value, tamed and wrapped. An empty value or a zero
@@ -143,22 +146,25 @@ MUST_USE bool cli_one_of(struct cli *c, const char *option, const char *words,
 
 /* A subcommand, as in "token create". The first row of a table is the default.
  */
+struct listing;
+struct one;
 struct sub {
     const char *name;    /* NULL ends a table */
     const char *operand; /* required, "ID", or optional, "[NAME]"; several:
                           * "NAME JSON", "FILE..."; NULL: none */
     const char *options; /* that only some rows take: "user label" */
+
+    /* One of these. A list takes --limit and its filters, too. */
     sub_run *run;
+    const struct listing *list;
+    const struct one *one;
+
+    const char *alone; /* an operand that begins with this needs no name of a
+                        * subcommand: "task_"; NULL: none */
 };
 
 /* Find and run the subcommand; reports missing and excess operands. */
-enum exit_status cli_sub(struct cli *c, const struct sub *subs);
-
-/* Before cli_sub: treat a single operand with this prefix as "show OPERAND". */
-void cli_show_alone(struct cli *c, struct str prefix);
-
-/* True if the list, which is separated by blanks, contains the word. */
-bool cli_is_listed(const char *list, struct str word);
+enum exit_status cli_sub(struct cli *c);
 
 /* True if subcommand s takes the option: the option is its own, or belongs to
  * no other row. */
@@ -244,11 +250,9 @@ size_t cli_libs(struct cli_lib libs[CLI_LIBS_MAX]);
 
 /* The commands. */
 command_run cli_serve, cli_demo, cli_demo_agent, cli_check, cli_doctor,
-    cli_backup, cli_restore, cli_send, cli_tasks, cli_feed, cli_holds,
-    cli_escalations, cli_agents, cli_search, cli_route, cli_decisions, cli_lint,
-    cli_replay, cli_grants, cli_commands, cli_learning, cli_settings, cli_gate,
-    cli_ledger, cli_budgets, cli_users, cli_token, cli_model, cli_eval,
-    cli_calibrate, cli_version, cli_completion, cli_man, cli_help;
+    cli_backup, cli_restore, cli_send, cli_feed, cli_holds, cli_search,
+    cli_route, cli_lint, cli_replay, cli_grants, cli_gate, cli_eval,
+    cli_calibrate, cli_version, cli_man, cli_help;
 sub_run cli_task_input;
 
 /* Last sentences in the help of commands that talk to a server. */

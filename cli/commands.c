@@ -31,68 +31,34 @@ const struct arg_option cli_commands_options[] = {
     {0},
 };
 
-void commands_path(struct cli *c, struct buf *path, const char *format)
+static void as_menu(const struct cell *cell, struct buf *out)
 {
-    static const char *const filters[] = {"tag", "org"};
-
-    buf_add_str(path, STR("/api/commands"));
-    if (format)
-        client_add_query(path, "format", str_of(format));
-    for (size_t i = 0; i < 2; i++)
-        if (args_has(&c->args, filters[i]))
-            client_add_query(path, filters[i], args_get(&c->args, filters[i]));
+    buf_add_str(out, json_str_or(cell->v, STR("-")));
 }
 
-/* The list. */
+static const struct grid_column columns[] = {
+    {"COMMAND", "command", NULL, KEPT, NULL},
+    {"IN MENUS", "menu", as_menu, KEPT, NULL},
+    {"AGENT", "agent", NULL, KEPT, NULL},
+    {"DESCRIPTION", "description", NULL, KEPT, NULL},
+    {0},
+};
 
-static void commands_add_row(struct listing *l, const struct json *item)
-{
-    struct str menu = cli_field(item, STR("menu"));
-
-    grid_add(&l->grid, (struct str[]){cli_field(item, STR("command")),
-                                      menu.n ? menu : STR("-"),
-                                      cli_field(item, STR("agent")),
-                                      cli_field(item, STR("description"))});
-}
-
-static enum exit_status commands_list(struct cli *c, struct str operand)
-{
-    static const struct grid_head heads[] = {{"COMMAND", NULL},
-                                             {"IN MENUS", NULL},
-                                             {"AGENT", NULL},
-                                             {"DESCRIPTION", NULL}};
-    struct list_kind commands = {
-        .heads = heads,
-        .n_heads = 4,
-        .add = commands_add_row,
-        .most = 100000,
-        .preset = 1000,
-        .none = "No commands, because there are no agents. signalbox help "
-                "agents explains how to register one.\n",
-        .tells_of_further = true};
-    enum exit_status status;
-    struct buf path;
-
-    (void)operand;
-    buf_init(&path, COMMANDS_PATH_BYTES);
-    commands_path(c, &path, NULL);
-    commands.path = buf_str(&path);
-    status = cli_list(c, &commands);
-    buf_fini(&path);
-    return status;
-}
+static const struct listing list = {
+    .path = "/api/commands",
+    .columns = columns,
+    .filters = COMMANDS_FILTERS,
+    .preset = 1000,
+    .none = "No commands, because there are no agents. signalbox help "
+            "agents explains how to register one.\n",
+};
 
 const struct sub cli_commands_subs[] = {
-    {"list", NULL, "limit", commands_list},
+    {"list", NULL, NULL, .list = &list},
     {"push", "telegram|discord",
      "clear dry-run api bot-token-file scope chat language app guild "
      "config "
      "set",
-     commands_push},
+     .run = commands_push},
     {0},
 };
-
-enum exit_status cli_commands(struct cli *c)
-{
-    return cli_sub(c, cli_commands_subs);
-}

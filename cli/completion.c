@@ -245,11 +245,6 @@ static enum exit_status for_bash(struct cli *c, struct str operand)
 }
 
 const struct sub cli_completion_subs[] = {
-    {"bash", NULL, "", for_bash},
+    {"bash", NULL, "", .run = for_bash},
     {0},
 };
-
-enum exit_status cli_completion(struct cli *c)
-{
-    return cli_sub(c, cli_completion_subs);
-}

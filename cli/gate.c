@@ -30,7 +30,7 @@ enum exit_status cli_gate(struct cli *c)
 
     if (c->args.n_operands &&
         (str_eq(first, STR("stats")) || str_eq(first, STR("audit"))))
-        return cli_sub(c, cli_gate_subs);
+        return cli_sub(c);
     if (c->args.n_operands == 1 && is_slip(first))
         return cli_error(c, ERR_USAGE,
                          "\"%.*s\" is neither a file nor a command; known: "

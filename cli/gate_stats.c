@@ -5,20 +5,14 @@
 
 #include "cli/client.h"
 #include "cli/gate.h"
-#include "cli/one.h"
+#include "cli/list.h"
 #include "cli/span.h"
 
 enum { AUDIT_TRIES = 600, AUDIT_PAUSE_MS = 100 };
 
 static int64_t gate_stats_number(const struct json *v, const char *key)
 {
-    return json_int_or(json_get(v, str_of(key)), 0);
-}
-
-static const struct json *gate_stats_share(const struct json *v,
-                                           const char *key)
-{
-    return json_get(v, str_of(key));
+    return cli_field_int(v, str_of(key));
 }
 
 /* "        12  escalated in a day            missed the target: under 5". */
@@ -26,7 +20,7 @@ static void gate_stats_show_line(struct cli *c, const struct json *figure,
                                  const char *value, const char *words,
                                  const char *target)
 {
-    bool is_met = json_bool_or(gate_stats_share(figure, "is_met"), true);
+    bool is_met = json_bool_or(cli_member(figure, "is_met"), true);
 
     buf_addf(&c->out, "%10s  %-26s ", value, words);
     if (is_met)
@@ -66,18 +60,18 @@ static void gate_stats_show(struct cli *c, const struct json *f)
 {
     static const char *const names[] = {"immediate", "hold", "pause",
                                         "escalate", "drop"};
-    const struct json *decisions = gate_stats_share(f, "decisions_24h");
-    const struct json *routed = gate_stats_share(f, "routed_per_hour");
+    const struct json *decisions = cli_member(f, "decisions_24h");
+    const struct json *routed = cli_member(f, "routed_per_hour");
 
     show_figure(c, routed, "routed in the last hour", "at least");
     buf_addf(&c->out, "%10.1f  an hour, over a day\n",
-             json_real_or(gate_stats_share(routed, "average_24h"), 0));
-    show_hold(c, gate_stats_share(f, "hold_ms"));
-    show_figure(c, gate_stats_share(f, "escalations_per_day"),
-                "escalated in a day", "under");
+             json_real_or(cli_member(routed, "average_24h"), 0));
+    show_hold(c, cli_member(f, "hold_ms"));
+    show_figure(c, cli_member(f, "escalations_per_day"), "escalated in a day",
+                "under");
     /* Before the first audit the number is not known. */
-    if (gate_stats_number(gate_stats_share(f, "lost"), "audited_ms"))
-        show_figure(c, gate_stats_share(f, "lost"), "lost", "at most");
+    if (gate_stats_number(cli_member(f, "lost"), "audited_ms"))
+        show_figure(c, cli_member(f, "lost"), "lost", "at most");
     else
         buf_addf(&c->out, "%10s  lost: no audit has finished yet\n", "?");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
@@ -85,33 +79,23 @@ static void gate_stats_show(struct cli *c, const struct json *f)
                  (long long)gate_stats_number(decisions, names[i]), names[i]);
 }
 
-static void show_stats(struct cli *c, const struct one *o,
-                       const struct json *is)
+static void show_stats(struct cli *c, const struct json *is)
 {
-    const struct json *f = gate_stats_share(is, "figures");
+    const struct json *f = cli_member(is, "figures");
 
-    (void)o;
     if (f && f->type == JSON_OBJ)
         gate_stats_show(c, f);
-    buf_addf(&c->out, "%10lld  held now\n",
-             (long long)gate_stats_number(gate_stats_share(is, "now"), "held"));
-    buf_addf(&c->out, "%10lld  waiting for a person\n",
-             (long long)gate_stats_number(gate_stats_share(is, "now"),
-                                          "escalations_open"));
+    buf_addf(&c->out, "%10lld  held now\n%10lld  waiting for a person\n",
+             (long long)json_int_or(cli_member(is, "now.held"), 0),
+             (long long)json_int_or(cli_member(is, "now.escalations_open"), 0));
 }
 
-static enum exit_status gate_stats(struct cli *c, struct str operand)
-{
-    (void)operand;
-    return cli_one(c, &(struct one){.method = "GET",
-                                    .folder = "/api/gate",
-                                    .show = show_stats});
-}
+static const struct one stats = {
+    .method = "GET", .path = "/api/gate", .show = show_stats};
 
 static enum exit_status show_audit(struct cli *c, const struct json *is)
 {
-    const struct json *losses = gate_stats_share(is, "losses");
-    bool is_known = !json_str_or(gate_stats_share(is, "problem"), STR("")).n;
+    bool is_known = !cli_field(is, STR("problem")).n;
 
     if (c->json) {
         cli_json_line(&c->out, is);
@@ -122,15 +106,8 @@ static enum exit_status show_audit(struct cli *c, const struct json *is)
         buf_addf(&c->out, "%10lld  unfinished\n%10lld  lost\n",
                  (long long)gate_stats_number(is, "unfinished"),
                  (long long)gate_stats_number(is, "lost"));
-        JSON_EACH(loss, losses)
-        {
-            struct str id = json_str_or(gate_stats_share(loss, "task_id"),
-                                        STR("")),
-                       what =
-                           json_str_or(gate_stats_share(loss, "what"), STR(""));
-
-            buf_addf(&c->out, "%.*s: %.*s\n", STR_ARG(id), STR_ARG(what));
-        }
+        JSON_EACH(loss, cli_items(is, "losses"))
+        cli_say(c, STR(""), loss, "{task_id}: {what}\n");
     }
     return is_known && !gate_stats_number(is, "lost") ? EXIT_DONE : EXIT_FAILED;
 }
@@ -179,7 +156,7 @@ static enum exit_status gate_audit(struct cli *c, struct str operand)
 }
 
 const struct sub cli_gate_subs[] = {
-    {"stats", NULL, "", gate_stats},
-    {"audit", NULL, "", gate_audit},
+    {"stats", NULL, "", .one = &stats},
+    {"audit", NULL, "", .run = gate_audit},
     {0},
 };

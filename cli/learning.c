@@ -1,8 +1,7 @@
 /* learning: show, run, export or reset the data that the router has learned. */
-#include "cli/one.h"
+#include "cli/list.h"
 
 enum {
-    BODY_MAX = 8 * 1024,
     LONG_MS = 10 * 60 * 1000, /* for calls that read all records */
 };
 
@@ -15,8 +14,7 @@ const struct arg_option cli_learning_options[] = {
     {0},
 };
 
-static void learning_show(struct cli *c, const struct one *o,
-                          const struct json *is)
+static void learning_show(struct cli *c, const struct json *is)
 {
     static const struct {
         const char *key, *words;
@@ -31,20 +29,14 @@ static void learning_show(struct cli *c, const struct one *o,
         {"runs", "runs of the job since then"},
     };
 
-    (void)o;
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
         buf_addf(&c->out, "%10lld  %s\n",
                  (long long)cli_field_int(is, str_of(lines[i].key)),
                  lines[i].words);
 }
 
-static enum exit_status learning_figures(struct cli *c, struct str operand)
-{
-    (void)operand;
-    return cli_one(c, &(struct one){.method = "GET",
-                                    .folder = "/api/learning",
-                                    .show = learning_show});
-}
+static const struct one figures = {
+    .method = "GET", .path = "/api/learning", .show = learning_show};
 
 static enum exit_status learning_export(struct cli *c, struct str operand)
 {
@@ -67,95 +59,84 @@ static enum exit_status learning_export(struct cli *c, struct str operand)
     return status;
 }
 
-/* Send a POST; print its answer with --json. *n is the answer's number `key`.
- */
-static enum exit_status learning_post(struct cli *c, struct str path,
-                                      struct str body, struct str key,
-                                      int64_t *n)
-{
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = client_new(c, &status);
-    const struct json *is;
-
-    if (!cl)
-        return status;
-    if (client_call(cl, &(struct client_request){.method = "POST",
-                                                 .path = path,
-                                                 .body = body,
-                                                 .timeout_ms = LONG_MS,
-                                                 .notice = "Working"})) {
-        status = client_fail(cl);
-    } else {
-        is = client_reply(cl)->json;
-        *n = cli_field_int(is, key);
-        if (c->json && is)
-            cli_json_line(&c->out, is);
+/* A change, which may read all records. */
+#define LEARNING_POST(act, ...)                                                \
+    {                                                                          \
+        .method = "POST", .path = "/api/learning/" act, .timeout_ms = LONG_MS, \
+        .notice = "Working", __VA_ARGS__                                       \
     }
-    client_free(cl);
-    return status;
-}
 
-static enum exit_status learning_run_command(struct cli *c, struct str operand)
+static void show_run(struct cli *c, const struct json *is)
 {
-    int64_t n;
-    enum exit_status status =
-        learning_post(c, STR("/api/learning/run"), STR(""), STR("judged"), &n);
-
-    (void)operand;
-    if (!status && !c->json)
-        buf_addf(&c->out, "%lld decision%s judged.\n", (long long)n,
-                 n == 1 ? " was" : "s were");
-    return status;
+    cli_say(c, STR(""), is,
+            cli_field_int(is, STR("judged")) == 1
+                ? "{judged} decision was judged.\n"
+                : "{judged} decisions were judged.\n");
 }
 
-static enum exit_status learning_rebuild_command(struct cli *c,
-                                                 struct str operand)
+static const struct one run = LEARNING_POST("run", .show = show_run);
+
+static void show_rebuilt(struct cli *c, const struct json *is)
 {
-    int64_t n;
-    enum exit_status status = learning_post(c, STR("/api/learning/rebuild"),
-                                            STR(""), STR("outcomes"), &n);
-
-    (void)operand;
-    if (!status && !c->json)
-        buf_addf(&c->out, "Learned data was rebuilt from %lld outcome%s.\n",
-                 (long long)n, n == 1 ? "" : "s");
-    return status;
+    cli_say(c, STR(""), is,
+            cli_field_int(is, STR("outcomes")) == 1
+                ? "Learned data was rebuilt from {outcomes} outcome.\n"
+                : "Learned data was rebuilt from {outcomes} outcomes.\n");
 }
 
-static enum exit_status learning_reset(struct cli *c, struct str agent)
+static const struct one rebuild =
+    LEARNING_POST("rebuild", .show = show_rebuilt);
+
+static bool put_reset(struct cli *c, struct json_out *o,
+                      enum exit_status *status)
 {
     bool is_all = args_has(&c->args, "all");
-    enum exit_status status;
-    struct json_out o;
-    struct buf body;
-    int64_t n;
 
-    if ((c->args.n_operands > 1) == is_all)
-        return cli_error(c, ERR_USAGE,
-                         "give either an agent or --all: signalbox learning "
-                         "reset AGENT, signalbox learning reset --all");
-    buf_init(&body, BODY_MAX);
-    o = json_out(&body);
-    json_open(&o, '{');
-    if (!is_all)
-        json_member_text(&o, "agent", agent);
+    if ((c->args.n_operands > 1) == is_all) {
+        *status = cli_error(c, ERR_USAGE,
+                            "give either an agent or --all: signalbox learning "
+                            "reset AGENT, signalbox learning reset --all");
+        return false;
+    }
+    if (is_all)
+        json_member_bool(o, "all", true);
     else
-        json_member_bool(&o, "all", true);
-    json_close(&o, '}');
-    status = body.over ? cli_error(c, ERR_USAGE, "the name is too long")
-                       : learning_post(c, STR("/api/learning/reset"),
-                                       buf_str(&body), STR(""), &n);
-    if (!status && !c->json)
-        buf_addf(&c->out, "Learned data of %.*s was removed.\n",
-                 STR_ARG(is_all ? STR("all agents") : cli_tamed(c, agent)));
-    buf_fini(&body);
-    return status;
+        json_member_text(o, "agent", c->args.operands[1]);
+    return true;
 }
 
-static void show_voided(struct cli *c, struct str name, bool is_owner,
-                        int64_t n)
+static void show_reset(struct cli *c, const struct json *is)
 {
-    struct str shown = cli_tamed(c, name);
+    cli_say(c,
+            args_has(&c->args, "all") ? STR("all agents") : c->args.operands[1],
+            is, "Learned data of {} was removed.\n");
+}
+
+static const struct one reset =
+    LEARNING_POST("reset", .put = put_reset, .show = show_reset);
+
+static bool put_void(struct cli *c, struct json_out *o,
+                     enum exit_status *status)
+{
+    bool is_user = args_has(&c->args, "user");
+
+    if (is_user == args_has(&c->args, "owner")) {
+        *status = cli_error(c, ERR_USAGE,
+                            "give either --user or --owner: signalbox learning "
+                            "void --user NAME, signalbox learning void --owner "
+                            "NAME");
+        return false;
+    }
+    cli_put_options(c, o, "user owner");
+    return true;
+}
+
+static void show_voided(struct cli *c, const struct json *is)
+{
+    bool is_owner = args_has(&c->args, "owner");
+    struct str shown =
+        cli_tamed(c, args_get(&c->args, is_owner ? "owner" : "user"));
+    int64_t n = cli_field_int(is, STR("voided"));
 
     if (n)
         buf_addf(&c->out,
@@ -171,47 +152,15 @@ static void show_voided(struct cli *c, struct str name, bool is_owner,
                           : "");
 }
 
-static enum exit_status void_verdicts(struct cli *c, struct str operand)
-{
-    struct str user = args_get(&c->args, "user");
-    struct str owner = args_get(&c->args, "owner");
-    enum exit_status status;
-    struct json_out o;
-    struct buf body;
-    int64_t n;
-
-    (void)operand;
-    if ((user.n > 0) == (owner.n > 0))
-        return cli_error(c, ERR_USAGE,
-                         "give either --user or --owner: signalbox learning "
-                         "void --user NAME, signalbox learning void --owner "
-                         "NAME");
-    buf_init(&body, BODY_MAX);
-    o = json_out(&body);
-    json_open(&o, '{');
-    json_member_some(&o, "user", user);
-    json_member_some(&o, "owner", owner);
-    json_close(&o, '}');
-    status = body.over ? cli_error(c, ERR_USAGE, "the name is too long")
-                       : learning_post(c, STR("/api/learning/void"),
-                                       buf_str(&body), STR("voided"), &n);
-    if (!status && !c->json)
-        show_voided(c, user.n ? user : owner, owner.n > 0, n);
-    buf_fini(&body);
-    return status;
-}
+static const struct one voiding =
+    LEARNING_POST("void", .put = put_void, .show = show_voided);
 
 const struct sub cli_learning_subs[] = {
-    {"show", NULL, "", learning_figures},
-    {"run", NULL, "", learning_run_command},
-    {"export", NULL, "", learning_export},
-    {"reset", "[AGENT]", "all", learning_reset},
-    {"rebuild", NULL, "", learning_rebuild_command},
-    {"void", NULL, "user owner", void_verdicts},
+    {"show", NULL, "", .one = &figures},
+    {"run", NULL, "", .one = &run},
+    {"export", NULL, "", .run = learning_export},
+    {"reset", "[AGENT]", "all", .one = &reset},
+    {"rebuild", NULL, "", .one = &rebuild},
+    {"void", NULL, "user owner", .one = &voiding},
     {0},
 };
-
-enum exit_status cli_learning(struct cli *c)
-{
-    return cli_sub(c, cli_learning_subs);
-}

@@ -74,18 +74,16 @@ static void show_budgets(struct cli *c, const struct json *budgets)
 /* "of 25.00 a day, for the org acme" */
 static void show_limit(struct cli *c, const struct json *b)
 {
-    struct str kind = cli_field(b, STR("kind"));
-    struct str tame;
+    struct str kind = cli_field(b, STR("kind")), tame;
     struct buf of;
 
-    buf_init(&of, 1024);
-    buf_addf(&of, "  of %s a %.*s",
-             amount_write(cli_field_int(b, STR("limit_micros"))).text,
-             STR_ARG(cli_field(b, STR("period"))));
-    if (str_eq(kind, STR("org")))
-        buf_addf(&of, ", for the org %.*s", STR_ARG(cli_field(b, STR("name"))));
-    else if (str_eq(kind, STR("self")))
-        buf_add_str(&of, STR(", own"));
+    buf_init(&of, 4096);
+    cli_put_words(&of, b,
+                  str_eq(kind, STR("org"))
+                      ? "  of {limit_micros} a {period}, for the org {name}"
+                  : str_eq(kind, STR("self"))
+                      ? "  of {limit_micros} a {period}, own"
+                      : "  of {limit_micros} a {period}");
     tame = cli_tamed(c, buf_str(&of));
     if (tame.p)
         show_amount(c, "left", cli_field_int(b, STR("left_micros")), tame.p);
@@ -94,12 +92,8 @@ static void show_limit(struct cli *c, const struct json *b)
 
 static void show_balance(struct cli *c, const struct json *is)
 {
-    const struct json *budgets = json_get(is, STR("budgets")), *items;
+    const struct json *budgets = json_get(is, STR("budgets"));
 
-    if (c->json) {
-        cli_json_line(&c->out, is);
-        return;
-    }
     cli_coloured(c, BOLD, cli_tamed(c, cli_field(is, STR("user"))));
     buf_add_char(&c->out, '\n');
     show_amount(c, "balance", cli_field_int(is, STR("balance_micros")), "");
@@ -114,35 +108,20 @@ static void show_balance(struct cli *c, const struct json *is)
                 cli_field_int(budgets, STR("spent_today_micros")),
                 "  since 00:00 UTC");
     show_budgets(c, budgets);
-    items = json_get(budgets, STR("items"));
-    if (items && items->type == JSON_ARR) {
-        JSON_EACH(b, items)
-        {
-            show_limit(c, b);
-        }
-    }
+    JSON_EACH(b, cli_items(budgets, "items"))
+    show_limit(c, b);
 }
 
 static enum exit_status balance(struct cli *c, struct str user)
 {
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = client_new(c, &status);
-    struct buf path;
+    static const struct one own = {
+        .method = "GET", .path = "/api/ledger/balance", .show = show_balance};
+    static const struct one other = {.method = "GET",
+                                     .path = "/api/ledger/balance?user=",
+                                     .called = "name",
+                                     .show = show_balance};
 
-    if (!cl)
-        return status;
-    buf_init(&path, 32 * 1024);
-    buf_add_str(&path, STR("/api/ledger/balance"));
-    if (c->args.n_operands > 1)
-        client_add_query(&path, "user", user);
-    if (client_call(cl, &(struct client_request){.method = "GET",
-                                                 .path = buf_str(&path)}))
-        status = client_fail(cl);
-    else
-        show_balance(c, client_reply(cl)->json);
-    buf_fini(&path);
-    client_free(cl);
-    return status;
+    return cli_one(c, c->args.n_operands > 1 ? &other : &own, user);
 }
 
 /* Moving money. */
@@ -154,72 +133,25 @@ struct move {
     int64_t amount, turn; /* zero: not given */
 };
 
-static void ledger_put_body(struct cli *c, struct buf *body,
-                            const struct move *m)
-{
-    struct json_out o = json_out(body);
-
-    json_open(&o, '{');
-    json_member_some(&o, "user", m->user);
-    if (m->amount)
-        json_member_int(&o, "amount_micros", m->amount);
-    json_member_some(&o, "task_id", m->task);
-    if (m->turn)
-        json_member_int(&o, "turn", m->turn);
-    json_member_some(&o, "note", args_get(&c->args, "note"));
-    json_member_some(&o, "idempotency_key", m->key);
-    json_close(&o, '}');
-}
-
 static void show_move(struct cli *c, const struct json *is)
 {
     struct str kind = cli_field(is, STR("kind"));
-    struct str task = cli_field(is, STR("task_id"));
-    struct str user = cli_tamed(c, cli_field(is, STR("user")));
-    struct price_text amount =
-        amount_write(cli_field_int(is, STR("amount_micros")));
-    struct price_text now =
-        amount_write(cli_field_int(is, STR("balance_micros")));
-    const struct json *again = json_get(is, STR("is_repeat"));
 
-    if (c->json) {
-        cli_json_line(&c->out, is);
-        return;
-    }
-    if (task.n)
-        buf_addf(&c->out, "refunded %s for %.*s to %.*s", amount.text,
-                 STR_ARG(cli_tamed(c, task)), STR_ARG(user));
-    else if (str_eq(kind, STR("topup")))
-        buf_addf(&c->out, "%.*s got %s", STR_ARG(user), amount.text);
-    else if (str_eq(kind, STR("refund")))
-        buf_addf(&c->out, "paid back %s from the balance of %.*s", amount.text,
-                 STR_ARG(user));
-    else
-        buf_addf(&c->out, "paid out %s of the earnings of %.*s", amount.text,
-                 STR_ARG(user));
-    buf_addf(&c->out, "; the %s now %s (%.*s)\n",
-             str_eq(kind, STR("payout")) ? "remaining earnings are"
-                                         : "balance is",
-             now.text, STR_ARG(cli_tamed(c, cli_field(is, STR("posting")))));
-    if (again && json_bool_or(again, false))
+    cli_say(c, STR(""), is,
+            cli_field(is, STR("task_id")).n
+                ? "refunded {amount_micros} for {task_id} to {user}"
+            : str_eq(kind, STR("topup")) ? "{user} got {amount_micros}"
+            : str_eq(kind, STR("refund"))
+                ? "paid back {amount_micros} from the balance of {user}"
+                : "paid out {amount_micros} of the earnings of {user}");
+    cli_say(c, STR(""), is,
+            str_eq(kind, STR("payout"))
+                ? "; the remaining earnings are now {balance_micros} "
+                  "({posting})\n"
+                : "; the balance is now {balance_micros} ({posting})\n");
+    if (json_bool_or(json_get(is, STR("is_repeat")), false))
         buf_add_str(&c->out, STR("This was done before; no money has moved "
                                  "now.\n"));
-}
-
-/* The transfer may or may not have happened. */
-static enum exit_status ledger_report_unknown(struct cli *c, struct client *cl,
-                                              const struct move *m)
-{
-    const struct client_reply *r = client_reply(cl);
-
-    if (!r->was_sent ||
-        (r->err != ERR_UNREACHABLE && r->err != ERR_OUTCOME_UNKNOWN))
-        return client_fail(cl);
-    return cli_error(c, r->err,
-                     "%.300s. The transfer may or may not have happened: "
-                     "repeat the command with --key %.*s, which never does it "
-                     "a second time",
-                     r->why.text, STR_ARG(str_head(m->key, 255)));
 }
 
 static enum exit_status ledger_move(struct cli *c, struct move *m)
@@ -227,7 +159,9 @@ static enum exit_status ledger_move(struct cli *c, struct move *m)
     enum exit_status status = EXIT_DONE;
     struct clock clock = clock_system();
     struct client *cl = client_new(c, &status);
+    const struct client_reply *r;
     struct id_maker ids;
+    struct json_out o;
     struct buf body;
 
     if (!cl)
@@ -239,15 +173,36 @@ static enum exit_status ledger_move(struct cli *c, struct move *m)
         m->key = str_of(m->made_key.text);
     }
     buf_init(&body, BODY_MAX);
-    ledger_put_body(c, &body, m);
+    o = json_out(&body);
+    json_open(&o, '{');
+    json_member_some(&o, "user", m->user);
+    if (m->amount)
+        json_member_int(&o, "amount_micros", m->amount);
+    json_member_some(&o, "task_id", m->task);
+    if (m->turn)
+        json_member_int(&o, "turn", m->turn);
+    cli_put_options(c, &o, "note");
+    json_member_some(&o, "idempotency_key", m->key);
+    json_close(&o, '}');
+    r = client_reply(cl);
     if (body.over)
         status = cli_error(c, ERR_USAGE, "a name, note or key is too long");
     else if (client_call(cl, &(struct client_request){.method = "POST",
                                                       .path = str_of(m->path),
                                                       .body = buf_str(&body)}))
-        status = ledger_report_unknown(c, cl, m);
+        /* The transfer may or may not have happened. */
+        status = r->was_sent && (r->err == ERR_UNREACHABLE ||
+                                 r->err == ERR_OUTCOME_UNKNOWN)
+                     ? cli_error(c, r->err,
+                                 "%.300s. The transfer may or may not have "
+                                 "happened: repeat the command with --key "
+                                 "%.*s, which never does it a second time",
+                                 r->why.text, STR_ARG(str_head(m->key, 255)))
+                     : client_fail(cl);
+    else if (c->json)
+        cli_json_line(&c->out, r->json);
     else
-        show_move(c, client_reply(cl)->json);
+        show_move(c, r->json);
     buf_fini(&body);
     client_free(cl);
     return status;
@@ -269,42 +224,29 @@ static enum exit_status ledger_move_amount(struct cli *c, struct str user)
     return ledger_move(c, &m);
 }
 
-/* --task ID, or a task ID as the only operand. */
-static struct str refunded_task(struct cli *c)
+static enum exit_status refund(struct cli *c, struct str user)
 {
-    struct str task = args_get(&c->args, "task");
-
-    if (!task.n && c->args.n_operands == 2 &&
-        id_is_valid(c->args.operands[1], "task"))
-        return c->args.operands[1];
-    return task;
-}
-
-static enum exit_status refund_task(struct cli *c, struct move *m)
-{
+    struct move m = {.path = "/api/ledger/refund",
+                     .task = args_get(&c->args, "task")};
+    struct str amount = args_get(&c->args, "amount");
+    bool has_task = m.task.n > 0;
     struct why why = {""};
+    enum exit_status status;
 
-    if (args_has(&c->args, "task") && c->args.n_operands > 1)
+    if (!has_task && c->args.n_operands == 2 && id_is_valid(user, "task"))
+        m.task = user;
+    if (!cli_number(c, "turn", 1, INT32_MAX, 0, &m.turn, &status))
+        return status;
+    if (has_task && c->args.n_operands > 1)
         return cli_error(c, ERR_USAGE,
                          "give either a task or USER AMOUNT: a task's charge "
                          "goes back to the user who paid it, and --amount "
                          "gives a part of it");
-    if (args_has(&c->args, "amount") &&
-        price_read_amount(args_get(&c->args, "amount"), &m->amount, &why))
-        return cli_error(c, ERR_USAGE, "%s", why.text);
-    return ledger_move(c, m);
-}
-
-static enum exit_status refund(struct cli *c, struct str user)
-{
-    struct move m = {.path = "/api/ledger/refund", .task = refunded_task(c)};
-    enum exit_status status;
-
-    if (!cli_number(c, "turn", 1, INT32_MAX, 0, &m.turn, &status))
-        return status;
     if (m.task.n)
-        return refund_task(c, &m);
-    if (m.turn || args_has(&c->args, "amount"))
+        return amount.n && price_read_amount(amount, &m.amount, &why)
+                   ? cli_error(c, ERR_USAGE, "%s", why.text)
+                   : ledger_move(c, &m);
+    if (m.turn || amount.n)
         return cli_error(c, ERR_USAGE, "--%s needs --task ID",
                          m.turn ? "turn" : "amount");
     if (c->args.n_operands < 3)
@@ -316,18 +258,14 @@ static enum exit_status refund(struct cli *c, struct str user)
 }
 
 const struct sub cli_ledger_subs[] = {
-    {"balance", "[USER]", "", balance},
+    {"balance", "[USER]", "", .run = balance},
     {"statement", "[USER]", "account since until csv limit",
-     cli_ledger_statement},
-    {"topup", "USER AMOUNT", "note key", ledger_move_amount},
-    {"refund", "[TASK|USER] [AMOUNT]", "task turn amount note key", refund},
-    {"payout", "USER AMOUNT", "note key", ledger_move_amount},
-    {"accounts", NULL, "limit", cli_ledger_accounts},
-    {"check", NULL, "offline config data", cli_ledger_check},
+     .run = cli_ledger_statement},
+    {"topup", "USER AMOUNT", "note key", .run = ledger_move_amount},
+    {"refund", "[TASK|USER] [AMOUNT]", "task turn amount note key",
+     .run = refund},
+    {"payout", "USER AMOUNT", "note key", .run = ledger_move_amount},
+    {"accounts", NULL, NULL, .list = &cli_ledger_accounts},
+    {"check", NULL, "offline config data", .run = cli_ledger_check},
     {0},
 };
-
-enum exit_status cli_ledger(struct cli *c)
-{
-    return cli_sub(c, cli_ledger_subs);
-}

@@ -7,6 +7,7 @@
 
 #include "cli/list.h"
 
-sub_run cli_ledger_statement, cli_ledger_accounts, cli_ledger_check;
+sub_run cli_ledger_statement, cli_ledger_check;
+extern const struct listing cli_ledger_accounts;
 
 #endif

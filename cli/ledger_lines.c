@@ -3,16 +3,11 @@
  * in pages, and each is written as soon as it arrives. */
 #include "cli/ledger.h"
 
-#include <stdio.h>
-
-#include "cli/price.h"
-#include "cli/span.h"
 #include "speak/speak.h"
 
 enum {
     LINES_MAX = 1000 * 1000,
     LINES = 20,
-    NARROW = 110, /* columns; fewer have no ACCOUNT */
     FLUSH_BYTES = 64 * 1024,
 };
 
@@ -23,76 +18,48 @@ static const char *amount_colour(struct str amount)
     return str_eq(amount, STR("0.00")) ? "" : "\033[32m";
 }
 
-/* With all accounts, the account is half of the information. */
-static bool ledger_is_narrow(const struct cli *c)
-{
-    return c->window && c->window < NARROW &&
-           !str_eq(args_get(&c->args, "account"), STR("all"));
-}
-
 /* The subject of a line: a task and its agent, or an admin and a note. */
-static void ledger_add_subject(struct buf *out, const struct json *item)
+static void as_subject(const struct cell *cell, struct buf *out)
 {
-    struct str task = cli_field(item, STR("task_id"));
-    struct str note = cli_field(item, STR("note"));
-    struct str by = cli_field(item, STR("by"));
-    struct str agent = cli_field(item, STR("agent"));
-    struct str skill = cli_field(item, STR("skill"));
+    const struct json *item = cell->item;
+    bool has_task = cli_field(item, STR("task_id")).n > 0;
 
-    if (agent.n)
-        buf_addf(out, "%.*s%s%.*s ", STR_ARG(agent), skill.n ? "/" : "",
-                 STR_ARG(skill));
-    if (task.n)
-        buf_addf(out, "%.*s", STR_ARG(task));
-    if (task.n && cli_field_int(item, STR("turn")) > 1)
-        buf_addf(out, " turn %lld",
-                 (long long)cli_field_int(item, STR("turn")));
-    if (by.n)
-        buf_addf(out, "%sby %.*s", task.n ? " " : "", STR_ARG(by));
-    if (note.n)
-        buf_addf(out, ": %.*s", STR_ARG(note));
+    cli_put_words(out, item,
+                  cli_field(item, STR("skill")).n ? "[{agent}/{skill} ]"
+                                                  : "[{agent} ]");
+    cli_put_words(out, item, "[{task_id}]");
+    if (has_task && cli_field_int(item, STR("turn")) > 1)
+        cli_put_words(out, item, " turn {turn}");
+    cli_put_words(out, item,
+                  has_task ? "[ by {by}][: {note}]" : "[by {by}][: {note}]");
 }
 
 /* A reservation that was paid is a charge. */
-static struct str ledger_line_kind(const struct json *item)
+static void as_kind(const struct cell *cell, struct buf *out)
 {
-    return str_eq(cli_field(item, STR("state")), STR("charged"))
-               ? STR("charge")
-               : cli_field(item, STR("kind"));
+    buf_add_str(out, str_eq(cli_field(cell->item, STR("state")), STR("charged"))
+                         ? STR("charge")
+                         : json_str_or(cell->v, STR("")));
 }
 
-static void ledger_add_row(struct listing *l, const struct json *item)
-{
-    struct cli_time at = cli_time(cli_field_int(item, STR("at_ms")));
-    struct price_text amount =
-        amount_write(cli_field_int(item, STR("amount_micros")));
-    struct buf about;
+static const struct grid_column line_columns[] = {
+    {"WHEN", "at_ms", as_time, KEPT, NULL},
+    {"AMOUNT", "amount_micros", as_amount, KEPT, amount_colour},
+    {"KIND", "kind", as_kind, KEPT, NULL},
+    /* With all accounts, the account is half of the information. */
+    {"ACCOUNT", "account", NULL, "account=all", NULL},
+    {"ABOUT", "task_id", as_subject, KEPT, NULL},
+    {0},
+};
 
-    buf_init(&about, 16 * 1024);
-    ledger_add_subject(&about, item);
-    if (ledger_is_narrow(l->c))
-        grid_add(&l->grid,
-                 (struct str[]){str_of(at.text), str_of(amount.text),
-                                ledger_line_kind(item), buf_str(&about)});
-    else
-        grid_add(&l->grid, (struct str[]){str_of(at.text), str_of(amount.text),
-                                          ledger_line_kind(item),
-                                          cli_field(item, STR("account")),
-                                          buf_str(&about)});
-    buf_fini(&about);
-}
-
-static bool ledger_put_path(struct cli *c, struct buf *path, struct str user,
-                            enum exit_status *status)
-{
-    buf_add_str(path, STR("/api/ledger/statement"));
-    if (c->args.n_operands > 1)
-        client_add_query(path, "user", user);
-    if (args_has(&c->args, "account"))
-        client_add_query(path, "account", args_get(&c->args, "account"));
-    return client_add_time(c, path, "since", "after_ms", status) &&
-           client_add_time(c, path, "until", "before_ms", status);
-}
+static const struct listing lines = {
+    .path = "/api/ledger/statement",
+    .columns = line_columns,
+    .narrow = 110,
+    .preset = LINES,
+    .most = LINES_MAX,
+    .none = "This account has no lines.\n",
+};
 
 /* CSV. */
 
@@ -150,23 +117,6 @@ static enum exit_status statement_export(struct cli *c, struct str path)
 
 enum exit_status cli_ledger_statement(struct cli *c, struct str user)
 {
-    static const struct grid_head heads[] = {{"WHEN", NULL},
-                                             {"AMOUNT", amount_colour},
-                                             {"KIND", NULL},
-                                             {"ACCOUNT", NULL},
-                                             {"ABOUT", NULL}};
-    static const struct grid_head few[] = {{"WHEN", NULL},
-                                           {"AMOUNT", amount_colour},
-                                           {"KIND", NULL},
-                                           {"ABOUT", NULL}};
-    struct list_kind kind = {.heads = ledger_is_narrow(c) ? few : heads,
-                             .n_heads = ledger_is_narrow(c) ? 4 : 5,
-                             .add = ledger_add_row,
-                             .most = LINES_MAX,
-                             .preset = LINES,
-                             .none = "This account has no lines.\n",
-                             .tells_of_further = true,
-                             .points = 1U << 1};
     enum exit_status status = EXIT_DONE;
     bool is_csv = args_has(&c->args, "csv");
     struct buf path;
@@ -174,42 +124,30 @@ enum exit_status cli_ledger_statement(struct cli *c, struct str user)
     if (c->json && is_csv)
         return cli_error(c, ERR_USAGE, "give --json or --csv, not both");
     buf_init(&path, 32 * 1024);
-    if (ledger_put_path(c, &path, user, &status)) {
-        kind.path = buf_str(&path);
-        status = is_csv ? statement_export(c, kind.path) : cli_list(c, &kind);
-    }
+    buf_add_str(&path, str_of(lines.path));
+    if (c->args.n_operands > 1)
+        client_add_query(&path, "user", user);
+    if (args_has(&c->args, "account"))
+        client_add_query(&path, "account", args_get(&c->args, "account"));
+    if (cli_add_filters(c, "since=after_ms until=before_ms", &path, &status))
+        status = is_csv ? statement_export(c, buf_str(&path))
+                        : cli_list_at(c, &lines, buf_str(&path));
     buf_fini(&path);
     return status;
 }
 
-/* Accounts. */
+static const struct grid_column account_columns[] = {
+    {"ACCOUNT", "account", NULL, KEPT, NULL},
+    {"BALANCE", "balance_micros", as_amount, KEPT, amount_colour},
+    {"CHANGED", "updated_ms", as_time, KEPT, NULL},
+    {0},
+};
 
-static void add_account(struct listing *l, const struct json *item)
-{
-    struct price_text amount =
-        amount_write(cli_field_int(item, STR("balance_micros")));
-    struct cli_time at = cli_time(cli_field_int(item, STR("updated_ms")));
-
-    grid_add(&l->grid, (struct str[]){cli_field(item, STR("account")),
-                                      str_of(amount.text), str_of(at.text)});
-}
-
-enum exit_status cli_ledger_accounts(struct cli *c, struct str operand)
-{
-    static const struct grid_head heads[] = {
-        {"ACCOUNT", NULL}, {"BALANCE", amount_colour}, {"CHANGED", NULL}};
-    static const struct list_kind kind = {
-        .path = STR("/api/ledger/accounts"),
-        .heads = heads,
-        .n_heads = 3,
-        .add = add_account,
-        .most = 1000 * 1000,
-        .preset = 1000,
-        .none = "No accounts yet. signalbox ledger topup USER AMOUNT adds "
-                "money to a user's\nbalance.\n",
-        .tells_of_further = true,
-        .points = 1U << 1};
-
-    (void)operand;
-    return cli_list(c, &kind);
-}
+const struct listing cli_ledger_accounts = {
+    .path = "/api/ledger/accounts",
+    .columns = account_columns,
+    .preset = 1000,
+    .most = 1000 * 1000,
+    .none = "No accounts yet. signalbox ledger topup USER AMOUNT adds money to "
+            "a user's\nbalance.\n",
+};

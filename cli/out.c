@@ -235,13 +235,18 @@ void cli_indented_text(struct cli *c, unsigned indent, struct str text)
         c->out.n = from + str_tame_text(c->out.p + from, c->out.n - from);
 }
 
+void cli_title(struct cli *c, const char *title)
+{
+    buf_add_char(&c->out, '\n');
+    cli_coloured(c, BOLD, str_of(title));
+    buf_add_char(&c->out, '\n');
+}
+
 void cli_section(struct cli *c, const char *title, struct str text)
 {
     if (!text.n)
         return;
-    buf_add_char(&c->out, '\n');
-    cli_coloured(c, BOLD, str_of(title));
-    buf_add_char(&c->out, '\n');
+    cli_title(c, title);
     cli_indented_text(c, 2, text);
 }
 

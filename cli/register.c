@@ -262,10 +262,11 @@ static enum err register_request(struct registering *r,
 
     buf_clear(&r->path);
     buf_clear(&r->body);
-    if (has_name || r->is_patch)
-        agents_path(&r->path, card->name);
-    else
-        buf_add_str(&r->path, STR("/api/agents"));
+    buf_add_str(&r->path, STR("/api/agents"));
+    if (has_name || r->is_patch) {
+        buf_add_char(&r->path, '/');
+        client_add_part(&r->path, card->name);
+    }
     json_put(&o, card->json);
     if (r->body.over || r->path.over)
         return ERR_LIMIT;

@@ -1,7 +1,6 @@
 /* settings: the settings of a running server with their sources, and reload.
  * `signalbox check` reads local files instead. */
-#include "cli/client.h"
-#include "cli/grid.h"
+#include "cli/list.h"
 
 enum { VALUE_MAX = 4096 };
 
@@ -12,28 +11,25 @@ const struct arg_option cli_settings_options[] = {
 };
 
 /* The source of a value: "signalbox.jsonc:3:9", "--listen", "default". */
-static void add_source(struct buf *out, const struct json *source)
+static void as_source(const struct cell *cell, struct buf *out)
 {
-    int64_t line = json_int_or(json_get(source, STR("line")), 0);
-    struct str name = cli_field(source, STR("name"));
-
-    buf_add_str(out, name.n ? name : cli_field(source, STR("kind")));
-    if (line)
-        buf_addf(out, ":%lld:%lld", (long long)line,
-                 (long long)json_int_or(json_get(source, STR("col")), 0));
+    cli_put_words(out, cell->v,
+                  cli_field(cell->v, STR("name")).n ? "{name}" : "{kind}");
+    if (cli_field_int(cell->v, STR("line")))
+        cli_put_words(out, cell->v, ":{line}:{col}");
 }
 
-static void settings_add_value(struct buf *out, const struct json *setting)
+static void as_setting(const struct cell *cell, struct buf *out)
 {
-    const struct json *value = json_get(setting, STR("value"));
-    const struct json *next = json_get(setting, STR("after_restart"));
-    int64_t count = json_int_or(json_get(setting, STR("count")), -1);
+    const struct json *value = json_get(cell->item, STR("value"));
+    const struct json *next = json_get(cell->item, STR("after_restart"));
+    size_t from = out->n;
     struct json_out o = json_out(out);
 
     if (value)
         json_put(&o, value);
-    else if (count >= 0)
-        buf_addf(out, "%lld items", (long long)count);
+    else if (cli_member(cell->item, "count"))
+        cli_put_words(out, cell->item, "{count} items");
     else
         buf_add_char(out, '-');
     if (next) {
@@ -41,138 +37,86 @@ static void settings_add_value(struct buf *out, const struct json *setting)
         o = json_out(out);
         json_put(&o, next);
     }
+    if (out->n - from > VALUE_MAX) {
+        out->n = from;
+        buf_add_str(out, STR("(long)"));
+    }
 }
 
-static void settings_add_row(struct grid *g, const struct json *setting)
-{
-    struct buf value, source;
-
-    buf_init(&value, VALUE_MAX);
-    buf_init(&source, VALUE_MAX);
-    settings_add_value(&value, setting);
-    add_source(&source, json_get(setting, STR("source")));
-    grid_add(g, (struct str[]){cli_field(setting, STR("name")),
-                               value.over ? STR("(long)") : buf_str(&value),
-                               buf_str(&source)});
-    buf_fini(&value);
-    buf_fini(&source);
-}
+static const struct grid_column columns[] = {
+    {"SETTING", "name", NULL, KEPT, NULL},
+    {"VALUE", "value", as_setting, KEPT, NULL},
+    {"FROM", "source", as_source, KEPT, NULL},
+    {0},
+};
 
 static void settings_show_problems(struct cli *c, const struct json *from)
 {
-    const struct json *list = json_get(from, STR("problems"));
-
-    for (size_t i = 0; json_at(list, i); i++) {
-        const struct json *p = json_at(list, i);
-        int64_t line = json_int_or(json_get(p, STR("line")), 0);
-
-        buf_add_str(&c->out, cli_tamed(c, cli_field(p, STR("where"))));
-        if (line)
-            buf_addf(&c->out, ":%lld:%lld", (long long)line,
-                     (long long)json_int_or(json_get(p, STR("col")), 0));
-        buf_addf(&c->out, ": %.*s\n",
-                 STR_ARG(cli_tamed(c, cli_field(p, STR("message")))));
+    JSON_EACH(p, cli_items(from, "problems"))
+    {
+        cli_say(c, STR(""), p, "{where}");
+        if (cli_field_int(p, STR("line")))
+            cli_say(c, STR(""), p, ":{line}:{col}");
+        cli_say(c, STR(""), p, ": {message}\n");
     }
 }
 
-/* "Title: a, b"; nothing for an empty list. */
-static void show_names(struct cli *c, const struct json *names,
-                       const char *words)
-{
-    if (!json_at(names, 0))
-        return;
-    buf_addf(&c->out, "%s: ", words);
-    for (size_t i = 0; json_at(names, i); i++)
-        buf_addf(
-            &c->out, "%s%.*s", i ? ", " : "",
-            STR_ARG(cli_tamed(c, json_str_or(json_at(names, i), STR("")))));
-    buf_add_char(&c->out, '\n');
-}
+#define RESTART "[Waiting for a restart: {restart_needed}\n]"
 
 static void show_config(struct cli *c, const struct json *is)
 {
-    static const struct grid_head heads[] = {
-        {"SETTING", NULL}, {"VALUE", NULL}, {"FROM", NULL}};
-    const struct json *list = json_get(is, STR("settings"));
     bool is_all = args_has(&c->args, "all");
-    struct grid g;
+    const struct json *refused = cli_member(is, "refused");
+    struct item_table t;
 
-    grid_init(&g, heads, 3);
-    for (size_t i = 0; json_at(list, i); i++) {
-        const struct json *setting = json_at(list, i);
-        const struct json *source = json_get(setting, STR("source"));
+    item_table_init(&t, c, columns, 0);
+    JSON_EACH(setting, cli_items(is, "settings"))
+    {
+        const struct json *kind = cli_member(setting, "source.kind");
 
-        if (is_all || !str_eq(cli_field(source, STR("kind")), STR("default")))
-            settings_add_row(&g, setting);
+        if (is_all || !str_eq(json_str_or(kind, STR("")), STR("default")))
+            item_table_add(&t, setting);
     }
-    if (g.n_rows)
-        grid_write(&g, &c->out, c->window, c->colour, c->unicode);
+    if (t.grid.n_rows)
+        grid_write(&t.grid, &c->out, c->window, c->colour, c->unicode);
     else
         buf_add_str(&c->out, STR("All settings have their defaults; signalbox "
                                  "settings --all lists them.\n"));
-    grid_fini(&g);
-    show_names(c, json_get(is, STR("restart_needed")), "Waiting for a restart");
-    if (json_get(is, STR("refused")) &&
-        json_get(is, STR("refused"))->type == JSON_OBJ) {
+    item_table_fini(&t);
+    cli_say(c, STR(""), is, RESTART);
+    if (refused && refused->type == JSON_OBJ) {
         buf_add_str(&c->out, STR("The last reload was refused:\n"));
-        settings_show_problems(c, json_get(is, STR("refused")));
+        settings_show_problems(c, refused);
     }
 }
 
 static void show_reloaded(struct cli *c, const struct json *is)
 {
-    const struct json *changed = json_get(is, STR("changed"));
-
-    if (!json_at(changed, 0))
+    if (!cli_items(is, "changed")->kids.n)
         buf_add_str(&c->out, STR("Reloaded: nothing changed.\n"));
-    show_names(c, changed, "Reloaded; changed");
-    show_names(c, json_get(is, STR("restart_needed")), "Waiting for a restart");
+    cli_say(c, STR(""), is, "[Reloaded; changed: {changed}\n]" RESTART);
     settings_show_problems(c, is);
 }
 
-static enum exit_status
-settings_request(struct cli *c, const char *method, struct str path,
-                 void (*show)(struct cli *c, const struct json *is))
+static enum exit_status show_refusal(struct cli *c, struct client *cl)
 {
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = client_new(c, &status);
-    const struct json *is;
-
-    if (!cl)
-        return status;
-    if (client_call(cl,
-                    &(struct client_request){.method = method, .path = path})) {
-        is = json_get(client_reply(cl)->json, STR("error"));
-        if (!c->json)
-            settings_show_problems(c, json_get(is, STR("details")));
-        status = client_fail(cl);
-    } else if (c->json) {
-        cli_json_line(&c->out, client_reply(cl)->json);
-    } else {
-        show(c, client_reply(cl)->json);
-    }
-    client_free(cl);
-    return status;
+    if (!c->json)
+        settings_show_problems(
+            c, cli_member(client_reply(cl)->json, "error.details"));
+    return client_fail(cl);
 }
 
-static enum exit_status settings_list(struct cli *c, struct str operand)
-{
-    (void)operand;
-    return settings_request(c, "GET", STR("/api/config"), show_config);
-}
+static const struct one config = {.method = "GET",
+                                  .path = "/api/config",
+                                  .show = show_config,
+                                  .fail = show_refusal};
+static const struct one reload = {.method = "POST",
+                                  .path = "/api/config/reload",
+                                  .show = show_reloaded,
+                                  .fail = show_refusal};
 
-static enum exit_status settings_reload(struct cli *c, struct str operand)
-{
-    (void)operand;
-    return settings_request(c, "POST", STR("/api/config/reload"),
-                            show_reloaded);
-}
-
-const struct sub cli_settings_subs[] = {{"list", NULL, "all", settings_list},
-                                        {"reload", NULL, "", settings_reload},
-                                        {0}};
-
-enum exit_status cli_settings(struct cli *c)
-{
-    return cli_sub(c, cli_settings_subs);
-}
+const struct sub cli_settings_subs[] = {
+    {"list", NULL, "all", .one = &config},
+    {"reload", NULL, "", .one = &reload},
+    {0},
+};

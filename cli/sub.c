@@ -1,28 +1,40 @@
 /* Subcommands. The parser knows one table of options per command; options that
  * belong to one subcommand only are checked here. */
-#include "cli/cli.h"
-
-#include <assert.h>
 #include <stdio.h>
 
-bool cli_is_listed(const char *list, struct str word)
-{
-    struct str rest = str_of(list);
+#include "cli/list.h"
 
-    while (rest.n)
-        if (str_eq(str_cut(&rest, ' '), word))
+/* True if one of the words is the option; filters have "=query" and ":preset"
+ * behind it. */
+static bool is_listed(const char *words, struct str option)
+{
+    struct str rest = str_of(words);
+
+    while (rest.n) {
+        struct str word = str_cut(&rest, ' ');
+
+        word = str_cut(&word, ':');
+        if (str_eq(str_cut(&word, '='), option))
             return true;
+    }
     return false;
+}
+
+static bool owns_option(const struct sub *s, struct str option)
+{
+    return is_listed(s->options, option) ||
+           (s->list && (is_listed(s->list->filters, option) ||
+                        str_eq(option, STR("limit"))));
 }
 
 /* The subcommand that owns the option, if s does not take it. */
 static const struct sub *other_owner(const struct sub *subs,
                                      const struct sub *s, const char *option)
 {
-    if (cli_is_listed(s->options, str_of(option)))
+    if (owns_option(s, str_of(option)))
         return NULL;
     for (const struct sub *o = subs; o->name; o++)
-        if (cli_is_listed(o->options, str_of(option)))
+        if (owns_option(o, str_of(option)))
             return o;
     return NULL;
 }
@@ -70,28 +82,26 @@ static void sub_count_operands(const char *operand, size_t *least, size_t *most)
     }
 }
 
-void cli_show_alone(struct cli *c, struct str prefix)
+enum exit_status cli_sub(struct cli *c)
 {
-    if (c->args.n_operands != 1 || !str_starts(c->args.operands[0], prefix))
-        return;
-    c->args.operands[1] = c->args.operands[0];
-    c->args.operands[0] = STR("show");
-    c->args.n_operands = 2;
-}
-
-enum exit_status cli_sub(struct cli *c, const struct sub *subs)
-{
-    const struct sub *s = subs, *owner;
+    const struct sub *subs = c->command->subs, *s = subs, *owner;
+    struct str *operands = c->args.operands;
     size_t n = c->args.n_operands, least, most;
 
-    /* Help, completion and the manual read the subcommands there. */
-    assert(subs == c->command->subs);
-    if (c->args.n_operands)
-        for (; s->name; s++)
-            if (str_eq(str_of(s->name), c->args.operands[0]))
+    if (n)
+        for (; s->name; s++) {
+            if (str_eq(str_of(s->name), operands[0]))
                 break;
+            if (n == 1 && s->alone &&
+                str_starts(operands[0], str_of(s->alone))) {
+                operands[1] = operands[0];
+                operands[0] = str_of(s->name);
+                n = c->args.n_operands = 2;
+                break;
+            }
+        }
     if (!s->name)
-        return sub_unknown(c, subs, c->args.operands[0]);
+        return sub_unknown(c, subs, operands[0]);
     for (size_t i = 0; i < c->args.n_options; i++) {
         const char *option = c->args.options[i].option->name;
 
@@ -107,6 +117,8 @@ enum exit_status cli_sub(struct cli *c, const struct sub *subs)
                          c->command->name, s->name, s->operand);
     if (n > 1 + most)
         return cli_error(c, ERR_USAGE, "unexpected argument \"%.*s\"",
-                         STR_ARG(str_head(c->args.operands[1 + most], 64)));
-    return s->run(c, c->args.operands[1]);
+                         STR_ARG(str_head(operands[1 + most], 64)));
+    if (s->list)
+        return cli_list(c, s->list);
+    return s->one ? cli_one(c, s->one, operands[1]) : s->run(c, operands[1]);
 }

@@ -484,15 +484,10 @@ static enum exit_status model_remove(struct cli *c, struct str name)
 }
 
 const struct sub cli_model_subs[] = {
-    {"list", NULL, "", models_list},
-    {"install", "NAME", "from registry force", model_install},
-    {"remove", "NAME", "", model_remove},
-    {"verify", "[NAME]", "", model_verify},
-    {"try", "TEXT...", "embedder", model_try},
+    {"list", NULL, "", .run = models_list},
+    {"install", "NAME", "from registry force", .run = model_install},
+    {"remove", "NAME", "", .run = model_remove},
+    {"verify", "[NAME]", "", .run = model_verify},
+    {"try", "TEXT...", "embedder", .run = model_try},
     {0},
 };
-
-enum exit_status cli_model(struct cli *c)
-{
-    return cli_sub(c, cli_model_subs);
-}
