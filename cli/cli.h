@@ -255,7 +255,7 @@ command_run cli_serve, cli_demo, cli_demo_agent, cli_check, cli_doctor,
     cli_calibrate, cli_version, cli_man, cli_help;
 sub_run cli_task_input;
 
-/* Last sentences in the help of commands that talk to a server. */
+/* For help on the options of commands that talk to a server. */
 #define CLI_CLIENT_ABOUT                                                   \
     "SIGNALBOX_URL names the server (http://127.0.0.1:8787 if it is not "  \
     "set), and SIGNALBOX_TOKEN has the token. There is no option for the " \
@@ -269,10 +269,10 @@ enum exit_status cli_main(int argc, char **argv);
 void cli_help_command(struct cli *c, const struct command *about);
 void cli_help_overview(struct cli *c);
 
-/* Report an unknown command, and suggest the nearest one, or the topic if it
- * is nearer. An empty topic: none. */
+/* Report an unknown command, and suggest the nearest one, or the nearest of
+ * the topics, which are separated by blanks. */
 enum exit_status cli_unknown_command(struct cli *c, struct str name,
-                                     struct str topic);
+                                     const char *topics);
 
 /* Options and subcommands, for the table. */
 extern const struct arg_option cli_agents_options[], cli_backup_options[],

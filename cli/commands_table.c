@@ -54,7 +54,7 @@ static const struct command commands[] = {
      "then the gate's decision: whether the message was let through, is held, "
      "or is escalated to a person.\n"
      "The exit status is 1 if the task failed, or if no answer came within "
-     "--wait; in the second case the task continues. " CLI_CLIENT_ABOUT,
+     "--wait; in the second case the task continues.",
      cli_send_options,
      "signalbox send \"why is my query slow?\"\n"
      "signalbox send \"hello\" --to echo\n"
@@ -69,7 +69,7 @@ static const struct command commands[] = {
      "with times and costs. cancel cancels a task. input shows the questions "
      "that agents ask while they work on the task, or answers one: with one of "
      "the options, yes or no, or a text. Users who are not admins see their "
-     "own tasks. With --json a list has one line per task. " CLI_CLIENT_ABOUT,
+     "own tasks. With --json a list has one line per task.",
      cli_tasks_options,
      "signalbox tasks\n"
      "signalbox tasks --status failed --agent echo --limit 100\n"
@@ -83,7 +83,7 @@ static const struct command commands[] = {
      "held, how much time is left, and which conditions it waits for. A held "
      "message is released automatically when its conditions are met. Users who "
      "are not admins see their own messages. With --json there is one line per "
-     "message. " CLI_CLIENT_ABOUT,
+     "message.",
      cli_holds_options,
      "signalbox holds\n"
      "signalbox holds --agent Rick --json",
@@ -97,7 +97,7 @@ static const struct command commands[] = {
      "continues, and approve only confirms that a person has seen it. A "
      "decision needs a token with the scope escalations. The exit status is 3 "
      "if another person decided first; the error names that person. With "
-     "--json a list has one line per escalation. " CLI_CLIENT_ABOUT,
+     "--json a list has one line per escalation.",
      cli_escalations_options,
      "signalbox escalations\n"
      "signalbox escalations esc_01j...\n"
@@ -110,7 +110,7 @@ static const struct command commands[] = {
      "shown, or as many as --limit says, up to 500. --after shows every entry "
      "after a given one. --follow shows the last 10 and then each entry as it "
      "is written (--limit 0: only new ones); it reconnects when the server "
-     "restarts, and misses nothing. " CLI_CLIENT_ABOUT,
+     "restarts, and misses nothing.",
      cli_feed_options,
      "signalbox feed\n"
      "signalbox feed --follow\n"
@@ -140,7 +140,7 @@ static const struct command commands[] = {
      "approve accepts the revision that you have read, and reject refuses it. "
      "hide hides an agent from everybody but its creator and admins. report "
      "tells admins about a problem with an agent, reports lists the reports, "
-     "and dismiss removes them. " CLI_CLIENT_ABOUT,
+     "and dismiss removes them.",
      cli_agents_options,
      "signalbox agents\n"
      "signalbox agents list --tag code --state idle\n"
@@ -159,7 +159,7 @@ static const struct command commands[] = {
      "by the meaning of the words (semantic) and by the words themselves "
      "(text). The best skill of an agent counts. With - the query is read from "
      "standard input. With --json there is one line per "
-     "agent. " CLI_CLIENT_ABOUT,
+     "agent.",
      cli_search_options,
      "signalbox search find out why a program crashes\n"
      "signalbox search \"turn figures into a chart\" --limit 3 --explain\n"
@@ -177,7 +177,7 @@ static const struct command commands[] = {
      "you: to an admin, users' agents belong to strangers, but not to those "
      "users and their orgs, so an admin may see another decision than a user. "
      "With - the message is read from standard input. The exit status is 3 if "
-     "no agent would get the message. " CLI_CLIENT_ABOUT,
+     "no agent would get the message.",
      cli_route_options,
      "signalbox route \"why is my query slow?\"\n"
      "signalbox route \"draft a post\" --explain --limit 3\n"
@@ -195,7 +195,7 @@ static const struct command commands[] = {
      "stats prints how many messages were routed, held, escalated and lost, "
      "each with its target. audit compares every accepted message with the "
      "stored records, and its exit status is 1 if something is "
-     "missing. " CLI_CLIENT_ABOUT,
+     "missing.",
      cli_gate_options,
      "signalbox gate envelope.json\n"
      "signalbox gate --rules routing_rules.json --state state.json e.json\n"
@@ -220,7 +220,7 @@ static const struct command commands[] = {
      "that agent the conversation from now on; with --send it also sends it a "
      "message that was refused. feedback only says whether the decision was "
      "right or wrong. The router learns from both. With --json a list has one "
-     "line per decision. " CLI_CLIENT_ABOUT,
+     "line per decision.",
      cli_decisions_options,
      "signalbox decisions\n"
      "signalbox decisions --layer default --since 7d\n"
@@ -241,7 +241,7 @@ static const struct command commands[] = {
      "its own settings: every result must be identical to the last bit, and "
      "the exit status is 1 if one is not. Users who are not admins repeat "
      "their own decisions only. With --json there is one line per change, and "
-     "one with the totals. " CLI_CLIENT_ABOUT,
+     "one with the totals.",
      cli_replay_options,
      "signalbox replay\n"
      "signalbox replay --config new.jsonc --since 7d\n"
@@ -253,7 +253,7 @@ static const struct command commands[] = {
      "[list | add AGENT | remove ID]", 2,
      "A shared agent is visible to its creator's org, and to the users and "
      "orgs that a grant names. The creator of the agent and admins manage its "
-     "grants. " CLI_CLIENT_ABOUT,
+     "grants.",
      cli_grants_options,
      "signalbox grants\n"
      "signalbox grants add engineer --user anna --expires 7d\n"
@@ -272,7 +272,7 @@ static const struct command commands[] = {
      "read from a file or the environment, never from the command line. "
      "outgoing.proxy and outgoing.caFile apply. The exit status is 3 or 1 if "
      "the platform refuses the menu, 4 if it does not answer, and 5 if it does "
-     "not know the bot. " CLI_CLIENT_ABOUT,
+     "not know the bot.",
      cli_commands_options,
      "signalbox commands\n"
      "signalbox commands push telegram --dry-run\n"
@@ -288,7 +288,7 @@ static const struct command commands[] = {
      "prints all learned data, one line of JSON per record. rebuild learns "
      "again from the stored outcomes. void does the same without the verdicts "
      "of a user, or without those of an owner and about that owner's agents. "
-     "For admins. " CLI_CLIENT_ABOUT,
+     "For admins.",
      cli_learning_options,
      "signalbox learning\n"
      "signalbox learning run\n"
@@ -314,7 +314,7 @@ static const struct command commands[] = {
      "every entry, and its exit status is 1 if something is wrong; with "
      "--offline it works without a server, on the data folder. Everybody sees "
      "their own balance and statement; the rest is for "
-     "admins. " CLI_CLIENT_ABOUT,
+     "admins.",
      cli_ledger_options,
      "signalbox ledger\n"
      "signalbox ledger topup anna 25 --note \"invoice 4711\"\n"
@@ -335,7 +335,7 @@ static const struct command commands[] = {
      "before any work begins. At 80 % the feed has a warning, once per period. "
      "Admins set budgets for anybody; without --user, --org and --agent, a "
      "user sets their own, up to the limit that an admin has "
-     "set. " CLI_CLIENT_ABOUT,
+     "set.",
      cli_budgets_options,
      "signalbox budgets\n"
      "signalbox budgets set day 25 --user anna\n"
@@ -349,7 +349,7 @@ static const struct command commands[] = {
      "Users may call the server. A user has a role, which says what they may "
      "do, and may belong to an org. A user who is removed loses all tokens at "
      "once, and the name is never given again. For admins. With --offline, "
-     "list works without a server, on the data folder. " CLI_CLIENT_ABOUT,
+     "list works without a server, on the data folder.",
      cli_users_options,
      "signalbox users\n"
      "signalbox users create anna --org acme\n"
@@ -364,7 +364,7 @@ static const struct command commands[] = {
      "Without --user the token is for yourself; only admins create tokens for "
      "others.\n"
      "If the last token of an admin is lost, stop the server and create "
-     "another with --offline, in the data folder. " CLI_CLIENT_ABOUT,
+     "another with --offline, in the data folder.",
      cli_token_options,
      "signalbox token\n"
      "signalbox token create --user anna --label laptop --expires 30d\n"
@@ -404,7 +404,7 @@ static const struct command commands[] = {
      "wait for a restart; with --all every setting. reload makes the server "
      "read its configuration again, as SIGHUP does; errors are reported with "
      "line and column, and then nothing changes. Secrets are never shown. For "
-     "admins. " CLI_CLIENT_ABOUT,
+     "admins.",
      cli_settings_options,
      "signalbox settings\n"
      "signalbox settings --all\n"
@@ -430,7 +430,7 @@ static const struct command commands[] = {
      "list. With --server the output includes the server's own warnings about "
      "cards, and the reason why an agent is DEAD. Learned data does not count "
      "here. The exit status is 1 if there is a problem. With --json there is "
-     "one line per problem. " CLI_CLIENT_ABOUT,
+     "one line per problem.",
      cli_lint_options,
      "signalbox lint\n"
      "signalbox lint prod.jsonc\n"
@@ -524,10 +524,12 @@ static const struct command commands[] = {
      cli_man, NULL},
     {"help", "explain a command", "[COMMAND]", 1,
      "Explain a command, or list all commands. \"signalbox help config\" "
-     "explains every setting.",
+     "explains every setting, and \"signalbox help options\" the options that "
+     "many commands have.",
      NULL,
      "signalbox help serve\n"
-     "signalbox help config",
+     "signalbox help config\n"
+     "signalbox help options",
      cli_help, NULL},
     {0},
 };
@@ -582,7 +584,7 @@ static enum exit_status command_dispatch(struct cli *c, size_t n_argv,
         return cli_error(c, ERR_USAGE,
                          "a command comes first: signalbox COMMAND %.*s",
                          STR_ARG(str_sub(name, 0, 64)));
-    return cli_unknown_command(c, name, STR(""));
+    return cli_unknown_command(c, name, "");
 }
 
 enum exit_status cli_main(int argc, char **argv)

@@ -6,6 +6,21 @@
 #include <stdio.h>
 
 #include "base/json.h"
+#include "cli/client.h"
+
+/* Options that many commands take are explained in one place. */
+static const struct arg_option client_options[] = {CLIENT_OPTIONS, {0}};
+
+static bool is_common(const struct arg_option *o)
+{
+    const struct arg_option *tables[] = {client_options, cli_shared_options};
+
+    for (size_t t = 0; t < 2; t++)
+        for (const struct arg_option *p = tables[t]; p->name; p++)
+            if (strcmp(o->name, p->name) == 0 && strcmp(o->what, p->what) == 0)
+                return true;
+    return false;
+}
 
 static unsigned option_columns(const struct arg_option *o)
 {
@@ -13,24 +28,60 @@ static unsigned option_columns(const struct arg_option *o)
                       (o->value ? 1 + strlen(o->value) : 0));
 }
 
-static void help_add_options(struct cli *c, const struct command *about)
+/* The options in both tables that are common, or those that are not. */
+static void add_options(struct cli *c, const struct arg_option *own,
+                        bool are_common)
 {
-    const struct arg_option *tables[] = {about->options, cli_shared_options};
+    const struct arg_option *tables[] = {own, cli_shared_options};
     unsigned widest = 0;
 
     for (size_t t = 0; t < 2; t++)
         for (const struct arg_option *o = tables[t]; o && o->name; o++)
-            if (option_columns(o) > widest)
+            if (is_common(o) == are_common && option_columns(o) > widest)
                 widest = option_columns(o);
-    cli_coloured(c, BOLD, STR("Options"));
-    buf_add_char(&c->out, '\n');
     for (size_t t = 0; t < 2; t++)
         for (const struct arg_option *o = tables[t]; o && o->name; o++) {
+            if (is_common(o) != are_common)
+                continue;
             buf_addf(&c->out, "  --%s%s%s%*s", o->name, o->value ? " " : "",
                      o->value ? o->value : "",
                      (int)(widest - option_columns(o) + 2), "");
             cli_wrapped(c, widest + 4, widest + 4, str_of(o->what));
         }
+}
+
+/* Its own options with their meaning, and the names of the common ones. */
+static void help_add_options(struct cli *c, const struct arg_option *own)
+{
+    cli_coloured(c, BOLD, STR("Options"));
+    buf_add_str(&c->out, STR("\n"));
+    add_options(c, own, false);
+    buf_add_str(&c->out, STR("  "));
+    for (const struct arg_option *o = own; o && o->name; o++)
+        if (is_common(o))
+            buf_addf(&c->out, "--%s, ", o->name);
+    buf_add_str(&c->out, STR("--json, --help: signalbox help options\n"));
+}
+
+static void options_as_json(struct json_out *o, const struct arg_option *own)
+{
+    const struct arg_option *tables[] = {own, cli_shared_options};
+
+    json_key(o, STR("options"));
+    json_open(o, '[');
+    for (size_t t = 0; t < 2; t++)
+        for (const struct arg_option *p = tables[t]; p && p->name; p++) {
+            json_open(o, '{');
+            json_member_text(o, "name", str_of(p->name));
+            json_key(o, STR("value"));
+            if (p->value)
+                json_put_str(o, str_of(p->value));
+            else
+                json_put_null(o);
+            json_member_text(o, "what", str_of(p->what));
+            json_close(o, '}');
+        }
+    json_close(o, ']');
 }
 
 static void subs_as_json(struct json_out *o, const struct command *about)
@@ -54,28 +105,13 @@ static void subs_as_json(struct json_out *o, const struct command *about)
 
 static void command_as_json(struct cli *c, const struct command *about)
 {
-    const struct arg_option *tables[] = {about->options, cli_shared_options};
     struct json_out o = json_out(&c->out);
 
     json_open(&o, '{');
     json_member_text(&o, "command", str_of(about->name));
     json_member_text(&o, "summary", str_of(about->summary));
     json_member_text(&o, "operands", str_of(about->operands));
-    json_key(&o, STR("options"));
-    json_open(&o, '[');
-    for (size_t t = 0; t < 2; t++)
-        for (const struct arg_option *p = tables[t]; p && p->name; p++) {
-            json_open(&o, '{');
-            json_member_text(&o, "name", str_of(p->name));
-            json_key(&o, STR("value"));
-            if (p->value)
-                json_put_str(&o, str_of(p->value));
-            else
-                json_put_null(&o);
-            json_member_text(&o, "what", str_of(p->what));
-            json_close(&o, '}');
-        }
-    json_close(&o, ']');
+    options_as_json(&o, about->options);
     subs_as_json(&o, about);
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
@@ -105,7 +141,7 @@ void cli_help_command(struct cli *c, const struct command *about)
         cli_wrapped(c, 0, 0, str_cut(&paragraphs, '\n'));
         buf_add_char(&c->out, '\n');
     }
-    help_add_options(c, about);
+    help_add_options(c, about->options);
     buf_add_char(&c->out, '\n');
     cli_coloured(c, BOLD, STR("Examples"));
     buf_add_char(&c->out, '\n');
@@ -135,7 +171,8 @@ void cli_help_overview(struct cli *c)
     buf_add_str(&c->out, STR("\nTry it               signalbox demo\n"
                              "Start a server       signalbox serve\n"
                              "Explain a command    signalbox help COMMAND\n"
-                             "List all settings    signalbox help config\n"));
+                             "List all settings    signalbox help config\n"
+                             "Shared options       signalbox help options\n"));
 }
 
 static void setting_as_json(struct cli *c, const struct config_setting *s)
@@ -191,13 +228,38 @@ static void help_on_config(struct cli *c)
     }
 }
 
+static void help_on_options(struct cli *c)
+{
+    struct json_out o = json_out(&c->out);
+
+    if (c->json) {
+        json_open(&o, '{');
+        options_as_json(&o, client_options);
+        json_close(&o, '}');
+        buf_add_char(&c->out, '\n');
+        return;
+    }
+    c->width = c->width ? c->width : 80;
+    cli_wrapped(c, 0, 0,
+                STR("Every command takes --json and --help, and every command "
+                    "that talks to a server takes the others."));
+    buf_add_char(&c->out, '\n');
+    add_options(c, client_options, true);
+    buf_add_char(&c->out, '\n');
+    cli_wrapped(c, 0, 0, STR(CLI_CLIENT_ABOUT));
+}
+
 enum exit_status cli_unknown_command(struct cli *c, struct str name,
-                                     struct str topic)
+                                     const char *topics)
 {
     struct str_guess g = str_guess(name);
+    struct str rest = str_of(topics);
 
-    if (topic.n)
+    while (rest.n) {
+        struct str topic = str_cut(&rest, ' ');
+
         str_guess_offer(&g, topic, str_distance(name, topic));
+    }
     for (const struct command *m = c->commands; m->name; m++)
         if (*m->summary)
             str_guess_offer(&g, str_of(m->name),
@@ -224,10 +286,14 @@ enum exit_status cli_help(struct cli *c)
         help_on_config(c);
         return EXIT_DONE;
     }
+    if (str_eq(topic, STR("options"))) {
+        help_on_options(c);
+        return EXIT_DONE;
+    }
     for (const struct command *m = c->commands; m->name; m++)
         if (str_eq(str_of(m->name), topic)) {
             cli_help_command(c, m);
             return EXIT_DONE;
         }
-    return cli_unknown_command(c, topic, STR("config"));
+    return cli_unknown_command(c, topic, "config options");
 }

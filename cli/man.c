@@ -72,20 +72,6 @@ static void man_add_option(struct buf *out, const struct arg_option *o)
     man_add_text(out, str_of(o->what));
 }
 
-/* Paragraphs, without CLI_CLIENT_ABOUT, which the page has once. */
-static void man_add_description(struct buf *out, const char *about)
-{
-    struct str all = str_of(about), shared = STR(CLI_CLIENT_ABOUT);
-
-    if (all.n > shared.n &&
-        str_eq(str_sub(all, all.n - shared.n, all.n), shared))
-        all = str_trim(str_sub(all, 0, all.n - shared.n));
-    while (all.n) {
-        buf_add_str(out, STR(".PP\n"));
-        man_add_text(out, str_cut(&all, '\n'));
-    }
-}
-
 static void man_add_examples(struct buf *out, struct str examples)
 {
     buf_add_str(out, STR(".PP\n.nf\n.RS 4\n"));
@@ -98,13 +84,18 @@ static void man_add_examples(struct buf *out, struct str examples)
 
 static void man_add_command(struct buf *out, const struct command *m)
 {
+    struct str about = str_of(m->about);
+
     buf_add_str(out, STR(".SS \"signalbox "));
     add_code(out, str_of(m->name));
     if (*m->operands)
         buf_add_char(out, ' ');
     add_code(out, str_of(m->operands));
     buf_add_str(out, STR("\"\n"));
-    man_add_description(out, m->about);
+    while (about.n) {
+        buf_add_str(out, STR(".PP\n"));
+        man_add_text(out, str_cut(&about, '\n'));
+    }
     for (const struct arg_option *o = m->options; o && o->name; o++)
         man_add_option(out, o);
     man_add_examples(out, str_of(m->examples));

@@ -45,7 +45,7 @@ static const struct row rows[] = {
     {"eval", "TEST", CLI_FILES},
     {"gate", "ENVELOPE", CLI_FILES},
     {"grants", "agent", CLI_AGENTS},
-    {"help", "COMMAND", CLI_COMMANDS " config"},
+    {"help", "COMMAND", CLI_COMMANDS " config options"},
     {"ledger", "account", "creator platform all"},
     {"model", "embedder", EMBEDDERS},
     {"model", "NAME", "minilm"},

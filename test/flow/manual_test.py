@@ -78,7 +78,8 @@ class Completion(Shell):
         names = [x["command"] for x in COMMANDS]
         self.assertGreater(len(names), 30)
         self.assertEqual(self.complete(""), [*names, "--help", "--version"])
-        self.assertEqual(self.complete("help", ""), [*names, "config"])
+        self.assertEqual(self.complete("help", ""),
+                         [*names, "config", "options"])
         self.assertEqual(self.complete("es"), ["escalations"])
         self.assertEqual(self.complete("demo-"), [""])
 
