@@ -102,8 +102,13 @@ void as_words(const struct cell *cell, struct buf *out)
 
 void as_count(const struct cell *cell, struct buf *out)
 {
+    cli_put_count(out, cell_int(cell));
+}
+
+void cli_put_count(struct buf *out, int64_t v)
+{
     char digits[32];
-    int n = snprintf(digits, sizeof(digits), "%" PRId64, cell_int(cell));
+    int n = snprintf(digits, sizeof(digits), "%" PRId64, v);
 
     for (int i = 0; i < n; i++) {
         if (i && (n - i) % 3 == 0 && digits[i - 1] != '-')

@@ -62,6 +62,9 @@ const struct json *cli_items(const struct json *v, const char *path);
  * nothing. */
 void cli_flat(struct buf *out, const struct json *v);
 
+/* Append 1,387. */
+void cli_put_count(struct buf *out, int64_t v);
+
 /* Write a sentence: "{} is visible to {user}[ until {expires_ms}]\n". {} is
  * the name, and a part in brackets is left out if one of its members has no
  * value. Members that end in _micros are amounts, and in _ms times. Text is

@@ -99,13 +99,13 @@ static const struct listing decisions = {
 
 /* One decision. */
 
-static void as_chars(const struct cell *cell, struct buf *out)
+static void as_answer(const struct cell *cell, struct buf *out)
 {
     if (json_int_or(cell->v, -1) >= 0)
         buf_addf(out, "%lld characters", (long long)json_int_or(cell->v, 0));
 }
 
-static void as_seconds(const struct cell *cell, struct buf *out)
+static void as_latency(const struct cell *cell, struct buf *out)
 {
     if (json_int_or(cell->v, -1) >= 0)
         buf_addf(out, "%.1f s", (double)json_int_or(cell->v, 0) / 1000);
@@ -117,8 +117,8 @@ static const struct field origin[] = {
     {"made", "at_ms", as_ago},
     {"task", "task_id", NULL},
     {"conversation", "conversation_id", NULL},
-    {"answer", "answer_chars", as_chars},
-    {"latency", "latency_ms", as_seconds},
+    {"answer", "answer_chars", as_answer},
+    {"latency", "latency_ms", as_latency},
     {"error", "error_code", NULL},
     {0},
 };

@@ -2,34 +2,17 @@
  * are the server's, unchanged. */
 #include "cli/decisions.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <time.h>
 
-#include "cli/grid.h"
+#include "cli/list.h"
 #include "model/decision.h"
 
-enum { PATH_MAX_BYTES = 4096, CELL_MAX = 512 };
-
-/* A cell as people read it. */
-struct cell {
-    char text[CELL_MAX];
-};
-
-typedef struct str format_fn(const struct json *row, const char *key,
-                             struct cell *room);
-
-struct stats_column {
-    const char *key;
-    format_fn *format;
-};
+enum { PATH_MAX_BYTES = 4096, SAMPLE_BYTES = 160 };
 
 /* One table. */
 struct stats {
     const char *what;
-    const struct grid_head *heads;
-    const struct stats_column *columns;
-    size_t n_columns;
+    const struct grid_column *columns;
     size_t right_from; /* columns of numbers begin here */
     size_t stride;     /* show only every n-th row; zero: all */
     const char *none;
@@ -38,156 +21,69 @@ struct stats {
 
 /* Cells. */
 
-static struct str stats_put_cell(struct cell *room, const char *fmt, ...)
-    PRINTF_LIKE(2, 3);
-
-static struct str stats_put_cell(struct cell *room, const char *fmt, ...)
+static void as_percent(const struct cell *cell, struct buf *out)
 {
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(room->text, sizeof(room->text), fmt, ap);
-    va_end(ap);
-    return str_of(room->text);
+    if (cell->v)
+        buf_addf(out, "%.1f%%", 100 * json_real_or(cell->v, 0));
+    else
+        buf_add_char(out, '-');
 }
 
-static bool stats_has(const struct json *row, const char *key)
+static void as_chars(const struct cell *cell, struct buf *out)
 {
-    const struct json *v = json_get(row, str_of(key));
-
-    return v && v->type != JSON_NULL;
+    if (cell->v)
+        cli_put_count(out, (int64_t)(json_real_or(cell->v, 0) + 0.5));
+    else
+        buf_add_char(out, '-');
 }
 
-static double stats_real(const struct json *row, const char *key)
+static void as_ms(const struct cell *cell, struct buf *out)
 {
-    return json_real_or(json_get(row, str_of(key)), 0);
+    double ms = json_real_or(cell->v, 0);
+
+    if (!cell->v)
+        buf_add_char(out, '-');
+    else if (ms < 1000)
+        buf_addf(out, "%.0f ms", ms);
+    else
+        buf_addf(out, "%.1f s", ms / 1000);
 }
 
-static int64_t stats_whole(const struct json *row, const char *key)
+static void as_receiver(const struct cell *cell, struct buf *out)
 {
-    return json_int_or(json_get(row, str_of(key)), 0);
-}
-
-static struct str as_text(const struct json *row, const char *key,
-                          struct cell *room)
-{
-    (void)room;
-    return cli_field(row, str_of(key));
-}
-
-/* 1,387 */
-static struct str stats_put_count(struct cell *room, int64_t v)
-{
-    char digits[32];
-    int n = snprintf(digits, sizeof(digits), "%lld", (long long)v);
-    size_t used = 0;
-
-    for (int i = 0; i < n; i++) {
-        if (i && (n - i) % 3 == 0 && digits[i - 1] != '-')
-            room->text[used++] = ',';
-        room->text[used++] = digits[i];
-    }
-    room->text[used] = '\0';
-    return (struct str){room->text, used};
-}
-
-static struct str as_count(const struct json *row, const char *key,
-                           struct cell *room)
-{
-    return stats_put_count(room, stats_whole(row, key));
-}
-
-static struct str as_score(const struct json *row, const char *key,
-                           struct cell *room)
-{
-    return stats_has(row, key)
-               ? stats_put_cell(room, "%.3f", stats_real(row, key))
-               : STR("-");
-}
-
-static struct str as_percent(const struct json *row, const char *key,
-                             struct cell *room)
-{
-    return stats_has(row, key)
-               ? stats_put_cell(room, "%.1f%%", 100 * stats_real(row, key))
-               : STR("-");
-}
-
-static struct str as_chars(const struct json *row, const char *key,
-                           struct cell *room)
-{
-    return stats_has(row, key)
-               ? stats_put_count(room, (int64_t)(stats_real(row, key) + 0.5))
-               : STR("-");
-}
-
-static struct str as_ms(const struct json *row, const char *key,
-                        struct cell *room)
-{
-    double ms = stats_real(row, key);
-
-    if (!stats_has(row, key))
-        return STR("-");
-    return ms < 1000 ? stats_put_cell(room, "%.0f ms", ms)
-                     : stats_put_cell(room, "%.1f s", ms / 1000);
-}
-
-static struct str as_receiver(const struct json *row, const char *key,
-                              struct cell *room)
-{
-    return stats_has(row, key) ? as_text(row, key, room) : STR("(no agent)");
+    buf_add_str(out, json_str_or(cell->v, STR("(no agent)")));
 }
 
 /* Thresholds are set in hundredths. */
-static struct str as_hundredths(const struct json *row, const char *key,
-                                struct cell *room)
+static void as_hundredths(const struct cell *cell, struct buf *out)
 {
-    return stats_put_cell(room, "%.2f", stats_real(row, key));
+    buf_addf(out, "%.2f", json_real_or(cell->v, 0));
 }
 
 /* The start of an hour or a day in UTC. */
-static struct str as_hour(const struct json *row, const char *key,
-                          struct cell *room)
+static void as_hour(const struct cell *cell, struct buf *out)
 {
-    time_t at = (time_t)(stats_whole(row, key) / 1000);
+    time_t at = (time_t)(json_int_or(cell->v, 0) / 1000);
+    char text[32];
     struct tm tm;
 
     gmtime_r(&at, &tm);
-    strftime(room->text, sizeof(room->text), "%Y-%m-%d %H:%M", &tm);
-    return str_of(room->text);
+    strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &tm);
+    buf_add_str(out, str_of(text));
 }
 
 /* The type's number, and its name if the server sent it. */
-static struct str as_type(const struct json *row, const char *key,
-                          struct cell *room)
+static void as_type(const struct cell *cell, struct buf *out)
 {
-    struct str name = cli_field(row, STR("name"));
-
-    if (!stats_has(row, key))
-        return STR("(none)");
-    return stats_put_cell(room, "%lld%s%.*s", (long long)stats_whole(row, key),
-                          name.n ? " " : "", STR_ARG(str_head(name, 200)));
+    cli_put_words(out, cell->item, cell->v ? "{type}[ {name}]" : "(none)");
 }
 
-static struct str as_samples(const struct json *row, const char *key,
-                             struct cell *room)
+static void as_samples(const struct cell *cell, struct buf *out)
 {
-    const struct json *list = json_get(row, str_of(key));
-    size_t used = 0;
-
-    room->text[0] = '\0';
-    if (!list || list->type != JSON_ARR)
-        return STR("");
-    JSON_EACH(kid, list)
-    {
-        struct str s = str_head(json_str_or(kid, STR("")), 160);
-
-        if (used + s.n + 4 > CELL_MAX)
-            break;
-        used += (size_t)snprintf(room->text + used, CELL_MAX - used, "%s%.*s",
-                                 used ? " | " : "", STR_ARG(s));
-    }
-    return (struct str){room->text, used};
+    for (size_t i = 0; json_at(cell->v, i); i++)
+        buf_addf(out, "%s%.*s", i ? " | " : "",
+                 STR_ARG(str_head(json_str_or(json_at(cell->v, i), STR("")),
+                                  SAMPLE_BYTES)));
 }
 
 /* The tables. */
@@ -197,151 +93,142 @@ static struct str as_samples(const struct json *row, const char *key,
     "(semantic, intent, default, none); the figures after it are for these. " \
     "The other messages named an agent, stayed with theirs, or had a binding."
 
-#define N(array) (sizeof(array) / sizeof((array)[0]))
-
-static const struct grid_head agent_heads[] = {
-    {"AGENT", NULL},      {"DECISIONS", NULL}, {"ROUTED", NULL},
-    {"CONFIDENCE", NULL}, {"OVERRIDES", NULL}, {"ERRORS", NULL},
-    {"CHARS", NULL},      {"LATENCY", NULL},
-};
-static const struct stats_column agent_columns[] = {
-    {"agent", as_text},         {"decisions", as_count},
-    {"routed", as_count},       {"confidence", as_score},
-    {"overrides", as_count},    {"error_rate", as_percent},
-    {"answer_chars", as_chars}, {"latency_ms", as_ms},
+static const struct grid_column agent_columns[] = {
+    {"AGENT", "agent", NULL, KEPT, NULL},
+    {"DECISIONS", "decisions", as_count, KEPT, NULL},
+    {"ROUTED", "routed", as_count, KEPT, NULL},
+    {"CONFIDENCE", "confidence", as_score, KEPT, NULL},
+    {"OVERRIDES", "overrides", as_count, KEPT, NULL},
+    {"ERRORS", "error_rate", as_percent, KEPT, NULL},
+    {"CHARS", "answer_chars", as_chars, KEPT, NULL},
+    {"LATENCY", "latency_ms", as_ms, KEPT, NULL},
+    {0},
 };
 
-static const struct grid_head type_heads[] = {
-    {"TYPE", NULL},       {"AGENT", NULL},     {"DECISIONS", NULL},
-    {"CONFIDENCE", NULL}, {"OVERRIDES", NULL}, {"GOOD", NULL},
-    {"BAD", NULL},
-};
-static const struct stats_column type_columns[] = {
-    {"type", as_type},        {"agent", as_text},      {"decisions", as_count},
-    {"confidence", as_score}, {"overrides", as_count}, {"positive", as_count},
-    {"negative", as_count},
-};
-
-static const struct grid_head gap_heads[] = {
-    {"TYPE", NULL}, {"DECISIONS", NULL}, {"DEFAULT", NULL},  {"REFUSED", NULL},
-    {"BEST", NULL}, {"NEAREST", NULL},   {"MESSAGES", NULL},
-};
-static const struct stats_column gap_columns[] = {
-    {"type", as_type},        {"decisions", as_count},
-    {"to_default", as_count}, {"refused", as_count},
-    {"best_score", as_score}, {"nearest_agent", as_receiver},
-    {"samples", as_samples},
+static const struct grid_column type_columns[] = {
+    {"TYPE", "type", as_type, KEPT, NULL},
+    {"AGENT", "agent", NULL, KEPT, NULL},
+    {"DECISIONS", "decisions", as_count, KEPT, NULL},
+    {"CONFIDENCE", "confidence", as_score, KEPT, NULL},
+    {"OVERRIDES", "overrides", as_count, KEPT, NULL},
+    {"GOOD", "positive", as_count, KEPT, NULL},
+    {"BAD", "negative", as_count, KEPT, NULL},
+    {0},
 };
 
-static const struct grid_head signal_heads[] = {
-    {"SIGNAL", NULL}, {"DECISIONS", NULL}, {"WOULD DIFFER", NULL},
-    {"HELPED", NULL}, {"HURT", NULL},
-};
-static const struct stats_column signal_columns[] = {
-    {"signal", as_text},  {"decisions", as_count}, {"would_differ", as_count},
-    {"helped", as_count}, {"hurt", as_count},
-};
-
-static const struct grid_head keyword_heads[] = {
-    {"KEYWORD", NULL}, {"AGENT", NULL}, {"FIRED", NULL}, {"WON", NULL},
-    {"PULLED", NULL},  {"RIGHT", NULL}, {"WRONG", NULL},
-};
-static const struct stats_column keyword_columns[] = {
-    {"keyword", as_text}, {"agent", as_text},   {"fired", as_count},
-    {"won", as_count},    {"pulled", as_count}, {"right", as_count},
-    {"wrong", as_count},
+static const struct grid_column gap_columns[] = {
+    {"TYPE", "type", as_type, KEPT, NULL},
+    {"DECISIONS", "decisions", as_count, KEPT, NULL},
+    {"DEFAULT", "to_default", as_count, KEPT, NULL},
+    {"REFUSED", "refused", as_count, KEPT, NULL},
+    {"BEST", "best_score", as_score, KEPT, NULL},
+    {"NEAREST", "nearest_agent", as_receiver, KEPT, NULL},
+    {"MESSAGES", "samples", as_samples, KEPT, NULL},
+    {0},
 };
 
-static const struct grid_head time_heads[] = {
-    {"FROM (UTC)", NULL}, {"DECISIONS", NULL}, {"ROUTED", NULL},
-    {"CONFIDENCE", NULL}, {"OVERRIDES", NULL}, {"ERRORS", NULL},
-    {"LATENCY", NULL},
-};
-static const struct stats_column time_columns[] = {
-    {"from_ms", as_hour},          {"decisions", as_count},
-    {"routed", as_count},          {"confidence", as_score},
-    {"override_rate", as_percent}, {"error_rate", as_percent},
-    {"latency_ms", as_ms},
+static const struct grid_column signal_columns[] = {
+    {"SIGNAL", "signal", NULL, KEPT, NULL},
+    {"DECISIONS", "decisions", as_count, KEPT, NULL},
+    {"WOULD DIFFER", "would_differ", as_count, KEPT, NULL},
+    {"HELPED", "helped", as_count, KEPT, NULL},
+    {"HURT", "hurt", as_count, KEPT, NULL},
+    {0},
 };
 
-static const struct grid_head threshold_heads[] = {
-    {"THRESHOLD", NULL}, {"BY SCORE", NULL}, {"BY DEFAULT", NULL},
-    {"CHANGED", NULL},   {"TO AGENT", NULL}, {"TO DEFAULT", NULL},
-    {"BETTER", NULL},    {"WORSE", NULL},
-};
-static const struct stats_column threshold_columns[] = {
-    {"threshold", as_hundredths}, {"by_score", as_count},
-    {"by_default", as_count},     {"changed", as_count},
-    {"to_agent", as_count},       {"to_default", as_count},
-    {"better", as_count},         {"worse", as_count},
-};
-
-static const struct grid_head alpha_heads[] = {
-    {"ALPHA", NULL},        {"CONFIDENT", NULL}, {"UNSURE", NULL},
-    {"OUT OF SCOPE", NULL}, {"CHANGED", NULL},   {"TO NONE", NULL},
-    {"BETTER", NULL},       {"WORSE", NULL},
-};
-static const struct stats_column alpha_columns[] = {
-    {"alpha", as_hundredths}, {"confident", as_count},
-    {"unsure", as_count},     {"out_of_scope", as_count},
-    {"changed", as_count},    {"to_nobody", as_count},
-    {"better", as_count},     {"worse", as_count},
+static const struct grid_column keyword_columns[] = {
+    {"KEYWORD", "keyword", NULL, KEPT, NULL},
+    {"AGENT", "agent", NULL, KEPT, NULL},
+    {"FIRED", "fired", as_count, KEPT, NULL},
+    {"WON", "won", as_count, KEPT, NULL},
+    {"PULLED", "pulled", as_count, KEPT, NULL},
+    {"RIGHT", "right", as_count, KEPT, NULL},
+    {"WRONG", "wrong", as_count, KEPT, NULL},
+    {0},
 };
 
-static const struct grid_head change_heads[] = {
-    {"DECISION", NULL}, {"BEST", NULL},    {"FROM", NULL},
-    {"TO", NULL},       {"OUTCOME", NULL}, {"MESSAGE", NULL},
+static const struct grid_column time_columns[] = {
+    {"FROM (UTC)", "from_ms", as_hour, KEPT, NULL},
+    {"DECISIONS", "decisions", as_count, KEPT, NULL},
+    {"ROUTED", "routed", as_count, KEPT, NULL},
+    {"CONFIDENCE", "confidence", as_score, KEPT, NULL},
+    {"OVERRIDES", "override_rate", as_percent, KEPT, NULL},
+    {"ERRORS", "error_rate", as_percent, KEPT, NULL},
+    {"LATENCY", "latency_ms", as_ms, KEPT, NULL},
+    {0},
 };
-static const struct stats_column change_columns[] = {
-    {"id", as_text},     {"best_score", as_score}, {"from", as_receiver},
-    {"to", as_receiver}, {"outcome", as_text},     {"text", as_text},
+
+static const struct grid_column threshold_columns[] = {
+    {"THRESHOLD", "threshold", as_hundredths, KEPT, NULL},
+    {"BY SCORE", "by_score", as_count, KEPT, NULL},
+    {"BY DEFAULT", "by_default", as_count, KEPT, NULL},
+    {"CHANGED", "changed", as_count, KEPT, NULL},
+    {"TO AGENT", "to_agent", as_count, KEPT, NULL},
+    {"TO DEFAULT", "to_default", as_count, KEPT, NULL},
+    {"BETTER", "better", as_count, KEPT, NULL},
+    {"WORSE", "worse", as_count, KEPT, NULL},
+    {0},
+};
+
+static const struct grid_column alpha_columns[] = {
+    {"ALPHA", "alpha", as_hundredths, KEPT, NULL},
+    {"CONFIDENT", "confident", as_count, KEPT, NULL},
+    {"UNSURE", "unsure", as_count, KEPT, NULL},
+    {"OUT OF SCOPE", "out_of_scope", as_count, KEPT, NULL},
+    {"CHANGED", "changed", as_count, KEPT, NULL},
+    {"TO NONE", "to_nobody", as_count, KEPT, NULL},
+    {"BETTER", "better", as_count, KEPT, NULL},
+    {"WORSE", "worse", as_count, KEPT, NULL},
+    {0},
+};
+
+static const struct grid_column change_columns[] = {
+    {"DECISION", "id", NULL, KEPT, NULL},
+    {"BEST", "best_score", as_score, KEPT, NULL},
+    {"FROM", "from", as_receiver, KEPT, NULL},
+    {"TO", "to", as_receiver, KEPT, NULL},
+    {"OUTCOME", "outcome", NULL, KEPT, NULL},
+    {"MESSAGE", "text", NULL, KEPT, NULL},
+    {0},
 };
 
 static const struct stats tables[] = {
-    {"agents", agent_heads, agent_columns, N(agent_columns), 1, 0,
-     "No decisions.\n", OF_ROUTED " CHARS is the mean length of an answer."},
-    {"types", type_heads, type_columns, N(type_columns), 2, 0,
-     "No decisions by meaning.\n", NULL},
-    {"gaps", gap_heads, gap_columns, N(gap_columns), 0, 0,
+    {"agents", agent_columns, 1, 0, "No decisions.\n",
+     OF_ROUTED " CHARS is the mean length of an answer."},
+    {"types", type_columns, 2, 0, "No decisions by meaning.\n", NULL},
+    {"gaps", gap_columns, 0, 0,
      "No gaps: every message had a confident choice.\n",
      "Messages without a confident choice: they went to the default agent, "
      "were refused, or were close to the threshold or to the second agent. "
      "BEST is the mean of the best scores, NEAREST the nearest agent."},
-    {"signals", signal_heads, signal_columns, N(signal_columns), 1, 0,
-     "No decisions.\n",
+    {"signals", signal_columns, 1, 0, "No decisions.\n",
      "WOULD DIFFER counts the decisions that would have gone to another agent "
      "without the signal, or to none with confidence. HELPED counts those with "
      "a good outcome, HURT those with a bad one."},
-    {"keywords", keyword_heads, keyword_columns, N(keyword_columns), 2, 0,
-     "No message had a keyword.\n",
+    {"keywords", keyword_columns, 2, 0, "No message had a keyword.\n",
      "PULLED counts the messages that the agent would not have got without "
      "the keyword, or not with confidence."},
-    {"hours", time_heads, time_columns, N(time_columns), 1, 0,
-     "No decisions.\n", OF_ROUTED},
-    {"days", time_heads, time_columns, N(time_columns), 1, 0, "No decisions.\n",
-     OF_ROUTED},
-    {"thresholds", threshold_heads, threshold_columns, N(threshold_columns), 0,
-     5, "No decisions.\n",
+    {"hours", time_columns, 1, 0, "No decisions.\n", OF_ROUTED},
+    {"days", time_columns, 1, 0, "No decisions.\n", OF_ROUTED},
+    {"thresholds", threshold_columns, 0, 5, "No decisions.\n",
      "The decisions with each threshold, all other settings unchanged. CHANGED "
      "counts those with another agent: TO AGENT instead of the default agent, "
      "or TO DEFAULT. BETTER: a person said that the new agent is right. WORSE: "
      "the old choice had a good outcome. --json and --csv have every "
      "hundredth."},
-    {"alphas", alpha_heads, alpha_columns, N(alpha_columns), 0, 0,
-     "No decisions.\n",
+    {"alphas", alpha_columns, 0, 0, "No decisions.\n",
      "The decisions by the threshold \"auto\" with each alpha, all other "
      "settings unchanged. Alpha is the share of unrelated messages that may "
      "become confident choices. CHANGED counts those with another agent, or "
      "with none (TO NONE)."},
-    {"changes", change_heads, change_columns, N(change_columns), 0, 0,
-     "Nothing would change.\n",
+    {"changes", change_columns, 0, 0, "Nothing would change.\n",
      "Decisions that the threshold --at would change, newest first. signalbox "
      "replay tries other settings."},
 };
 
 static const struct stats *stats_find(struct str what)
 {
-    for (size_t i = 0; i < N(tables); i++)
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (str_eq(what, str_of(tables[i].what)))
             return &tables[i];
     return NULL;
@@ -350,95 +237,112 @@ static const struct stats *stats_find(struct str what)
 static void show_table(struct cli *c, const struct stats *s,
                        const struct json *answer)
 {
-    const struct json *items = json_get(answer, STR("items"));
+    struct item_table t;
     size_t nth = 0;
-    struct grid g;
 
-    grid_init(&g, s->heads, s->n_columns);
-    g.cuts_first = true;
+    item_table_init(&t, c, s->columns, 0);
+    t.grid.cuts_first = true;
     if (s->right_from)
-        grid_right_from(&g, s->right_from);
-    if (items && items->type == JSON_ARR)
-        JSON_EACH(row, items)
-        {
-            struct str cells[GRID_COLUMNS_MAX];
-            struct cell rooms[GRID_COLUMNS_MAX];
-
-            if (s->stride && nth++ % s->stride)
-                continue;
-            for (size_t i = 0; i < s->n_columns; i++)
-                cells[i] =
-                    s->columns[i].format(row, s->columns[i].key, &rooms[i]);
-            grid_add(&g, cells);
-        }
-    if (g.n_rows)
-        grid_write(&g, &c->out, c->width, c->colour, c->unicode);
+        grid_right_from(&t.grid, s->right_from);
+    JSON_EACH(row, cli_items(answer, "items"))
+    {
+        if (!s->stride || nth++ % s->stride == 0)
+            item_table_add(&t, row);
+    }
+    if (t.grid.n_rows)
+        grid_write(&t.grid, &c->out, c->width, c->colour, c->unicode);
     else
         buf_add_str(&c->out, str_of(s->none));
-    if (g.n_rows && s->about && c->on_terminal) {
+    if (t.grid.n_rows && s->about && c->on_terminal) {
         buf_add_char(&c->out, '\n');
         cli_wrapped(c, 0, 0, str_of(s->about));
     }
-    grid_fini(&g);
+    item_table_fini(&t);
 }
 
 /* The summary. */
 
-static void stats_add_share(struct cell *to, const struct json *row,
-                            const char *key)
+static void as_overrides(const struct cell *cell, struct buf *out)
 {
-    size_t used = strlen(to->text);
-    struct cell n;
-
-    if (stats_whole(row, key))
-        snprintf(to->text + used, sizeof(to->text) - used, "%s%s %s",
-                 used ? ", " : "", as_count(row, key, &n).p, key);
+    as_percent(cell, out);
+    buf_add_str(out, STR(" ("));
+    cli_put_count(out, cli_field_int(cell->item, STR("overrides")));
+    buf_add_str(out, STR(" of "));
+    cli_put_count(out, cli_field_int(cell->item, STR("routed")));
+    buf_add_char(out, ')');
 }
 
-static void say_rates(struct cli *c, const struct json *row)
+static void as_mean_answer(const struct cell *cell, struct buf *out)
 {
-    struct cell routed, n, rate, line;
-
-    cli_named(c, "confidence", as_score(row, "confidence", &line));
-    cli_named(c, "margin", as_score(row, "margin", &line));
-    cli_named(c, "overrides",
-              stats_put_cell(&line, "%s (%s of %s)",
-                             as_percent(row, "override_rate", &rate).p,
-                             as_count(row, "overrides", &n).p,
-                             as_count(row, "routed", &routed).p));
-    cli_named(c, "errors", as_percent(row, "error_rate", &line));
-    if (stats_has(row, "answer_chars"))
-        cli_named(c, "answer",
-                  stats_put_cell(&line, "%s characters",
-                                 as_chars(row, "answer_chars", &n).p));
-    if (stats_has(row, "latency_ms"))
-        cli_named(c, "latency", as_ms(row, "latency_ms", &line));
+    if (!cell->v)
+        return;
+    as_chars(cell, out);
+    buf_add_str(out, STR(" characters"));
 }
+
+static void as_mean_latency(const struct cell *cell, struct buf *out)
+{
+    if (cell->v)
+        as_ms(cell, out);
+}
+
+/* "12 positive, 3 open": the figures that are not zero. */
+static void add_shares(const struct cell *cell, const char *const *names,
+                       size_t n, struct buf *out)
+{
+    size_t from = out->n;
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t figure = cli_field_int(cell->item, str_of(names[i]));
+
+        if (!figure)
+            continue;
+        if (out->n > from)
+            buf_add_str(out, STR(", "));
+        cli_put_count(out, figure);
+        buf_addf(out, " %s", names[i]);
+    }
+}
+
+static void as_verdicts(const struct cell *cell, struct buf *out)
+{
+    static const char *const names[] = {"positive", "negative", "neutral",
+                                        "open"};
+
+    add_shares(cell, names, sizeof(names) / sizeof(names[0]), out);
+}
+
+static void as_layers(const struct cell *cell, struct buf *out)
+{
+    static const char *const names[] = {LAYERS(LAYER_TEXT) "explored"};
+
+    add_shares(cell, names, sizeof(names) / sizeof(names[0]), out);
+}
+
+static const struct field summary[] = {
+    {"routed", "routed", as_count},
+    {"confidence", "confidence", as_score},
+    {"margin", "margin", as_score},
+    {"overrides", "override_rate", as_overrides},
+    {"errors", "error_rate", as_percent},
+    {"answer", "answer_chars", as_mean_answer},
+    {"latency", "latency_ms", as_mean_latency},
+    {"verdicts", "", as_verdicts},
+    {"layers", "", as_layers},
+    {"first", "first_ms", as_ago},
+    {"last", "last_ms", as_ago},
+    {0},
+};
 
 static void show_summary(struct cli *c, const struct json *answer)
 {
-    static const char *const layers[] = {LAYERS(LAYER_TEXT) "explored"};
-    static const char *const verdicts[] = {"positive", "negative", "neutral",
-                                           "open"};
-    const struct json *items = json_get(answer, STR("items"));
-    const struct json *row = json_at(items, 0);
-    struct cell line;
+    static const struct field first[] = {{"decisions", "decisions", as_count},
+                                         {0}};
+    const struct json *row = json_at(json_get(answer, STR("items")), 0);
 
-    cli_named(c, "decisions", as_count(row, "decisions", &line));
-    if (!stats_whole(row, "decisions"))
-        return;
-    cli_named(c, "routed", as_count(row, "routed", &line));
-    say_rates(c, row);
-    line.text[0] = '\0';
-    for (size_t i = 0; i < N(verdicts); i++)
-        stats_add_share(&line, row, verdicts[i]);
-    cli_named(c, "verdicts", str_of(line.text));
-    line.text[0] = '\0';
-    for (size_t i = 0; i < N(layers); i++)
-        stats_add_share(&line, row, layers[i]);
-    cli_named(c, "layers", str_of(line.text));
-    cli_named_time(c, "first", stats_whole(row, "first_ms"));
-    cli_named_time(c, "last", stats_whole(row, "last_ms"));
+    cli_fields(c, row, first);
+    if (cli_field_int(row, STR("decisions")))
+        cli_fields(c, row, summary);
 }
 
 static enum exit_status stats_request(struct cli *c, struct client *cl,
@@ -473,7 +377,7 @@ static void say_if_cut(struct cli *c, const struct json *answer)
         buf_addf(&c->out,
                  "\nOnly the newest %lld decisions of this period were "
                  "counted.\n",
-                 (long long)stats_whole(answer, "decisions_read"));
+                 (long long)cli_field_int(answer, STR("decisions_read")));
 }
 
 /* Unchanged, but without carriage returns on a terminal. */
@@ -517,10 +421,10 @@ static enum exit_status stats_show(struct cli *c, struct client *cl,
     }
     show_summary(c, r->json);
     say_if_cut(c, r->json);
-    if (!stats_whole(r->json, "decisions_read"))
+    if (!cli_field_int(r->json, STR("decisions_read")))
         return EXIT_DONE;
     n_refused =
-        stats_whole(json_at(json_get(r->json, STR("items")), 0), "none");
+        cli_field_int(json_at(json_get(r->json, STR("items")), 0), STR("none"));
     status = stats_request(c, cl, agents->what, false);
     if (!status) {
         buf_add_char(&c->out, '\n');
