@@ -6,12 +6,6 @@
 #include "cli/client.h"
 #include "model/agent.h"
 
-/* The card's review state and number of reports, if the server sent them. */
-void agents_show_review(struct cli *c, const struct json *card);
-
-/* A card, for people. */
-void agents_show_card(struct cli *c, const struct json *card);
-
 /* The server's [{"code","field","message"}], one line each; NULL: none. */
 void agents_show_warnings(struct cli *c, const struct json *warnings);
 

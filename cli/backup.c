@@ -1,4 +1,6 @@
-/* backup: copy the database while the server runs. */
+/* backup and restore: copy the database while the server runs, and replace it
+ * with such a copy. The folder is locked during a restore, so that no server
+ * can run on it. */
 #include "cli/cli.h"
 
 #include <sys/stat.h>
@@ -47,4 +49,59 @@ enum exit_status cli_backup(struct cli *c)
         return cli_error(c, e, "%s", why.text);
     backup_report(c, c->args.operands[0]);
     return EXIT_DONE;
+}
+
+const struct arg_option cli_restore_options[] = {CLI_DATA_OPTIONS, {0}};
+
+static void restore_report(struct cli *c, const struct store_folder *f,
+                           const char *kept, const char *remark)
+{
+    struct json_out o = json_out(&c->out);
+
+    if (!c->json) {
+        cli_coloured(c, GREEN, STR("done"));
+        buf_addf(&c->out, ": %.*s now contains %.*s\n",
+                 STR_ARG(cli_tamed(c, str_of(f->path))),
+                 STR_ARG(cli_tamed(c, c->args.operands[0])));
+        if (kept[0])
+            buf_addf(&c->out, "the old database is kept as %s\n", kept);
+        if (remark[0])
+            buf_addf(&c->out, "%s\n", remark);
+        return;
+    }
+    json_open(&o, '{');
+    json_member_text(&o, "data", str_of(f->path));
+    json_member_str(&o, "kept", str_of(kept));
+    json_member_str(&o, "remark", str_of(remark));
+    json_close(&o, '}');
+    buf_add_char(&c->out, '\n');
+}
+
+enum exit_status cli_restore(struct cli *c)
+{
+    struct why why = {""};
+    struct cli_bar bar;
+    struct store_folder f;
+    struct str folder;
+    char kept[256];
+    enum exit_status status;
+    enum err e;
+
+    if (c->args.n_operands == 0)
+        return cli_error(c, ERR_USAGE,
+                         "name the backup: signalbox restore FILE");
+    if (!cli_data(c, &folder, &status))
+        return status;
+    e = store_folder_open(&f, folder, &why);
+    if (e)
+        return cli_error(c, e, "%s", why.text);
+    cli_bar_start(&bar, c, "copying");
+    e = store_restore(&f, c->args.operands[0], kept, cli_bar_move, &bar, &why);
+    cli_bar_end(&bar);
+    if (e)
+        status = cli_error(c, e, "%s", why.text);
+    else
+        restore_report(c, &f, kept, why.text);
+    store_folder_close(&f);
+    return e ? status : EXIT_DONE;
 }

@@ -1,10 +1,18 @@
-/* gate: the command with its options; gate_try.c and gate_stats.c do the work.
- */
-#include "cli/gate.h"
-
+/* gate: the gate's decision about an envelope and its reasons, the gate's
+ * figures with their targets, and a check for lost messages. A decision is made
+ * here with local rules and a local state, or by the server. Nothing is sent or
+ * stored. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "cli/client.h"
+#include "base/rfc3339.h"
+#include "cli/list.h"
+#include "cli/slurp.h"
+#include "cli/span.h"
+#include "gate/dry_run.h"
 
 const struct arg_option cli_gate_options[] = {
     {"rules", "FILE", "decide without a server, by these rules", false},
@@ -12,6 +20,415 @@ const struct arg_option cli_gate_options[] = {
      false},
     {"now", "TIME", "decide as of this time: 2025-02-15T09:00:00Z", false},
     CLIENT_OPTIONS,
+    {0},
+};
+
+/* A decision. */
+
+enum {
+    ENVELOPE_FILE_MAX = 2 * 1024 * 1024,
+    DECISION_BYTES = 32 * 1024 * 1024,
+};
+
+/* A file, or standard input for "-". False: the error has been printed. */
+static bool gate_try_read_file(struct cli *c, struct str path, size_t most,
+                               struct buf *out, enum exit_status *status)
+{
+    char name[4096];
+    bool is_stdin = str_eq(path, STR("-"));
+    enum err e = ERR_IO;
+    int fd = -1;
+
+    buf_init(out, most + SLURP_BYTES);
+    if (path.n < sizeof(name)) {
+        memcpy(name, path.p, path.n);
+        name[path.n] = '\0';
+        fd = is_stdin ? STDIN_FILENO : open(name, O_RDONLY | O_CLOEXEC);
+    } else {
+        errno = ENAMETOOLONG;
+    }
+    if (fd >= 0)
+        e = slurp(fd, out, most);
+    if (e == ERR_LIMIT || out->over)
+        *status = cli_error(c, ERR_LIMIT, "%.*s is larger than %zu bytes",
+                            STR_ARG(path), most);
+    else if (e)
+        *status = cli_error(c, ERR_IO, "cannot read %.*s: %s", STR_ARG(path),
+                            strerror(errno));
+    if (fd > STDIN_FILENO)
+        close(fd);
+    return !e && !out->over;
+}
+
+static bool read_now(struct cli *c, int64_t *out, enum exit_status *status)
+{
+    struct str now = args_get(&c->args, "now");
+
+    *out = cli_now_ms();
+    if (!args_has(&c->args, "now") || rfc3339_read(now, out))
+        return true;
+    *status = cli_error(c, ERR_USAGE,
+                        "--now must be a time like 2025-02-15T09:00:00Z, not "
+                        "\"%.*s\"",
+                        STR_ARG(now));
+    return false;
+}
+
+static enum colour colour_of(struct str decision)
+{
+    switch (gate_answer_of(decision)) {
+    case GATE_ROUTE: return GREEN;
+    case GATE_ESCALATE:
+    case GATE_PAUSE: return RED;
+    case GATE_HOLD_INPUT:
+    case GATE_HOLD_CAPACITY:
+    case GATE_DROP: break;
+    }
+    return YELLOW;
+}
+
+static void as_rule(const struct cell *cell, struct buf *out)
+{
+    struct str rule = json_str_or(cell->v, STR(""));
+
+    buf_add_str(out, rule.n ? rule : STR("-"));
+}
+
+static void as_yes_or_no(const struct cell *cell, struct buf *out)
+{
+    buf_add_str(out, json_bool_or(cell->v, false) ? STR("yes") : STR("no"));
+}
+
+static const struct grid_column trace_columns[] = {
+    {"CHECK", "section", NULL, KEPT, NULL},
+    {"RULE", "rule", as_rule, KEPT, NULL},
+    {"FIRED", "fired", as_yes_or_no, KEPT, NULL},
+    {"WHY", "why", NULL, KEPT, NULL},
+    {0},
+};
+
+static const struct field decision_fields[] = {
+    {"from", "original_from", NULL},    {"to", "original_to", NULL},
+    {"reason", "reason", NULL},         {"rule", "rule", NULL},
+    {"priority", "priority", NULL},     {"sla", "sla", NULL},
+    {"held until", "held_until", NULL}, {"waits for", "waits_for", NULL},
+    {"warning", "warnings", NULL},      {0},
+};
+
+static void gate_try_show(struct cli *c, const struct json *d)
+{
+    struct str decision = cli_tamed(c, cli_field(d, STR("routing_decision")));
+    struct item_table t;
+
+    if (c->json) {
+        cli_json_line(&c->out, d);
+        return;
+    }
+    cli_coloured(c, colour_of(decision), decision);
+    buf_add_char(&c->out, '\n');
+    cli_fields(c, d, decision_fields);
+    item_table_init(&t, c, trace_columns, 0);
+    JSON_EACH(check, cli_items(d, "trace"))
+    item_table_add(&t, check);
+    if (t.grid.n_rows) {
+        buf_add_char(&c->out, '\n');
+        grid_write(&t.grid, &c->out, c->window, c->colour, c->unicode);
+    }
+    item_table_fini(&t);
+}
+
+/* Local decisions. */
+
+/* "routing_rules.json:12:7: …", one line each; one error in JSON. */
+static enum exit_status bad_rules(struct cli *c, struct str path, enum err e,
+                                  const struct gate_problems *p)
+{
+    struct str rest = {p->text, p->n_bytes};
+    enum exit_status status = EXIT_USAGE;
+    struct buf words;
+
+    if (!rest.n)
+        return cli_error(c, e, "%.*s: %s", STR_ARG(path), err_row(e)->wording);
+    buf_init(&words, 64 * 1024);
+    while (rest.n) {
+        struct str line = str_cut(&rest, '\n');
+
+        buf_addf(&words, "%s%.*s:%.*s", words.n ? "; " : "", STR_ARG(path),
+                 STR_ARG(line));
+        if (c->json && rest.n)
+            continue;
+        status = cli_error(c, ERR_BAD_CONFIG, "%.*s", STR_ARG(buf_str(&words)));
+        buf_clear(&words);
+    }
+    buf_fini(&words);
+    return status;
+}
+
+static enum exit_status decide_here(struct cli *c,
+                                    const struct dry_run_papers *in)
+{
+    enum exit_status status = EXIT_DONE;
+    struct why why = {""};
+    struct arena arena;
+    struct buf out;
+    enum err e;
+
+    buf_init(&out, DECISION_BYTES);
+    arena_init(&arena, 4 * (size_t)DECISION_BYTES);
+    e = dry_run_decide(in, &out, &why);
+    if (e) {
+        status = cli_error(c, e, "%s", why.text);
+    } else {
+        const struct json *d = json_parse(&arena, buf_str(&out), 0, NULL);
+
+        if (d)
+            gate_try_show(c, d);
+        else
+            status = cli_error(c, ERR_NOMEM, "out of memory");
+    }
+    buf_fini(&out);
+    arena_fini(&arena);
+    return status;
+}
+
+static enum exit_status with_rules(struct cli *c, struct dry_run_papers *in)
+{
+    static struct gate_problems problems;
+    struct str path = args_get(&c->args, "rules");
+    enum exit_status status = EXIT_DONE;
+    struct gate_rules *own = NULL;
+    struct buf text;
+    enum err e;
+
+    in->rules = gate_rules_none();
+    if (!args_has(&c->args, "rules"))
+        return decide_here(c, in);
+    if (gate_try_read_file(c, path, GATE_RULES_BYTES, &text, &status)) {
+        e = gate_rules_read(buf_str(&text), &own, &problems);
+        in->rules = own;
+        status = e ? bad_rules(c, path, e, &problems) : decide_here(c, in);
+    }
+    buf_fini(&text);
+    gate_rules_free(own);
+    return status;
+}
+
+static enum exit_status try_here(struct cli *c, struct str envelope)
+{
+    struct dry_run_papers in = {
+        .envelope = envelope, .state = STR("{}"), .with_trace = true};
+    enum exit_status status = EXIT_DONE;
+    struct buf state;
+
+    if (!read_now(c, &in.now_ms, &status))
+        return status;
+    if (!args_has(&c->args, "state"))
+        return with_rules(c, &in);
+    if (gate_try_read_file(c, args_get(&c->args, "state"), GATE_STATE_BYTES,
+                           &state, &status)) {
+        in.state = buf_str(&state);
+        status = with_rules(c, &in);
+    }
+    buf_fini(&state);
+    return status;
+}
+
+static enum exit_status gate_ask_server(struct cli *c, struct str envelope)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl;
+    struct buf body;
+
+    if (args_has(&c->args, "now"))
+        return cli_error(c, ERR_USAGE,
+                         "--now needs --rules or --state: a server uses its "
+                         "own clock");
+    if (json_check(envelope, NULL))
+        return cli_error(c, ERR_USAGE, "the envelope is not valid JSON");
+    cl = client_new(c, &status);
+    if (!cl)
+        return status;
+    buf_init(&body, ENVELOPE_FILE_MAX + 1024);
+    buf_add_str(&body, STR("{\"trace\":true,\"envelope\":"));
+    buf_add_str(&body, envelope);
+    buf_add_char(&body, '}');
+    if (client_call(cl, &(struct client_request){.method = "POST",
+                                                 .path = STR("/api/gate"),
+                                                 .body = buf_str(&body),
+                                                 .notice = "Deciding"}))
+        status = client_fail_to(cl);
+    else
+        gate_try_show(c, client_reply(cl)->json);
+    buf_fini(&body);
+    client_free(cl);
+    return status;
+}
+
+static enum exit_status gate_try(struct cli *c, struct str path)
+{
+    enum exit_status status = EXIT_DONE;
+    bool is_here = args_has(&c->args, "rules") || args_has(&c->args, "state");
+    struct buf envelope;
+
+    if (gate_try_read_file(c, path, ENVELOPE_FILE_MAX, &envelope, &status))
+        status = is_here ? try_here(c, buf_str(&envelope))
+                         : gate_ask_server(c, buf_str(&envelope));
+    buf_fini(&envelope);
+    return status;
+}
+
+/* Figures. */
+
+enum { AUDIT_TRIES = 600, AUDIT_PAUSE_MS = 100 };
+
+static int64_t gate_stats_number(const struct json *v, const char *key)
+{
+    return cli_field_int(v, str_of(key));
+}
+
+/* "        12  escalated in a day            missed the target: under 5". */
+static void gate_stats_show_line(struct cli *c, const struct json *figure,
+                                 const char *value, const char *words,
+                                 const char *target)
+{
+    bool is_met = json_bool_or(cli_member(figure, "is_met"), true);
+
+    buf_addf(&c->out, "%10s  %-26s ", value, words);
+    if (is_met)
+        buf_addf(&c->out, "target: %s\n", target);
+    else
+        buf_addf(&c->out, "%smissed the target: %s%s\n",
+                 c->colour ? "\033[31m" : "", target,
+                 c->colour ? "\033[0m" : "");
+}
+
+static void show_figure(struct cli *c, const struct json *figure,
+                        const char *words, const char *sign)
+{
+    char value[32], target[64];
+
+    snprintf(value, sizeof(value), "%lld",
+             (long long)gate_stats_number(figure, "value"));
+    snprintf(target, sizeof(target), "%s %lld", sign,
+             (long long)gate_stats_number(figure, "target"));
+    gate_stats_show_line(c, figure, value, words, target);
+}
+
+static void show_hold(struct cli *c, const struct json *figure)
+{
+    struct span_text value = span_write(gate_stats_number(figure, "value")),
+                     target = span_write(gate_stats_number(figure, "target")),
+                     longest = span_write(gate_stats_number(figure, "longest"));
+    char most[64];
+
+    snprintf(most, sizeof(most), "at most %s", target.text);
+    gate_stats_show_line(c, figure, value.text, "average hold, NORMAL", most);
+    buf_addf(&c->out, "%10s  longest hold\n", longest.text);
+}
+
+/* The messages of all users: for admins. */
+static void gate_stats_show(struct cli *c, const struct json *f)
+{
+    static const char *const names[] = {"immediate", "hold", "pause",
+                                        "escalate", "drop"};
+    const struct json *decisions = cli_member(f, "decisions_24h");
+    const struct json *routed = cli_member(f, "routed_per_hour");
+
+    show_figure(c, routed, "routed in the last hour", "at least");
+    buf_addf(&c->out, "%10.1f  an hour, over a day\n",
+             json_real_or(cli_member(routed, "average_24h"), 0));
+    show_hold(c, cli_member(f, "hold_ms"));
+    show_figure(c, cli_member(f, "escalations_per_day"), "escalated in a day",
+                "under");
+    /* Before the first audit the number is not known. */
+    if (gate_stats_number(cli_member(f, "lost"), "audited_ms"))
+        show_figure(c, cli_member(f, "lost"), "lost", "at most");
+    else
+        buf_addf(&c->out, "%10s  lost: no audit has finished yet\n", "?");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        buf_addf(&c->out, "%10lld  decisions in a day: %s\n",
+                 (long long)gate_stats_number(decisions, names[i]), names[i]);
+}
+
+static void show_stats(struct cli *c, const struct json *is)
+{
+    const struct json *f = cli_member(is, "figures");
+
+    if (f && f->type == JSON_OBJ)
+        gate_stats_show(c, f);
+    buf_addf(&c->out, "%10lld  held now\n%10lld  waiting for a person\n",
+             (long long)json_int_or(cli_member(is, "now.held"), 0),
+             (long long)json_int_or(cli_member(is, "now.escalations_open"), 0));
+}
+
+static const struct one stats = {
+    .method = "GET", .path = "/api/gate", .show = show_stats};
+
+static enum exit_status show_audit(struct cli *c, const struct json *is)
+{
+    bool is_known = !cli_field(is, STR("problem")).n;
+
+    if (c->json) {
+        cli_json_line(&c->out, is);
+    } else {
+        buf_addf(&c->out, "%10lld  accepted\n%10lld  finished\n",
+                 (long long)gate_stats_number(is, "accepted"),
+                 (long long)gate_stats_number(is, "over"));
+        buf_addf(&c->out, "%10lld  unfinished\n%10lld  lost\n",
+                 (long long)gate_stats_number(is, "unfinished"),
+                 (long long)gate_stats_number(is, "lost"));
+        JSON_EACH(loss, cli_items(is, "losses"))
+        cli_say(c, STR(""), loss, "{task_id}: {what}\n");
+    }
+    return is_known && !gate_stats_number(is, "lost") ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* The report of an audit that began after `before`; NULL: not finished yet. */
+static const struct json *audit_newer(struct client *cl, int64_t before)
+{
+    const struct json *is = client_reply(cl)->json;
+
+    return gate_stats_number(is, "began_ms") > before &&
+                   gate_stats_number(is, "ended_ms")
+               ? is
+               : NULL;
+}
+
+static enum exit_status gate_audit(struct cli *c, struct str operand)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl = client_new(c, &status);
+    const struct json *is = NULL;
+    int64_t before = 0;
+
+    (void)operand;
+    if (!cl)
+        return status;
+    for (int i = 0; i < AUDIT_TRIES && !is && !status; i++) {
+        struct timespec pause = {0, AUDIT_PAUSE_MS * 1000000L};
+
+        if (client_call(
+                cl, &(struct client_request){.method = i ? "GET" : "POST",
+                                             .path = STR("/api/gate/audit")}))
+            status = client_fail(cl);
+        else if (!i)
+            before = gate_stats_number(client_reply(cl)->json, "began_ms");
+        else if (!(is = audit_newer(cl, before)))
+            nanosleep(&pause, NULL);
+    }
+    if (is)
+        status = show_audit(c, is);
+    else if (!status)
+        status = cli_error(c, ERR_TOO_SLOW,
+                           "the audit takes longer than a minute; run the "
+                           "command again");
+    client_free(cl);
+    return status;
+}
+
+const struct sub cli_gate_subs[] = {
+    {"stats", NULL, "", .one = &stats},
+    {"audit", NULL, "", .run = gate_audit},
     {0},
 };
 
@@ -38,7 +455,7 @@ enum exit_status cli_gate(struct cli *c)
                          "commands holds and escalations",
                          STR_ARG(str_head(first, 64)));
     if (c->args.n_operands == 1)
-        return cli_gate_try(c, c->args.operands[0]);
+        return gate_try(c, c->args.operands[0]);
     return cli_error(c, ERR_USAGE,
                      "name the file of an envelope, or - for standard input: "
                      "signalbox gate --rules routing_rules.json --state "

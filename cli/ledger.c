@@ -1,18 +1,24 @@
-/* ledger: balances, and the transfers of admins. People write and read units;
- * the API and --json have micro-units. Every transfer carries a key, which is
- * made here if none is given, so that a repeated request moves money once. */
-#include "cli/ledger.h"
-
-#include <stdio.h>
-
+/* ledger: balances, statements, the transfers of admins, and the audit. People
+ * write and read units; the API and --json have micro-units. Every transfer
+ * carries a key, which is made here if none is given, so that a repeated
+ * request moves money once. */
 #include "base/clock.h"
 #include "base/id.h"
+#include "cli/list.h"
 #include "cli/offline.h"
 #include "cli/price.h"
+#include "speak/speak.h"
+#include "walk/ledger_audit.h"
+
+#include <stdio.h>
 
 enum {
     BODY_MAX = 16 * 1024,
     WHOLE_COLUMNS = 8, /* before the point, at least */
+    LINES_MAX = 1000 * 1000,
+    LINES = 20,
+    FLUSH_BYTES = 64 * 1024,
+    CHECK_MS = 10 * 60 * 1000,
 };
 
 const struct arg_option cli_ledger_options[] = {
@@ -257,15 +263,272 @@ static enum exit_status refund(struct cli *c, struct str user)
     return ledger_move_amount(c, user);
 }
 
+/* The lines of an account, newest first, and the list of accounts. The CSV is
+ * the same as the server's. It is made here, because a long statement arrives
+ * in pages, and each is written as soon as it arrives. */
+
+static const char *amount_colour(struct str amount)
+{
+    if (amount.n && amount.p[0] == '-')
+        return "\033[31m";
+    return str_eq(amount, STR("0.00")) ? "" : "\033[32m";
+}
+
+/* The subject of a line: a task and its agent, or an admin and a note. */
+static void as_subject(const struct cell *cell, struct buf *out)
+{
+    const struct json *item = cell->item;
+    bool has_task = cli_field(item, STR("task_id")).n > 0;
+
+    cli_put_words(out, item,
+                  cli_field(item, STR("skill")).n ? "[{agent}/{skill} ]"
+                                                  : "[{agent} ]");
+    cli_put_words(out, item, "[{task_id}]");
+    if (has_task && cli_field_int(item, STR("turn")) > 1)
+        cli_put_words(out, item, " turn {turn}");
+    cli_put_words(out, item,
+                  has_task ? "[ by {by}][: {note}]" : "[by {by}][: {note}]");
+}
+
+/* A reservation that was paid is a charge. */
+static void as_kind(const struct cell *cell, struct buf *out)
+{
+    buf_add_str(out, str_eq(cli_field(cell->item, STR("state")), STR("charged"))
+                         ? STR("charge")
+                         : json_str_or(cell->v, STR("")));
+}
+
+static const struct grid_column line_columns[] = {
+    {"WHEN", "at_ms", as_time, KEPT, NULL},
+    {"AMOUNT", "amount_micros", as_amount, KEPT, amount_colour},
+    {"KIND", "kind", as_kind, KEPT, NULL},
+    /* With all accounts, the account is half of the information. */
+    {"ACCOUNT", "account", NULL, "account=all", NULL},
+    {"ABOUT", "task_id", as_subject, KEPT, NULL},
+    {0},
+};
+
+static const struct listing lines = {
+    .path = "/api/ledger/statement",
+    .columns = line_columns,
+    .narrow = 110,
+    .preset = LINES,
+    .most = LINES_MAX,
+    .none = "This account has no lines.\n",
+};
+
+/* CSV. */
+
+struct csv_export {
+    struct cli *c;
+    struct sheet sheet;
+    enum exit_status status;
+};
+
+static bool add_csv(void *ctx, const struct json *item)
+{
+    struct csv_export *x = ctx;
+    struct speak_line l = {
+        .seq = cli_field_int(item, STR("seq")),
+        .at_ms = cli_field_int(item, STR("at_ms")),
+        .posting = cli_field(item, STR("posting")),
+        .kind = cli_field(item, STR("kind")),
+        .account = cli_field(item, STR("account")),
+        .amount_micros = cli_field_int(item, STR("amount_micros")),
+        .task_id = cli_field(item, STR("task_id")),
+        .turn = cli_field_int(item, STR("turn")),
+        .agent = cli_field(item, STR("agent")),
+        .skill = cli_field(item, STR("skill")),
+        .by = cli_field(item, STR("by")),
+        .note = cli_field(item, STR("note")),
+        .state = cli_field(item, STR("state")),
+    };
+
+    speak_line(&x->sheet, &l);
+    if (x->c->out.n < FLUSH_BYTES)
+        return true;
+    x->status = cli_flush(x->c, EXIT_DONE);
+    return x->status == EXIT_DONE;
+}
+
+static enum exit_status statement_export(struct cli *c, struct str path)
+{
+    struct csv_export x = {.c = c, .status = EXIT_DONE};
+    enum exit_status status;
+    struct client *cl;
+    int64_t limit;
+    bool more;
+
+    if (!cli_number(c, "limit", 1, LINES_MAX, LINES_MAX, &limit, &status) ||
+        !(cl = client_new(c, &status)))
+        return status;
+    sheet_open(&x.sheet, &c->out, true, speak_line_columns(true));
+    if (client_list(cl, path, limit, add_csv, &x, &more))
+        x.status = client_fail(cl);
+    else
+        sheet_close(&x.sheet);
+    client_free(cl);
+    return x.status;
+}
+
+static enum exit_status ledger_statement(struct cli *c, struct str user)
+{
+    enum exit_status status = EXIT_DONE;
+    bool is_csv = args_has(&c->args, "csv");
+    struct buf path;
+
+    if (c->json && is_csv)
+        return cli_error(c, ERR_USAGE, "give --json or --csv, not both");
+    buf_init(&path, 32 * 1024);
+    buf_add_str(&path, str_of(lines.path));
+    if (c->args.n_operands > 1)
+        client_add_query(&path, "user", user);
+    if (args_has(&c->args, "account"))
+        client_add_query(&path, "account", args_get(&c->args, "account"));
+    if (cli_add_filters(c, "since=after_ms until=before_ms", &path, &status))
+        status = is_csv ? statement_export(c, buf_str(&path))
+                        : cli_list_at(c, &lines, buf_str(&path));
+    buf_fini(&path);
+    return status;
+}
+
+static const struct grid_column account_columns[] = {
+    {"ACCOUNT", "account", NULL, KEPT, NULL},
+    {"BALANCE", "balance_micros", as_amount, KEPT, amount_colour},
+    {"CHANGED", "updated_ms", as_time, KEPT, NULL},
+    {0},
+};
+
+static const struct listing accounts = {
+    .path = "/api/ledger/accounts",
+    .columns = account_columns,
+    .preset = 1000,
+    .most = 1000 * 1000,
+    .none = "No accounts yet. signalbox ledger topup USER AMOUNT adds money to "
+            "a user's\nbalance.\n",
+};
+
+/* The audit, on the server or in the data folder. */
+
+static void show_count(struct cli *c, int64_t n, const char *one,
+                       const char *many)
+{
+    buf_addf(&c->out, "%lld %s", (long long)n, n == 1 ? one : many);
+}
+
+static enum exit_status ledger_check_show(struct cli *c, const struct json *is)
+{
+    bool is_right = json_bool_or(json_get(is, STR("is_right")), false);
+    struct cli_room room;
+
+    if (c->json) {
+        cli_json_line(&c->out, is);
+        return is_right ? EXIT_DONE : EXIT_FAILED;
+    }
+    if (is_right) {
+        cli_coloured(c, GREEN, STR("The ledger is consistent."));
+        buf_add_char(&c->out, '\n');
+    } else {
+        cli_coloured(c, RED, STR("The ledger is inconsistent: "));
+        show_count(c, cli_field_int(is, STR("problems_total")), "problem",
+                   "problems");
+        buf_add_str(&c->out, STR(".\n"));
+        JSON_EACH(p, cli_items(is, "problems"))
+        {
+            buf_add_str(&c->out, STR("  "));
+            cli_wrapped(c, 2, 4, cli_tame(&room, json_str_or(p, STR(""))));
+        }
+    }
+    buf_add_str(&c->out, STR("  "));
+    show_count(c, cli_field_int(is, STR("accounts")), "account, ",
+               "accounts, ");
+    show_count(c, cli_field_int(is, STR("postings")), "posting, ",
+               "postings, ");
+    show_count(c, cli_field_int(is, STR("entries")), "entry; ", "entries; ");
+    buf_addf(&c->out, "%s is reserved, for ",
+             amount_write(cli_field_int(is, STR("reserved_micros"))).text);
+    show_count(c, cli_field_int(is, STR("reservations")), "turn\n", "turns\n");
+    if (cli_field_int(is, STR("owed_micros")))
+        buf_addf(&c->out,
+                 "  %s is owed by creators, for refunds after a payout\n",
+                 amount_write(cli_field_int(is, STR("owed_micros"))).text);
+    return is_right ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* Without a server. */
+
+static enum exit_status show_report(struct cli *c,
+                                    const struct ledger_report *r)
+{
+    struct speak_books b = {
+        .n_accounts = r->n_accounts,
+        .n_entries = r->n_entries,
+        .n_postings = r->n_postings,
+        .n_turns = r->n_turns,
+        .n_reserved = r->n_reserved,
+        .reserved_micros = r->reserved,
+        .owed_micros = r->owed,
+        .n_problems = r->n_problems,
+        .problems = r->problems,
+        .n_shown = r->n_problems < LEDGER_PROBLEMS ? (size_t)r->n_problems
+                                                   : LEDGER_PROBLEMS,
+    };
+    enum exit_status status;
+    struct json *is;
+    struct json_out o;
+    struct buf doc;
+
+    buf_init(&doc, 256 * 1024);
+    o = json_out(&doc);
+    speak_books(&o, &b);
+    is = json_parse(&c->arena, buf_str(&doc), 0, NULL);
+    status = ledger_check_show(c, is);
+    buf_fini(&doc);
+    return status;
+}
+
+static enum exit_status ledger_check_store(struct cli *c, struct store *s)
+{
+    struct ledger_report r;
+    enum err e = ledger_audit_store(s, &r);
+
+    if (e)
+        return cli_error(c, e, "the ledger cannot be read: %s",
+                         err_row(e)->wording);
+    return show_report(c, &r);
+}
+
+static enum exit_status ledger_check(struct cli *c, struct str operand)
+{
+    enum exit_status status = EXIT_DONE;
+    struct client *cl;
+
+    (void)operand;
+    if (cli_is_offline(c, &status))
+        return cli_store_offline(c, ledger_check_store);
+    if (status || !(cl = client_new(c, &status)))
+        return status;
+    if (client_call(cl,
+                    &(struct client_request){.method = "GET",
+                                             .path = STR("/api/ledger/check"),
+                                             .timeout_ms = CHECK_MS,
+                                             .notice = "Checking"}))
+        status = client_fail(cl);
+    else
+        status = ledger_check_show(c, client_reply(cl)->json);
+    client_free(cl);
+    return status;
+}
+
 const struct sub cli_ledger_subs[] = {
     {"balance", "[USER]", "", .run = balance},
     {"statement", "[USER]", "account since until csv limit",
-     .run = cli_ledger_statement},
+     .run = ledger_statement},
     {"topup", "USER AMOUNT", "note key", .run = ledger_move_amount},
     {"refund", "[TASK|USER] [AMOUNT]", "task turn amount note key",
      .run = refund},
     {"payout", "USER AMOUNT", "note key", .run = ledger_move_amount},
-    {"accounts", NULL, NULL, .list = &cli_ledger_accounts},
-    {"check", NULL, "offline config data", .run = cli_ledger_check},
+    {"accounts", NULL, NULL, .list = &accounts},
+    {"check", NULL, "offline config data", .run = ledger_check},
     {0},
 };
