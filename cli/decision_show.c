@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/candidates.h"
-#include "cli/price.h"
+#include "cli/cells.h"
 #include "model/decision.h"
 
 enum { LIMIT = 10 };
@@ -12,17 +12,6 @@ enum { LIMIT = 10 };
 static double decision_figure(const struct json *v, struct str key)
 {
     return json_real_or(json_get(v, key), 0);
-}
-
-#define LAYER_WORDS(id, number, name, words) [LAYER_##id] = name ": " words,
-
-/* A layer with its criterion. */
-static const char *layer_words(struct str layer)
-{
-    static const char *const words[N_LAYERS] = {LAYERS(LAYER_WORDS)};
-    enum layer l = layer_of(layer);
-
-    return l ? words[l] : NULL;
 }
 
 static bool is_by_score(const struct json *d)
@@ -34,7 +23,7 @@ static bool is_by_score(const struct json *d)
  * candidates. */
 static const struct json *chosen_or_nearest(const struct json *d)
 {
-    const struct json *list = json_get(d, STR("candidates"));
+    const struct json *list = cli_items(d, "candidates");
     struct str agent = cli_field(d, STR("agent"));
 
     JSON_EACH(kid, list)
@@ -45,22 +34,32 @@ static const struct json *chosen_or_nearest(const struct json *d)
     return json_at(list, 0);
 }
 
-static void say_band(struct cli *c, const struct json *d)
+static void as_band(const struct cell *cell, struct buf *out)
 {
-    struct str band = cli_field(d, STR("band"));
+    struct str band = json_str_or(cell->v, STR(""));
 
     if (str_eq(band, STR("confident")))
-        cli_named(c, "band", STR("confident: clearly for this agent"));
+        buf_add_str(out, STR("confident: clearly for this agent"));
     else if (str_eq(band, STR("unsure")))
-        cli_named(c, "band",
-                  is_by_score(d)
-                      ? STR("unsure: the message may be for another agent")
-                      : STR("unsure: it is not clear which agent is meant"));
+        buf_add_str(out,
+                    is_by_score(cell->item)
+                        ? STR("unsure: the message may be for another agent")
+                        : STR("unsure: it is not clear which agent is meant"));
     else if (str_eq(band, STR("out_of_scope")))
-        cli_named(c, "band",
-                  STR("out of scope: no agent does what the message asks for"));
-    if (band.n && !is_by_score(d))
-        cli_named(c, "nearest", cli_field(chosen_or_nearest(d), STR("agent")));
+        buf_add_str(
+            out, STR("out of scope: no agent does what the message asks for"));
+}
+
+static void as_nearest(const struct cell *cell, struct buf *out)
+{
+    if (cell->v && !is_by_score(cell->item))
+        buf_add_str(out,
+                    cli_field(chosen_or_nearest(cell->item), STR("agent")));
+}
+
+static bool is_auto(const struct json *d)
+{
+    return json_bool_or(cli_member(d, "rules.auto"), false);
 }
 
 /* The reason if the band differs from the one of the semantic signal alone. */
@@ -82,107 +81,125 @@ static const char *band_reason(const struct json *d, const struct json *best,
     return "";
 }
 
-/* "0.364, floor 0.096 (one of 5 agents)" */
-static void say_floor(struct cli *c, const struct json *d)
+/* The candidate's own floor for its semantic signal: "0.364, floor 0.096 (one
+ * of 5 agents)". */
+static void as_floor(const struct cell *cell, struct buf *out)
 {
-    const struct json *best = chosen_or_nearest(d);
-    int64_t n = json_int_or(json_get(json_get(d, STR("rules")), STR("n")),
-                            json_int_or(json_get(d, STR("considered")), 0));
+    const struct json *d = cell->item, *best = chosen_or_nearest(d);
+    int64_t n = json_int_or(cli_member(d, "rules.n"),
+                            cli_field_int(d, STR("considered")));
     double floor = json_real_or(json_get(best, STR("floor")), -1);
     const char *decided = band_reason(d, best, n, floor);
-    char words[160], agents[48] = "";
 
-    if (!best)
+    if (!best || !cell->v || !is_auto(d))
         return;
-    if (n == 1 && !*decided)
-        snprintf(agents, sizeof(agents), " (the only agent)");
-    else if (n > 1)
-        snprintf(agents, sizeof(agents), " (one of %lld agents)", (long long)n);
+    buf_addf(out, "%.3f", decision_figure(best, STR("semantic")));
     if (floor < 0)
-        snprintf(words, sizeof(words),
-                 "%.3f; the floor of this agent is not known yet%s",
-                 decision_figure(best, STR("semantic")), decided);
+        buf_add_str(out, STR("; the floor of this agent is not known yet"));
     else
-        snprintf(words, sizeof(words), "%.3f, floor %.3f%s%s",
-                 decision_figure(best, STR("semantic")), floor, agents,
-                 decided);
-    cli_named(c, "semantic", str_of(words));
+        buf_addf(out, ", floor %.3f", floor);
+    if (floor >= 0 && n == 1 && !*decided)
+        buf_add_str(out, STR(" (the only agent)"));
+    else if (floor >= 0 && n > 1)
+        buf_addf(out, " (one of %lld agents)", (long long)n);
+    buf_add_str(out, str_of(decided));
 }
 
-/* The figures behind the band: the candidate's own floor for its semantic
- * signal, or one threshold for every score. */
-static void say_score(struct cli *c, const struct json *d)
+/* Without floors there is one threshold for every score. */
+static void as_reached(const struct cell *cell, struct buf *out)
 {
-    const struct json *list = json_get(d, STR("candidates"));
-    bool has_second = list && list->type == JSON_ARR && list->kids.n > 1;
-    bool is_auto =
-        json_bool_or(json_get(json_get(d, STR("rules")), STR("auto")), false);
-    char words[160];
+    if (!is_by_score(cell->item))
+        return;
+    buf_addf(out, "%.3f", json_real_or(cell->v, 0));
+    if (!is_auto(cell->item))
+        buf_addf(out, ", threshold %.3f",
+                 decision_figure(cell->item, STR("threshold")));
+}
 
-    say_band(c, d);
-    if (is_auto && cli_field(d, STR("band")).n)
-        say_floor(c, d);
-    if (!is_by_score(d))
-        return;
-    if (is_auto)
-        snprintf(words, sizeof(words), "%.3f",
-                 decision_figure(d, STR("score")));
-    else
-        snprintf(words, sizeof(words), "%.3f, threshold %.3f",
-                 decision_figure(d, STR("score")),
-                 decision_figure(d, STR("threshold")));
-    cli_named(c, "score", str_of(words));
-    if (!has_second)
-        return;
-    snprintf(words, sizeof(words), "%.3f to the second",
-             decision_figure(d, STR("margin")));
-    cli_named(c, "margin", str_of(words));
+static void as_margin(const struct cell *cell, struct buf *out)
+{
+    if (is_by_score(cell->item) &&
+        cli_items(cell->item, "candidates")->kids.n > 1)
+        buf_addf(out, "%.3f to the second", json_real_or(cell->v, 0));
 }
 
 /* The tier of the model that decided, if the model has two. */
-static void say_tier(struct cli *c, const struct json *d)
+static void as_tier(const struct cell *cell, struct buf *out)
 {
-    struct str tier = cli_field(d, STR("tier"));
+    struct str tier = json_str_or(cell->v, STR(""));
 
     if (str_eq(tier, STR("transformer")))
-        cli_named(c, "tier",
-                  STR("transformer, because the table was not clear"));
-    else if (cli_field(d, STR("tier_note")).n)
-        cli_named(c, "tier", STR("table, without the transformer"));
+        buf_add_str(out, STR("transformer, because the table was not clear"));
+    else if (cli_field(cell->item, STR("tier_note")).n)
+        buf_add_str(out, STR("table, without the transformer"));
     else
-        cli_named(c, "tier", tier);
+        buf_add_str(out, tier);
 }
 
-static void say_decide_time(struct cli *c, const struct json *d)
+static void as_us(const struct cell *cell, struct buf *out)
 {
-    int64_t us = json_int_or(json_get(d, STR("decide_us")), 0);
-    char words[64];
+    int64_t us = json_int_or(cell->v, 0);
 
-    if (us <= 0)
-        return;
-    if (us < 10000)
-        snprintf(words, sizeof(words), "%lld us", (long long)us);
-    else
-        snprintf(words, sizeof(words), "%.1f ms", (double)us / 1000);
-    cli_named(c, "decided in", str_of(words));
+    if (us >= 10000)
+        buf_addf(out, "%.1f ms", (double)us / 1000);
+    else if (us > 0)
+        buf_addf(out, "%lld us", (long long)us);
 }
 
-static void say_intent(struct cli *c, const struct json *intent)
+static void as_intent(const struct cell *cell, struct buf *out)
 {
-    char words[512];
-    struct str why = cli_field(intent, STR("why"));
-
-    if (!intent || intent->type != JSON_OBJ)
+    if (!cell->v || cell->v->type != JSON_OBJ)
         return;
-    if (why.n)
-        snprintf(words, sizeof(words), "not used: %.*s",
-                 STR_ARG(str_head(why, 400)));
+    if (cli_field(cell->v, STR("why")).n)
+        cli_put_words(out, cell->v, "not used: {why}");
     else
-        snprintf(words, sizeof(words), "%.*s, with a confidence of %.2f",
-                 STR_ARG(str_head(cli_field(intent, STR("agent")), 128)),
-                 decision_figure(intent, STR("confidence")));
-    cli_named(c, "classifier", str_of(words));
+        buf_addf(out, "%.*s, with a confidence of %.2f",
+                 STR_ARG(cli_field(cell->v, STR("agent"))),
+                 decision_figure(cell->v, STR("confidence")));
 }
+
+#define LAYER_WORDS(id, number, name, words) [LAYER_##id] = name ": " words,
+
+/* A layer with its criterion. */
+static void as_criterion(const struct cell *cell, struct buf *out)
+{
+    static const char *const words[N_LAYERS] = {LAYERS(LAYER_WORDS)};
+    struct str layer = json_str_or(cell->v, STR(""));
+    const char *known = words[layer_of(layer)];
+
+    buf_add_str(out, known ? str_of(known) : layer);
+}
+
+/* A quote is for a price. */
+static void as_quote(const struct cell *cell, struct buf *out)
+{
+    if (cli_field_int(cell->item, STR("price_micros")) > 0)
+        buf_add_str(out, json_str_or(cell->v, STR("")));
+}
+
+static const struct field until_reason[] = {
+    {"layer", "layer", as_criterion},
+    {"skill", "skill", NULL},
+    {"band", "band", as_band},
+    {"nearest", "band", as_nearest},
+    {"semantic", "band", as_floor},
+    {"score", "score", as_reached},
+    {"margin", "margin", as_margin},
+    {"tier", "tier", as_tier},
+    {0},
+};
+static const struct field after_reason[] = {
+    {"decided in", "decide_us", as_us},
+    {"price", "price_micros", as_price},
+    {"at most", "ceiling_micros", as_price},
+    {"quote", "quote", as_quote},
+    {"classifier", "intent", as_intent},
+    {"note", "note", NULL},
+    {"gate", "gate", NULL},
+    {"gate's rule", "gate_rule", NULL},
+    {"gate's reason", "gate_reason", NULL},
+    {0},
+};
 
 static void say_formula(struct cli *c, const struct json *d)
 {
@@ -211,10 +228,9 @@ void decision_show_candidates(struct cli *c, const struct json *d,
                                    .explains = args_has(&c->args, "explain"),
                                    .colour = c->colour,
                                    .unicode = c->unicode};
-    const struct json *list = json_get(d, STR("candidates"));
     int64_t all, shown;
 
-    if (!list || list->type != JSON_ARR || !list->kids.n)
+    if (!cli_items(d, "candidates")->kids.n)
         return;
     buf_add_char(&c->out, '\n');
     shown = (int64_t)candidates_write(&c->out, d, &opts);
@@ -230,35 +246,17 @@ void decision_show_candidates(struct cli *c, const struct json *d,
 void decision_show_choice(struct cli *c, const struct json *d)
 {
     struct str agent = cli_tamed(c, cli_field(d, STR("agent")));
-    struct str layer = cli_field(d, STR("layer"));
     struct str reason = cli_field(d, STR("reason"));
-    const char *words = layer_words(layer);
-    int64_t price = json_int_or(json_get(d, STR("price_micros")), 0);
-    int64_t ceiling = json_int_or(json_get(d, STR("ceiling_micros")), 0);
 
     cli_coloured(c, agent.n ? GREEN : YELLOW,
                  agent.n ? agent : STR("no agent"));
     buf_add_char(&c->out, '\n');
-    cli_named(c, "layer", words ? str_of(words) : layer);
-    cli_named(c, "skill", cli_field(d, STR("skill")));
-    say_score(c, d);
-    say_tier(c, d);
+    cli_fields(c, d, until_reason);
     /* A refusal's reason explains how to name an agent. */
-    if (str_eq(layer, STR("none")))
+    if (str_eq(cli_field(d, STR("layer")), STR("none")))
         reason = client_own_words(c, reason);
     cli_named(c, "reason", reason);
-    say_decide_time(c, d);
-    if (price > 0)
-        cli_named(c, "price", str_of(price_write(price).text));
-    if (ceiling > 0)
-        cli_named(c, "at most", str_of(price_write(ceiling).text));
-    if (price > 0)
-        cli_named(c, "quote", cli_field(d, STR("quote")));
-    say_intent(c, json_get(d, STR("intent")));
-    cli_named(c, "note", cli_field(d, STR("note")));
-    cli_named(c, "gate", cli_field(d, STR("gate")));
-    cli_named(c, "gate's rule", cli_field(d, STR("gate_rule")));
-    cli_named(c, "gate's reason", cli_field(d, STR("gate_reason")));
+    cli_fields(c, d, after_reason);
 }
 
 bool decision_show_limit(struct cli *c, int64_t *limit,

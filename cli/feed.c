@@ -59,113 +59,73 @@ static void feed_add_type(struct cli *c, struct str type)
     buf_addf(&c->out, "%*s", shown.n < 16 ? (int)(16 - shown.n) : 0, "");
 }
 
-static void feed_add_word(struct cli *c, const char *before, struct str word)
-{
-    if (word.n)
-        buf_addf(&c->out, " %s%.*s", before, STR_ARG(cli_tamed(c, word)));
-}
-
-/* The time, with its date unless it is today. */
-static void add_when(struct cli *c, int64_t at_ms)
-{
-    struct cli_time at = cli_time(at_ms), now = cli_time(cli_now_ms());
-    size_t day = strlen("2025-11-15 ");
-    bool is_today =
-        strlen(at.text) > day && strncmp(at.text, now.text, day) == 0;
-
-    buf_addf(&c->out, "%s ", is_today ? at.text + day : at.text);
-}
-
-/* An entry of the gate: the sender and the reason. */
-static void feed_add_decision(struct cli *c, const struct json *data)
-{
-    struct str reason = cli_field(data, STR("reason"));
-
-    feed_add_word(c, "from ", cli_field(data, STR("original_from")));
-    if (reason.n)
-        buf_addf(&c->out, ": %.*s", STR_ARG(cli_tamed(c, reason)));
-}
-
 /* The reason why no agent got a message, and the nearest agent. */
 static void add_refusal(struct cli *c, const struct json *data)
 {
     struct str band = cli_field(data, STR("band"));
-    struct str nearest = cli_field(data, STR("nearest"));
+    struct str code = cli_field(data, STR("code"));
 
-    feed_add_word(c, "", cli_field(data, STR("decision_id")));
-    if (str_eq(band, STR("unsure")))
-        buf_add_str(&c->out, STR(": unsure"));
-    else if (str_eq(band, STR("out_of_scope")))
-        buf_add_str(&c->out, STR(": out of scope"));
-    else if (str_eq(cli_field(data, STR("code")), STR("agent_not_found")))
-        buf_add_str(&c->out, STR(": no such agent"));
-    else
-        buf_add_str(&c->out, STR(": no agent available"));
-    if (nearest.n)
-        buf_addf(&c->out, ", nearest %.*s", STR_ARG(cli_tamed(c, nearest)));
+    cli_say(c, STR(""), data,
+            str_eq(band, STR("unsure")) ? "[ {decision_id}]: unsure"
+            : str_eq(band, STR("out_of_scope"))
+                ? "[ {decision_id}]: out of scope"
+            : str_eq(code, STR("agent_not_found"))
+                ? "[ {decision_id}]: no such agent"
+                : "[ {decision_id}]: no agent available");
+    cli_say(c, STR(""), data, "[, nearest {nearest}]");
 }
 
 static void feed_add_summary(struct cli *c, struct str type,
                              const struct json *e)
 {
     const struct json *data = json_get(e, STR("data"));
-    const struct json *changed = json_get(data, STR("changed"));
 
-    feed_add_word(c, "", cli_field(e, STR("task_id")));
-    feed_add_word(c, "", cli_field(e, STR("agent")));
+    cli_say(c, STR(""), e, "[ {task_id}][ {agent}]");
     if (str_eq(type, STR("task.accepted"))) {
-        feed_add_word(c, "from ", cli_field(e, STR("requester")));
+        cli_say(c, STR(""), e, "[ from {requester}]");
         if (json_bool_or(json_get(data, STR("unsure")), false))
             buf_add_str(&c->out, STR(", unsure"));
     }
     if (str_eq(type, STR("message.refused")))
         add_refusal(c, data);
     if (str_eq(type, STR("learning.voided")))
-        feed_add_word(c, "", cli_field(data, STR("of")));
-    feed_add_word(c, "", cli_field(data, STR("user")));
-    feed_add_word(c, "", cli_field(data, STR("token_id")));
-    feed_add_word(c, "", cli_field(data, STR("error_code")));
-    feed_add_word(c, "by ", cli_field(data, STR("by")));
+        cli_say(c, STR(""), data, "[ {of}]");
+    cli_say(c, STR(""), data,
+            "[ {user}][ {token_id}][ {error_code}][ by {by}]");
     if (str_starts(type, STR("gate.")))
-        feed_add_decision(c, data);
-    if (str_starts(type, STR("config.")) && changed &&
-        changed->type == JSON_ARR)
-        JSON_EACH(name, changed)
-        {
-            feed_add_word(c, "", json_str_or(name, STR("")));
-        }
-    if (str_eq(type, STR("agent.state"))) {
-        feed_add_word(c, "", cli_field(data, STR("why")));
-        feed_add_word(c, "is ", cli_field(data, STR("to")));
-    }
-}
-
-/* Wrap the output from offset `from` on, which starts at column `columns`. */
-static void wrap_from(struct cli *c, size_t from, size_t columns)
-{
-    struct str words = {c->out.p + from, c->out.n - from};
-
-    words.p = arena_strdup(&c->arena, words);
-    c->out.n = from;
-    if (words.n)
-        cli_wrapped(c, (unsigned)columns, INDENT, words);
-    else
-        buf_add_char(&c->out, '\n');
+        cli_say(c, STR(""), data, "[ from {original_from}][: {reason}]");
+    if (str_starts(type, STR("config.")))
+        JSON_EACH(name, cli_items(data, "changed"))
+    cli_say(c, json_str_or(name, STR("")), data, "[ {}]");
+    if (str_eq(type, STR("agent.state")))
+        cli_say(c, STR(""), data, "[ {why}][ is {to}]");
 }
 
 static void add_entry(struct cli *c, const struct json *e)
 {
-    struct str type = cli_field(e, STR("type"));
-    size_t start = c->out.n, columns;
+    struct cli_time at = cli_time(cli_field_int(e, STR("at_ms")));
+    struct cli_time now = cli_time(cli_now_ms());
+    struct str type = cli_field(e, STR("type")), words;
+    size_t day = strlen("2025-11-15 "), start = c->out.n, columns;
+    /* The time, with its date unless it is today. */
+    bool is_today =
+        strlen(at.text) > day && strncmp(at.text, now.text, day) == 0;
 
-    buf_addf(&c->out, "%5" PRId64 " ", json_int_or(json_get(e, STR("seq")), 0));
-    add_when(c, json_int_or(json_get(e, STR("at_ms")), 0));
+    buf_addf(&c->out, "%5" PRId64 " %s ", cli_field_int(e, STR("seq")),
+             is_today ? at.text + day : at.text);
     columns = c->out.n - start;
     feed_add_type(c, type);
     columns += type.n < 16 ? 16 : type.n;
     start = c->out.n;
     feed_add_summary(c, type, e);
-    wrap_from(c, start, columns);
+    /* Wrap the summary. */
+    words = (struct str){c->out.p + start, c->out.n - start};
+    words.p = arena_strdup(&c->arena, words);
+    c->out.n = start;
+    if (words.n)
+        cli_wrapped(c, (unsigned)columns, INDENT, words);
+    else
+        buf_add_char(&c->out, '\n');
     arena_reset(&c->arena);
 }
 
@@ -184,16 +144,14 @@ static bool show_entry(struct reading *r, const struct json *e)
 static enum exit_status feed_print_page(struct reading *r, const char *path,
                                         bool *goes_on)
 {
-    const struct json *items, *next;
+    const struct json *next;
 
     if (client_call(r->cl, &(struct client_request){.method = "GET",
                                                     .path = str_of(path)}))
         return client_fail(r->cl);
-    items = json_get(client_reply(r->cl)->json, STR("items"));
     next = json_get(client_reply(r->cl)->json, STR("next_after"));
     *goes_on = true;
-    if (items && items->type == JSON_ARR)
-        JSON_EACH(e, items)
+    JSON_EACH(e, cli_items(client_reply(r->cl)->json, "items"))
     *goes_on = *goes_on && show_entry(r, e);
     r->after = json_int_or(next, r->after);
     return r->status;
@@ -233,13 +191,6 @@ static bool feed_on_event(void *ctx, const struct sse_event *e)
     return !entry || entry->type != JSON_OBJ || show_entry(r, entry);
 }
 
-/* True if a new connection may help. */
-static bool feed_error_is_transient(const struct client_reply *reply)
-{
-    return reply->err == OK || reply->err == ERR_UNREACHABLE ||
-           reply->status >= 500 || reply->status == 429;
-}
-
 static enum exit_status feed_follow(struct reading *r)
 {
     bool was_there = false;
@@ -258,8 +209,10 @@ static enum exit_status feed_follow(struct reading *r)
                                                  .on_event = feed_on_event,
                                                  .ctx = r,
                                                  .resumes = true}) &&
-            (!was_there || !feed_error_is_transient(reply)) &&
-            reply->status != 200)
+            reply->status != 200 &&
+            /* A new connection may help only after these. */
+            !(was_there && (reply->err == ERR_UNREACHABLE ||
+                            reply->status >= 500 || reply->status == 429)))
             return client_fail(r->cl);
         was_there = true;
         if (r->status || r->left <= 0)

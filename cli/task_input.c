@@ -1,6 +1,7 @@
 /* tasks input: questions that agents ask while they work on a task, and the
  * answers. The open questions are read first, so that the user need not say
  * which one is meant if there is only one, nor of which kind it is. */
+#include "cli/cells.h"
 #include "cli/client.h"
 
 #include <stdio.h>
@@ -9,40 +10,15 @@
 
 enum { BODY_MAX = 1024 * 1024 };
 
-/* Showing. */
-
 static void task_input_show(struct cli *c, const struct json *in)
 {
-    const struct json *options = json_get(in, STR("options"));
-
-    buf_addf(&c->out, "%.*s  ",
-             STR_ARG(cli_tamed(c, cli_field(in, STR("input_id")))));
-    buf_addf(&c->out, "%.*s asks (%.*s)\n",
-             STR_ARG(cli_tamed(c, cli_field(in, STR("agent")))),
-             STR_ARG(cli_tamed(c, cli_field(in, STR("kind")))));
+    cli_say(c, STR(""), in, "{input_id}  {agent} asks ({kind})\n");
     cli_indented_text(c, 2, cli_field(in, STR("title")));
     cli_indented_text(c, 2, cli_field(in, STR("message")));
-    if (options && options->type == JSON_ARR)
-        JSON_EACH(option, options)
+    JSON_EACH(option, cli_items(in, "options"))
     cli_indented_text(c, 4, json_str_or(option, STR("")));
     cli_indented_text(c, 4, cli_field(in, STR("prefill")));
 }
-
-static enum exit_status task_inputs_show(struct cli *c,
-                                         const struct json *inputs)
-{
-    if (c->json) {
-        cli_json_line(&c->out, inputs);
-        return EXIT_DONE;
-    }
-    if (!inputs->kids.n)
-        buf_add_str(&c->out, STR("No open questions.\n"));
-    JSON_EACH(in, inputs)
-    task_input_show(c, in);
-    return EXIT_DONE;
-}
-
-/* Answering. */
 
 /* The selected question; NULL: the error has been printed. */
 static const struct json *task_input_choose(struct cli *c,
@@ -95,38 +71,32 @@ static bool task_input_write(struct cli *c, const struct json *in,
     return !out->over;
 }
 
-static enum exit_status task_input_post(struct cli *c, struct client *cl,
-                                        struct str path, struct str body)
-{
-    const struct json *over;
-
-    if (client_call(cl, &(struct client_request){
-                            .method = "POST", .path = path, .body = body}))
-        return client_fail(cl);
-    over = client_reply(cl)->json;
-    if (c->json)
-        cli_json_line(&c->out, over);
-    else
-        buf_addf(&c->out, "%.*s is %.*s\n",
-                 STR_ARG(cli_tamed(c, cli_field(over, STR("input_id")))),
-                 STR_ARG(cli_tamed(c, cli_field(over, STR("outcome")))));
-    return EXIT_DONE;
-}
-
 static enum exit_status task_input_answer(struct cli *c, struct client *cl,
                                           const struct json *inputs,
                                           struct buf *path)
 {
     enum exit_status status = EXIT_DONE;
-    const struct json *in = task_input_choose(c, inputs, &status);
+    const struct json *in = task_input_choose(c, inputs, &status), *over;
     struct buf body;
 
     if (!in)
         return status;
     buf_init(&body, BODY_MAX);
     buf_add_str(path, STR("/input"));
-    if (task_input_write(c, in, &body, &status))
-        status = task_input_post(c, cl, buf_str(path), buf_str(&body));
+    if (!task_input_write(c, in, &body, &status))
+        goto out;
+    if (client_call(cl, &(struct client_request){.method = "POST",
+                                                 .path = buf_str(path),
+                                                 .body = buf_str(&body)})) {
+        status = client_fail(cl);
+        goto out;
+    }
+    over = client_reply(cl)->json;
+    if (c->json)
+        cli_json_line(&c->out, over);
+    else
+        cli_say(c, STR(""), over, "{input_id} is {outcome}\n");
+out:
     buf_fini(&body);
     return status;
 }
@@ -161,8 +131,13 @@ enum exit_status cli_task_input(struct cli *c, struct str id)
                                "this server does not support questions");
         else if (answers || args_has(&c->args, "cancel"))
             status = task_input_answer(c, cl, inputs, &path);
+        else if (c->json)
+            cli_json_line(&c->out, inputs);
+        else if (!inputs->kids.n)
+            buf_add_str(&c->out, STR("No open questions.\n"));
         else
-            status = task_inputs_show(c, inputs);
+            JSON_EACH(in, inputs)
+        task_input_show(c, in);
     }
     buf_fini(&path);
     client_free(cl);
