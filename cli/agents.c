@@ -262,7 +262,6 @@ static bool put_revision(struct cli *c, struct json_out *o,
     }
     if (revision)
         json_member_int(o, "revision", revision);
-    cli_put_options(c, o, "reason");
     return true;
 }
 
@@ -276,7 +275,7 @@ static void show_review_state(struct cli *c, const struct json *a)
 static bool put_report(struct cli *c, struct json_out *o,
                        enum exit_status *status)
 {
-    cli_put_options(c, o, "reason");
+    (void)o;
     if (!args_has(&c->args, "reason"))
         *status =
             cli_error(c, ERR_USAGE, "describe the problem with --reason TEXT");
@@ -308,8 +307,9 @@ static void show_reports(struct cli *c, const struct json *answer)
 #define SIGNAL(act, words)                       \
     AGENT_ONE("POST", act, .timeout_ms = ACT_MS, \
               .say = "{} " words "; state: {state}\n")
-#define REVIEW(act) \
-    AGENT_ONE("POST", act, .put = put_revision, .show = show_review_state)
+#define REVIEW(act)                                                  \
+    AGENT_ONE("POST", act, .put = put_revision, .options = "reason", \
+              .show = show_review_state)
 
 const struct sub cli_agents_subs[] = {
     {"list", NULL, NULL, .list = &agents},
@@ -328,7 +328,7 @@ const struct sub cli_agents_subs[] = {
     {"reject", "NAME", "reason revision", .one = REVIEW("/reject")},
     {"hide", "NAME", "reason revision", .one = REVIEW("/hide")},
     {"report", "NAME", "reason",
-     .one = AGENT_ONE("POST", "/report", .put = put_report,
+     .one = AGENT_ONE("POST", "/report", .put = put_report, .options = "reason",
                       .say = "{} is reported to the admins\n")},
     {"reports", "NAME", "",
      .one = AGENT_ONE("GET", "/reports", .show = show_reports)},

@@ -106,7 +106,6 @@ static bool put_budget(struct cli *c, struct json_out *o,
         *status = cli_error(c, ERR_USAGE, "%s", why.text);
         return false;
     }
-    cli_put_options(c, o, "user org agent");
     json_member_text(o, "period", c->args.operands[1]);
     json_member_int(o, "limit_micros", micros);
     return true;
@@ -122,6 +121,7 @@ static void show_budget(struct cli *c, const struct json *b)
 static const struct one setting = {.method = "PUT",
                                    .path = "/api/budgets",
                                    .put = put_budget,
+                                   .options = "user org agent",
                                    .show = show_budget};
 
 static enum exit_status budget_remove(struct cli *c, struct str period)

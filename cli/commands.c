@@ -447,7 +447,8 @@ static enum exit_status commands_push(struct cli *c, struct str operand)
 const struct sub cli_commands_subs[] = {
     {"list", NULL, NULL, .list = &commands},
     {"push", "telegram|discord",
-     "clear dry-run api bot-token-file scope chat language app guild "
+     COMMANDS_FILTERS
+     " clear dry-run api bot-token-file scope chat language app guild "
      "config "
      "set",
      .run = commands_push},

@@ -219,19 +219,34 @@ static void say_formula(struct cli *c, const struct json *d)
     cli_wrapped(c, 0, 8, str_of(words));
 }
 
-void decision_show_candidates(struct cli *c, const struct json *d,
-                              int64_t limit)
+static bool read_limit(struct cli *c, int64_t *limit, enum exit_status *status)
 {
-    struct candidates_opts opts = {.limit = (size_t)limit,
-                                   .width = c->width,
+    return cli_number(c, "limit", 1, DECISION_CANDIDATES_MAX, LIMIT, limit,
+                      status);
+}
+
+bool decision_limit_is_good(struct cli *c, enum exit_status *status)
+{
+    int64_t limit;
+
+    return read_limit(c, &limit, status);
+}
+
+void decision_show_candidates(struct cli *c, const struct json *d)
+{
+    struct candidates_opts opts = {.width = c->width,
                                    .chosen = cli_field(d, STR("agent")),
                                    .explains = args_has(&c->args, "explain"),
                                    .colour = c->colour,
                                    .unicode = c->unicode};
-    int64_t all, shown;
+    enum exit_status unused;
+    int64_t all, shown, limit;
 
     if (!cli_items(d, "candidates")->kids.n)
         return;
+    if (!read_limit(c, &limit, &unused))
+        return; /* decision_limit_is_good has reported it */
+    opts.limit = (size_t)limit;
     buf_add_char(&c->out, '\n');
     shown = (int64_t)candidates_write(&c->out, d, &opts);
     all = json_int_or(json_get(d, STR("considered")), shown);
@@ -257,11 +272,4 @@ void decision_show_choice(struct cli *c, const struct json *d)
         reason = client_own_words(c, reason);
     cli_named(c, "reason", reason);
     cli_fields(c, d, after_reason);
-}
-
-bool decision_show_limit(struct cli *c, int64_t *limit,
-                         enum exit_status *status)
-{
-    return cli_number(c, "limit", 1, DECISION_CANDIDATES_MAX, LIMIT, limit,
-                      status);
 }

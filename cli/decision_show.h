@@ -15,13 +15,11 @@
 /* The agent, the layer, the confidence and the reason. */
 void decision_show_choice(struct cli *c, const struct json *d);
 
-/* An empty line and up to `limit` candidates, best first; nothing if there are
- * none. */
-void decision_show_candidates(struct cli *c, const struct json *d,
-                              int64_t limit);
+/* An empty line and the candidates, best first, as many as --limit says;
+ * nothing if there are none. */
+void decision_show_candidates(struct cli *c, const struct json *d);
 
-/* The limit, from --limit. False: the error has been printed. */
-MUST_USE bool decision_show_limit(struct cli *c, int64_t *limit,
-                                  enum exit_status *status);
+/* Check --limit. False: the error has been printed. */
+MUST_USE bool decision_limit_is_good(struct cli *c, enum exit_status *status);
 
 #endif

@@ -133,8 +133,6 @@ static void show_decision(struct cli *c, const struct json *d)
 {
     struct str verdict = cli_tamed(c, cli_field(d, STR("verdict")));
     const char *colour = c->colour ? verdict_colour(verdict) : "";
-    enum exit_status status;
-    int64_t limit;
 
     cli_say(c, STR(""), d, "{id}  ");
     decision_show_choice(c, d);
@@ -142,8 +140,7 @@ static void show_decision(struct cli *c, const struct json *d)
     buf_addf(&c->out, "  %-13s %s%.*s%s\n", "verdict", colour, STR_ARG(verdict),
              *colour ? "\033[0m" : "");
     cli_fields(c, d, outcome);
-    if (decision_show_limit(c, &limit, &status))
-        decision_show_candidates(c, d, limit);
+    decision_show_candidates(c, d);
     cli_section(c, "Message", cli_field(d, STR("text")));
 }
 
@@ -154,11 +151,9 @@ static enum exit_status decision_show_by_id(struct cli *c, struct str id)
                                         .called = "ID",
                                         .show = show_decision};
     enum exit_status status = EXIT_DONE;
-    int64_t limit;
 
-    if (!decision_show_limit(c, &limit, &status))
-        return status;
-    return cli_one(c, &decision, id);
+    return decision_limit_is_good(c, &status) ? cli_one(c, &decision, id)
+                                              : status;
 }
 
 /* Corrections. */
@@ -207,8 +202,6 @@ static bool put_verdict(struct cli *c, struct json_out *o,
                             "the ID of a decision begins with dec_; signalbox "
                             "decisions list shows it");
     else {
-        json_member_text(o, is_feedback ? "verdict" : "agent", operand);
-        cli_put_options(c, o, is_feedback ? "agent comment" : "comment");
         if (args_has(&c->args, "send"))
             json_member_bool(o, "send", true);
         return true;
@@ -221,12 +214,16 @@ static const struct one override = {.method = "POST",
                                     .called = "ID",
                                     .action = "/override",
                                     .put = put_verdict,
+                                    .second = "agent",
+                                    .options = "comment",
                                     .show = show_verdict};
 static const struct one feedback = {.method = "POST",
                                     .path = "/api/decisions/",
                                     .called = "ID",
                                     .action = "/feedback",
                                     .put = put_verdict,
+                                    .second = "verdict",
+                                    .options = "agent comment",
                                     .show = show_verdict};
 
 const struct sub cli_decisions_subs[] = {

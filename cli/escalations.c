@@ -77,20 +77,12 @@ static const struct one escalation = {.method = "GET",
                                       .fields = fields,
                                       .show = show_message};
 
-static bool put_decision(struct cli *c, struct json_out *o,
-                         enum exit_status *status)
-{
-    (void)status;
-    json_member_some(o, "agent", c->args.operands[2]);
-    cli_put_options(c, o, "comment");
-    return true;
-}
-
-#define DECISION(verb)                                                     \
-    &(const struct one)                                                    \
-    {                                                                      \
-        .method = "POST", .path = "/api/escalations/", .called = "ID",     \
-        .action = "/" verb, .put = put_decision, .say = "{} is {status}\n" \
+#define DECISION(verb)                                                 \
+    &(const struct one)                                                \
+    {                                                                  \
+        .method = "POST", .path = "/api/escalations/", .called = "ID", \
+        .action = "/" verb, .second = "agent", .options = "comment",   \
+        .say = "{} is {status}\n"                                      \
     }
 
 const struct sub cli_escalations_subs[] = {

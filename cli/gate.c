@@ -115,7 +115,7 @@ static const struct field decision_fields[] = {
     {"warning", "warnings", NULL},      {0},
 };
 
-static void gate_try_show(struct cli *c, const struct json *d)
+static void gate_show_decision(struct cli *c, const struct json *d)
 {
     struct str decision = cli_tamed(c, cli_field(d, STR("routing_decision")));
     struct item_table t;
@@ -182,7 +182,7 @@ static enum exit_status decide_here(struct cli *c,
         const struct json *d = json_parse(&arena, buf_str(&out), 0, NULL);
 
         if (d)
-            gate_try_show(c, d);
+            gate_show_decision(c, d);
         else
             status = cli_error(c, ERR_NOMEM, "out of memory");
     }
@@ -233,46 +233,48 @@ static enum exit_status try_here(struct cli *c, struct str envelope)
     return status;
 }
 
-static enum exit_status gate_ask_server(struct cli *c, struct str envelope)
+static bool put_envelope(struct cli *c, struct json_out *o,
+                         enum exit_status *status)
 {
-    enum exit_status status = EXIT_DONE;
-    struct client *cl;
-    struct buf body;
+    struct buf envelope;
+    bool is_good = gate_try_read_file(c, c->args.operands[0], ENVELOPE_FILE_MAX,
+                                      &envelope, status);
 
-    if (args_has(&c->args, "now"))
-        return cli_error(c, ERR_USAGE,
-                         "--now needs --rules or --state: a server uses its "
-                         "own clock");
-    if (json_check(envelope, NULL))
-        return cli_error(c, ERR_USAGE, "the envelope is not valid JSON");
-    cl = client_new(c, &status);
-    if (!cl)
-        return status;
-    buf_init(&body, ENVELOPE_FILE_MAX + 1024);
-    buf_add_str(&body, STR("{\"trace\":true,\"envelope\":"));
-    buf_add_str(&body, envelope);
-    buf_add_char(&body, '}');
-    if (client_call(cl, &(struct client_request){.method = "POST",
-                                                 .path = STR("/api/gate"),
-                                                 .body = buf_str(&body),
-                                                 .notice = "Deciding"}))
-        status = client_fail_to(cl);
-    else
-        gate_try_show(c, client_reply(cl)->json);
-    buf_fini(&body);
-    client_free(cl);
-    return status;
+    if (is_good && args_has(&c->args, "now"))
+        *status = cli_error(c, ERR_USAGE,
+                            "--now needs --rules or --state: a server uses its "
+                            "own clock");
+    else if (is_good && json_check(buf_str(&envelope), NULL))
+        *status = cli_error(c, ERR_USAGE, "the envelope is not valid JSON");
+    else if (is_good) {
+        json_member_bool(o, "trace", true);
+        json_member_raw(o, "envelope", buf_str(&envelope));
+    }
+    buf_fini(&envelope);
+    return !*status;
+}
+
+static enum exit_status gate_fail(struct cli *c, struct client *cl)
+{
+    (void)c;
+    return client_fail_to(cl);
 }
 
 static enum exit_status gate_try(struct cli *c, struct str path)
 {
+    static const struct one decision = {.method = "POST",
+                                        .path = "/api/gate",
+                                        .notice = "Deciding",
+                                        .put = put_envelope,
+                                        .show = gate_show_decision,
+                                        .fail = gate_fail};
     enum exit_status status = EXIT_DONE;
-    bool is_here = args_has(&c->args, "rules") || args_has(&c->args, "state");
     struct buf envelope;
 
+    if (!args_has(&c->args, "rules") && !args_has(&c->args, "state"))
+        return cli_one(c, &decision, path);
     if (gate_try_read_file(c, path, ENVELOPE_FILE_MAX, &envelope, &status))
-        status = is_here ? try_here(c, buf_str(&envelope))
-                         : gate_ask_server(c, buf_str(&envelope));
+        status = try_here(c, buf_str(&envelope));
     buf_fini(&envelope);
     return status;
 }

@@ -42,7 +42,8 @@ static void put_grant(struct cli *c, struct buf *body, struct str agent,
 
     json_open(&o, '{');
     json_member_text(&o, "agent", agent);
-    cli_put_options(c, &o, "user org");
+    json_member_some(&o, "user", args_get(&c->args, "user"));
+    json_member_some(&o, "org", args_get(&c->args, "org"));
     if (lasts_ms)
         json_member_int(&o, "expires_in_s", lasts_ms / 1000);
     json_close(&o, '}');

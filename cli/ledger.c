@@ -187,7 +187,7 @@ static enum exit_status ledger_move(struct cli *c, struct move *m)
     json_member_some(&o, "task_id", m->task);
     if (m->turn)
         json_member_int(&o, "turn", m->turn);
-    cli_put_options(c, &o, "note");
+    json_member_some(&o, "note", args_get(&c->args, "note"));
     json_member_some(&o, "idempotency_key", m->key);
     json_close(&o, '}');
     r = client_reply(cl);

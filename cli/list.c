@@ -8,7 +8,7 @@
 enum {
     PATH_BYTES = 64 * 1024,
     ONE_PATH_BYTES = 4096,
-    BODY_BYTES = 1024 * 1024,
+    BODY_BYTES = 8 * 1024 * 1024,
     LIST_MOST = 100 * 1000,
 };
 
@@ -37,7 +37,7 @@ static const struct arg_option *next_filter(struct cli *c, struct str *rest,
 }
 
 /* Check a value by the placeholder of its option and by its known words. */
-static bool check_filter(struct cli *c, const struct arg_option *o,
+static bool check_option(struct cli *c, const struct arg_option *o,
                          struct str *value, enum exit_status *status)
 {
     const char *words = cli_option_words(c->command->name, o);
@@ -70,7 +70,7 @@ bool cli_add_filters(struct cli *c, const char *filters, struct buf *path,
         if (o->value && strcmp(o->value, "WHEN") == 0) {
             if (!client_add_time(c, path, o->name, name, status))
                 return false;
-        } else if (!check_filter(c, o, &value, status)) {
+        } else if (!check_option(c, o, &value, status)) {
             return false;
         } else if (value.n && !str_eq(value, STR("all"))) {
             client_add_query(path, name, value);
@@ -163,16 +163,20 @@ enum exit_status cli_list(struct cli *c, const struct listing *list)
 
 /* One request. */
 
-void cli_put_options(struct cli *c, struct json_out *o, const char *options)
+bool cli_put_options(struct cli *c, struct json_out *o, const char *options,
+                     enum exit_status *status)
 {
     struct str rest = str_of(options);
 
     while (rest.n) {
-        struct str name = str_cut(&rest, ' ');
-        const char *option = option_of(c, name)->name;
+        const struct arg_option *option = option_of(c, str_cut(&rest, ' '));
+        struct str value = args_get(&c->args, option->name);
 
-        json_member_some(o, option, args_get(&c->args, option));
+        if (!check_option(c, option, &value, status))
+            return false;
+        json_member_some(o, option->name, value);
     }
+    return true;
 }
 
 static void show_answer(struct cli *c, const struct one *one, struct str id,
@@ -223,9 +227,13 @@ enum exit_status cli_one_by(struct cli *c, struct client *cl,
         client_add_part(&path, id);
     buf_add_str(&path, str_of(one->action));
     o = json_out(&body);
-    if (one->put) {
+    if (one->put || one->options || one->second) {
         json_open(&o, '{');
-        if (!one->put(c, &o, &status))
+        if (one->put && !one->put(c, &o, &status))
+            goto out;
+        if (one->second)
+            json_member_some(&o, one->second, c->args.operands[2]);
+        if (!cli_put_options(c, &o, one->options, &status))
             goto out;
         json_close(&o, '}');
     }
@@ -233,7 +241,9 @@ enum exit_status cli_one_by(struct cli *c, struct client *cl,
     r.body = buf_str(&body);
     if (path.over)
         status = cli_error(c, ERR_USAGE, "the %s is too long", one->called);
-    if (path.over || (!cl && !(cl = own = client_new(c, &status))))
+    else if (body.over)
+        status = cli_error(c, ERR_USAGE, "an argument is too long");
+    if (path.over || body.over || (!cl && !(cl = own = client_new(c, &status))))
         goto out;
     if (client_call(cl, &r))
         status = one->fail ? one->fail(c, cl) : client_fail(cl);

@@ -53,8 +53,10 @@ struct one {
     int64_t timeout_ms; /* as in client_request */
     const char *notice; /* likewise */
 
-    /* Write the members of the body, and check the options. False: the error
-     * has been printed. NULL: no body. */
+    /* The body: options that become members, the member that the second operand
+     * becomes, and a function that checks options and writes members. False:
+     * the error has been printed. All NULL: no body. */
+    const char *options, *second;
     bool (*put)(struct cli *c, struct json_out *o, enum exit_status *status);
 
     /* The answer: a sentence, fields, a function; or, without an answer, a
@@ -74,8 +76,9 @@ enum exit_status cli_one(struct cli *c, const struct one *one, struct str id);
 enum exit_status cli_one_by(struct cli *c, struct client *cl,
                             const struct one *one, struct str id);
 
-/* Add an option to a body, if it is given, under its own name; several are
- * separated by blanks. */
-void cli_put_options(struct cli *c, struct json_out *o, const char *options);
+/* Add the given options to a body under their own names; blanks separate them.
+ * Values are checked as those of filters. False: the error has been printed. */
+MUST_USE bool cli_put_options(struct cli *c, struct json_out *o,
+                              const char *options, enum exit_status *status);
 
 #endif

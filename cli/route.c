@@ -3,14 +3,12 @@
 #include "cli/slurp.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/utf8.h"
 #include "cli/decision_show.h"
+#include "cli/list.h"
 #include "model/decision.h"
 #include "model/msg.h"
-
-enum { BODY_MAX = 7 * 1024 * 1024 };
 
 const struct arg_option cli_route_options[] = {
     {"limit", "N", "show at most N candidates, up to 32 (default 10)", false},
@@ -29,24 +27,10 @@ const struct arg_option cli_route_options[] = {
     {0},
 };
 
-static enum err route_read_words(struct cli *c, struct buf *text)
-{
-    const struct args *a = &c->args;
-
-    if (a->n_operands == 1 && str_eq(a->operands[0], STR("-")))
-        return slurp(STDIN_FILENO, text, MSG_TEXT_MAX + 1);
-    for (size_t i = 0; i < a->n_operands; i++) {
-        if (i)
-            buf_add_char(text, ' ');
-        buf_add_str(text, a->operands[i]);
-    }
-    return OK;
-}
-
 static bool route_read_message(struct cli *c, struct buf *text,
                                enum exit_status *status)
 {
-    enum err e = route_read_words(c, text);
+    enum err e = slurp_words(&c->args, text, MSG_TEXT_MAX + 1);
 
     if (!e && text->n && text->p[text->n - 1] == '\n')
         text->n--;
@@ -90,18 +74,6 @@ static bool put_peer(struct cli *c, struct json_out *o, const char *option,
     return true;
 }
 
-static void put_roles(const struct cli *c, struct json_out *o)
-{
-    if (!args_has(&c->args, "role"))
-        return;
-    json_key(o, STR("roles"));
-    json_open(o, '[');
-    for (size_t i = 0; i < c->args.n_options; i++)
-        if (strcmp(c->args.options[i].option->name, "role") == 0)
-            json_put_str(o, c->args.options[i].value);
-    json_close(o, ']');
-}
-
 /* The channel options. False: the error has been printed. */
 static bool route_put_source(struct cli *c, struct json_out *o,
                              enum exit_status *status)
@@ -129,87 +101,71 @@ static bool route_put_source(struct cli *c, struct json_out *o,
         return false;
     json_member_some(o, "guildId", args_get(&c->args, "guild"));
     json_member_some(o, "teamId", args_get(&c->args, "team"));
-    put_roles(c, o);
+    if (args_has(&c->args, "role")) {
+        json_key(o, STR("roles"));
+        json_open(o, '[');
+        for (size_t i = 0; i < c->args.n_options; i++)
+            if (strcmp(c->args.options[i].option->name, "role") == 0)
+                json_put_str(o, c->args.options[i].value);
+        json_close(o, ']');
+    }
     json_close(o, '}');
     return true;
 }
 
-static bool route_put_body(struct cli *c, struct buf *body, struct str text,
-                           enum exit_status *status)
+static bool put_message(struct cli *c, struct json_out *o,
+                        enum exit_status *status)
 {
-    struct json_out o = json_out(body);
     int64_t max_cost = -1;
+    struct buf text;
+    bool is_good;
 
-    if (!cli_max_cost(c, &max_cost, status))
-        return false;
-    json_open(&o, '{');
+    buf_init(&text, MSG_TEXT_MAX + 128 * 1024);
+    is_good = route_read_message(c, &text, status) &&
+              cli_max_cost(c, &max_cost, status);
     if (max_cost >= 0)
-        json_member_int(&o, "max_cost_micros", max_cost);
-    json_member_some(&o, "text", text);
-    json_member_some(&o, "conversation_id", args_get(&c->args, "conversation"));
+        json_member_int(o, "max_cost_micros", max_cost);
+    json_member_some(o, "text", buf_str(&text));
+    json_member_some(o, "conversation_id", args_get(&c->args, "conversation"));
     if (args_has(&c->args, "to")) {
-        json_key(&o, STR("executor"));
-        json_open(&o, '{');
-        json_member_some(&o, "name", args_get(&c->args, "to"));
-        json_close(&o, '}');
+        json_key(o, STR("executor"));
+        json_open(o, '{');
+        json_member_some(o, "name", args_get(&c->args, "to"));
+        json_close(o, '}');
     }
-    if (!route_put_source(c, &o, status))
-        return false;
-    json_close(&o, '}');
-    return true;
+    buf_fini(&text);
+    return is_good && route_put_source(c, o, status);
+}
+
+static void show_choice(struct cli *c, const struct json *d)
+{
+    decision_show_choice(c, d);
+    decision_show_candidates(c, d);
 }
 
 /* Show the nearest candidates of a refusal. */
-static enum exit_status route_fail(struct cli *c, struct client *cl,
-                                   int64_t limit)
+static enum exit_status show_nearest(struct cli *c, struct client *cl)
 {
-    const struct json *error = json_get(client_reply(cl)->json, STR("error"));
-    const struct json *details = json_get(error, STR("details"));
+    const struct json *details =
+        cli_member(client_reply(cl)->json, "error.details");
 
     if (!c->json && client_reply(cl)->err == ERR_NO_ROUTE && details) {
-        decision_show_candidates(c, details, limit);
+        decision_show_candidates(c, details);
         (void)cli_flush(c, EXIT_DONE);
     }
     return client_fail_to(cl);
 }
 
-static enum exit_status route_request(struct cli *c, struct str body,
-                                      int64_t limit)
-{
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = client_new(c, &status);
-
-    if (!cl)
-        return status;
-    if (client_call(cl, &(struct client_request){.method = "POST",
-                                                 .path = STR("/api/route"),
-                                                 .body = body,
-                                                 .notice = "Choosing"}))
-        status = route_fail(c, cl, limit);
-    else if (c->json)
-        cli_json_line(&c->out, client_reply(cl)->json);
-    else {
-        decision_show_choice(c, client_reply(cl)->json);
-        decision_show_candidates(c, client_reply(cl)->json, limit);
-    }
-    client_free(cl);
-    return status;
-}
-
 enum exit_status cli_route(struct cli *c)
 {
+    static const struct one choice = {.method = "POST",
+                                      .path = "/api/route",
+                                      .notice = "Choosing",
+                                      .put = put_message,
+                                      .show = show_choice,
+                                      .fail = show_nearest};
     enum exit_status status = EXIT_DONE;
-    struct buf text, body;
-    int64_t limit;
 
-    if (!decision_show_limit(c, &limit, &status))
-        return status;
-    buf_init(&text, MSG_TEXT_MAX + 128 * 1024);
-    buf_init(&body, BODY_MAX);
-    if (route_read_message(c, &text, &status) &&
-        route_put_body(c, &body, buf_str(&text), &status))
-        status = route_request(c, buf_str(&body), limit);
-    buf_fini(&text);
-    buf_fini(&body);
-    return status;
+    return decision_limit_is_good(c, &status) ? cli_one(c, &choice, STR(""))
+                                              : status;
 }

@@ -1,7 +1,7 @@
 /* search: find agents by their skills. The server ranks them. The request
  * always asks for the explanation, because the bars need it. */
-#include "cli/agents.h"
 #include "cli/hits.h"
+#include "cli/list.h"
 #include "cli/price.h"
 #include "cli/slurp.h"
 #include "registry/registry.h"
@@ -28,24 +28,10 @@ const struct arg_option cli_search_options[] = {
     {0},
 };
 
-static enum err search_read_words(struct cli *c, struct buf *query)
-{
-    const struct args *a = &c->args;
-
-    if (a->n_operands == 1 && str_eq(a->operands[0], STR("-")))
-        return slurp(STDIN_FILENO, query, SEARCH_TEXT_MAX);
-    for (size_t i = 0; i < a->n_operands; i++) {
-        if (i)
-            buf_add_char(query, ' ');
-        buf_add_str(query, a->operands[i]);
-    }
-    return query->over ? ERR_LIMIT : OK;
-}
-
 static bool read_query(struct cli *c, struct buf *query,
                        enum exit_status *status)
 {
-    enum err e = search_read_words(c, query);
+    enum err e = slurp_words(&c->args, query, SEARCH_TEXT_MAX);
     bool is_blank = true;
 
     for (size_t i = 0; i < query->n; i++)
@@ -68,48 +54,32 @@ static bool read_query(struct cli *c, struct buf *query,
     return false;
 }
 
-static bool read_price(struct cli *c, int64_t *micros, enum exit_status *status)
-{
-    struct str text = args_get(&c->args, "max-price");
-
-    if (!text.n || price_read(text, micros) == OK)
-        return true;
-    *status = cli_error(c, ERR_USAGE,
-                        "--max-price is \"%.*s\"; it must be an amount from 0 "
-                        "to 1000000, like 0.05",
-                        STR_ARG(str_head(text, 64)));
-    return false;
-}
-
 /* False: the error has been printed. */
 static bool search_put_body(struct cli *c, struct buf *body, struct str query,
                             enum exit_status *status)
 {
-    struct str mode = {NULL, 0}, fusion = mode, order = mode, state = mode;
+    struct str price = args_get(&c->args, "max-price");
     struct json_out o = json_out(body);
     double min_score;
     int64_t limit, max_price = -1;
 
     if (!cli_number(c, "limit", 1, SEARCH_LIMIT_MAX, SEARCH_LIMIT, &limit,
-                    status) ||
-        !cli_one_of(c, "mode", cli_words("search", "mode"), &mode, status) ||
-        !cli_one_of(c, "fusion", cli_words("search", "fusion"), &fusion,
-                    status) ||
-        !cli_one_of(c, "order", cli_words("search", "order"), &order, status) ||
-        !cli_one_of(c, "state", cli_words("search", "state"), &state, status) ||
-        !read_price(c, &max_price, status) ||
-        !cli_real(c, "min-score", 0, 1, 0, &min_score, status))
+                    status))
         return false;
     json_open(&o, '{');
     json_member_some(&o, "query", query);
     json_member_int(&o, "limit", limit);
     json_member_bool(&o, "explain", true);
-    json_member_some(&o, "mode", mode);
-    json_member_some(&o, "fusion", fusion);
-    json_member_some(&o, "order", order);
-    json_member_some(&o, "state", state);
-    json_member_some(&o, "tag", args_get(&c->args, "tag"));
-    json_member_some(&o, "org", args_get(&c->args, "org"));
+    if (!cli_put_options(c, &o, "mode fusion order state tag org", status) ||
+        !cli_real(c, "min-score", 0, 1, 0, &min_score, status))
+        return false;
+    if (price.n && price_read(price, &max_price)) {
+        *status = cli_error(c, ERR_USAGE,
+                            "--max-price is \"%.*s\"; it must be an amount "
+                            "from 0 to 1000000, like 0.05",
+                            STR_ARG(str_head(price, 64)));
+        return false;
+    }
     if (max_price >= 0)
         json_member_int(&o, "max_price_micros", max_price);
     if (min_score > 0)
@@ -123,34 +93,9 @@ static double search_figure(const struct json *v, struct str key)
     return json_real_or(json_get(v, key), 0);
 }
 
-static void add_parts(struct hits *h, const struct json *agent)
-{
-    const struct json *skills = json_get(agent, STR("skills"));
-
-    if (!skills || skills->type != JSON_ARR)
-        return;
-    JSON_EACH(s, skills)
-    hits_add_part(h,
-                  &(struct hit){.skill = cli_field(s, STR("id")),
-                                .description = cli_field(s, STR("description")),
-                                .score = search_figure(s, STR("score")),
-                                .semantic = search_figure(s, STR("semantic")),
-                                .text = search_figure(s, STR("text"))});
-}
-
-/* True if the agent's name and description match better than its skills. */
-static bool is_found_by_itself(const struct json *agent)
-{
-    const struct json *skills = json_get(agent, STR("skills"));
-
-    if (!skills || skills->type != JSON_ARR || !skills->kids.first)
-        return true;
-    return search_figure(agent, STR("score")) >
-           search_figure(skills->kids.first, STR("score"));
-}
-
 static void add_hit(struct cli *c, struct hits *h, const struct json *agent)
 {
+    const struct json *skills = cli_items(agent, "skills");
     struct hit hit = {.agent = cli_field(agent, STR("name")),
                       .skill = cli_field(agent, STR("best_skill_id")),
                       .description = cli_field(agent, STR("description")),
@@ -161,11 +106,19 @@ static void add_hit(struct cli *c, struct hits *h, const struct json *agent)
     hits_add(h, &hit);
     if (!args_has(&c->args, "explain"))
         return;
-    if (is_found_by_itself(agent)) {
+    /* Its name and description may match better than its skills. */
+    if (!skills->kids.n ||
+        hit.score > search_figure(skills->kids.first, STR("score"))) {
         hit.agent = hit.skill = hit.description = STR("");
         hits_add_part(h, &hit);
     }
-    add_parts(h, agent);
+    JSON_EACH(s, skills)
+    hits_add_part(h,
+                  &(struct hit){.skill = cli_field(s, STR("id")),
+                                .description = cli_field(s, STR("description")),
+                                .score = search_figure(s, STR("score")),
+                                .semantic = search_figure(s, STR("semantic")),
+                                .text = search_figure(s, STR("text"))});
 }
 
 static void add_formula(struct cli *c, const struct json *answer)
@@ -185,42 +138,28 @@ static void add_formula(struct cli *c, const struct json *answer)
                  search_figure(formula, STR("text")));
 }
 
-/* The given filters: "--tag and --org". */
-static size_t search_name_filters(const struct cli *c, struct buf *out)
+static void say_none(struct cli *c)
 {
     static const char *const filters[] = {"tag", "org", "state", "max-price",
                                           "min-score"};
-    size_t n_all = 0, n = 0;
-
-    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
-        n_all += args_has(&c->args, filters[i]);
-    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
-        if (args_has(&c->args, filters[i])) {
-            buf_addf(out, "%s--%s",
-                     !n              ? ""
-                     : n + 1 < n_all ? ", "
-                                     : " and ",
-                     filters[i]);
-            n++;
-        }
-    return n;
-}
-
-static void say_none(struct cli *c)
-{
+    const char *given[sizeof(filters) / sizeof(filters[0])];
     struct buf words;
+    size_t n = 0;
 
+    for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++)
+        if (args_has(&c->args, filters[i]))
+            given[n++] = filters[i];
     buf_init(&words, 1024);
-    buf_add_str(&words, STR("No agent matches. Try without "));
-    if (search_name_filters(c, &words))
-        buf_add_str(&words, STR("."));
-    else {
-        buf_clear(&words);
-        buf_add_str(&words,
-                    STR("No agent matches. Try other words. signalbox agents "
-                        "lists all agents that you may see, and signalbox "
-                        "agents register FILE adds one."));
-    }
+    buf_add_str(&words, n ? STR("No agent matches. Try without ")
+                          : STR("No agent matches. Try other words. signalbox "
+                                "agents lists all agents that you may see, and "
+                                "signalbox agents register FILE adds one."));
+    for (size_t i = 0; i < n; i++)
+        buf_addf(&words, "%s--%s%s",
+                 !i          ? ""
+                 : i + 1 < n ? ", "
+                             : " and ",
+                 given[i], i + 1 < n ? "" : ".");
     cli_wrapped(c, 0, 0, buf_str(&words));
     buf_fini(&words);
 }

@@ -23,3 +23,15 @@ enum err slurp(int fd, struct buf *out, size_t most)
     }
     return ERR_LIMIT;
 }
+
+enum err slurp_words(const struct args *a, struct buf *out, size_t most)
+{
+    if (a->n_operands == 1 && str_eq(a->operands[0], STR("-")))
+        return slurp(STDIN_FILENO, out, most);
+    for (size_t i = 0; i < a->n_operands; i++) {
+        if (i)
+            buf_add_char(out, ' ');
+        buf_add_str(out, a->operands[i]);
+    }
+    return out->over || out->n > most ? ERR_LIMIT : OK;
+}

@@ -102,7 +102,6 @@ static bool put_token(struct cli *c, struct json_out *o,
 
     if (!token_read_options(c, &w, status))
         return false;
-    cli_put_options(c, o, "user label");
     if (w.scopes) {
         json_key(o, STR("scopes"));
         json_open(o, '[');
@@ -121,6 +120,7 @@ static enum exit_status token_create(struct cli *c, struct str operand)
     static const struct one creation = {.method = "POST",
                                         .path = "/api/tokens",
                                         .put = put_token,
+                                        .options = "user label",
                                         .show = cli_show_token};
     enum exit_status status;
     struct token_wish w;
