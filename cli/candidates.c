@@ -186,46 +186,11 @@ static void paint(const struct page *p, const char *colour)
         buf_add_str(p->out, str_of(colour));
 }
 
-static void candidates_end_line(const struct page *p)
-{
-    while (p->out->n && p->out->p[p->out->n - 1] == ' ')
-        p->out->n--;
-    buf_add_char(p->out, '\n');
-}
-
 static void candidates_write_name(const struct page *p, struct str name,
                                   unsigned columns)
 {
-    struct str dots = p->opts->unicode ? STR("\u2026") : STR("..");
-    unsigned used = text_columns(name);
-
-    if (used > columns) {
-        name = text_cut(name, columns - text_columns(dots));
-        buf_add_str(p->out, name);
-        buf_add_str(p->out, dots);
-        used = text_columns(name) + text_columns(dots);
-    } else {
-        buf_add_str(p->out, name);
-    }
-    candidates_pad(p, columns - used);
-}
-
-static void candidates_draw_bar(const struct page *p, double v,
-                                const char *colour)
-{
-    struct str full = p->opts->unicode ? STR("\u2587") : STR("#");
-    struct str empty = p->opts->unicode ? STR("\u2581") : STR(".");
-    int n = v > 0 ? (int)(v * CANDIDATES_BAR_CELLS + 0.5) : 0;
-
-    if (n > CANDIDATES_BAR_CELLS)
-        n = CANDIDATES_BAR_CELLS;
-    paint(p, n ? colour : "\033[2m");
-    for (int i = 0; i < CANDIDATES_BAR_CELLS; i++) {
-        if (i == n && n)
-            paint(p, "\033[0;2m");
-        buf_add_str(p->out, i < n ? full : empty);
-    }
-    paint(p, "\033[0m");
+    candidates_pad(
+        p, columns - text_add_cut(p->out, name, columns, p->opts->unicode));
 }
 
 static void candidates_write_titles(const struct page *p)
@@ -243,7 +208,7 @@ static void candidates_write_titles(const struct page *p)
             buf_addf(p->out, "  %-*s", FLOOR_COLUMNS, "FLOOR");
     }
     paint(p, "\033[0m");
-    candidates_end_line(p);
+    text_end_line(p->out);
 }
 
 static void write_signal(const struct page *p, size_t i, double v)
@@ -251,7 +216,8 @@ static void write_signal(const struct page *p, size_t i, double v)
     unsigned used = CANDIDATES_BAR_CELLS;
 
     buf_add_str(p->out, STR("  "));
-    candidates_draw_bar(p, v, signals[i].colour);
+    text_add_bar(p->out, v, CANDIDATES_BAR_CELLS,
+                 p->opts->colour ? signals[i].colour : NULL, p->opts->unicode);
     if (p->has_figures) {
         buf_addf(p->out, " %s", candidates_figure(v).text);
         used += 1 + FIGURE_COLUMNS;
@@ -297,7 +263,7 @@ static void candidates_write_row(const struct page *p, size_t rank,
         if (!i && p->has_floors)
             write_floor(p, candidate);
     }
-    candidates_end_line(p);
+    text_end_line(p->out);
 }
 
 static void write_parts(const struct page *p, const struct json *candidate)
@@ -326,7 +292,7 @@ static void write_parts(const struct page *p, const struct json *candidate)
     if (word.n)
         buf_addf(p->out, "; keyword \"%.*s\"", STR_ARG(word));
     paint(p, "\033[0m");
-    candidates_end_line(p);
+    text_end_line(p->out);
 }
 
 static void candidates_write_rows(const struct page *p)
@@ -344,7 +310,7 @@ static void candidates_write_rows(const struct page *p)
             paint(p, "\033[2m");
             buf_addf(p->out, "below the threshold of %.3f:", p->threshold);
             paint(p, "\033[0m");
-            candidates_end_line(p);
+            text_end_line(p->out);
             is_below = true;
         }
         candidates_write_row(p, ++rank, kid);

@@ -70,6 +70,47 @@ struct str text_cut(struct str s, unsigned columns)
     return str_sub(s, 0, s.n - rest.n);
 }
 
+unsigned text_add_cut(struct buf *out, struct str s, unsigned columns,
+                      bool unicode)
+{
+    struct str dots = unicode ? STR("\u2026") : STR("..");
+
+    if (text_columns(s) <= columns)
+        dots.n = 0;
+    else
+        s = text_cut(s, columns - text_columns(dots));
+    buf_add_str(out, s);
+    buf_add_str(out, dots);
+    return text_columns(s) + text_columns(dots);
+}
+
+void text_add_bar(struct buf *out, double v, int n_cells, const char *colour,
+                  bool unicode)
+{
+    struct str full = unicode ? STR("\u2587") : STR("#");
+    struct str empty = unicode ? STR("\u2581") : STR(".");
+    int n = v > 0 ? (int)(v * n_cells + 0.5) : 0;
+
+    if (n > n_cells)
+        n = n_cells;
+    if (colour)
+        buf_add_str(out, str_of(n ? colour : "\033[2m"));
+    for (int i = 0; i < n_cells; i++) {
+        if (colour && i == n && n)
+            buf_add_str(out, STR("\033[0;2m"));
+        buf_add_str(out, i < n ? full : empty);
+    }
+    if (colour)
+        buf_add_str(out, STR("\033[0m"));
+}
+
+void text_end_line(struct buf *out)
+{
+    while (out->n && out->p[out->n - 1] == ' ')
+        out->n--;
+    buf_add_char(out, '\n');
+}
+
 void grid_init(struct grid *g, const struct grid_head *heads, size_t n_columns)
 {
     assert(n_columns > 0 && n_columns <= GRID_COLUMNS_MAX);
@@ -200,51 +241,22 @@ static void grid_measure(struct layout *l, unsigned width)
         l->widths[g->n_columns - 1] = width;
 }
 
-/* The number of blanks before a cell of `used` columns. */
-static unsigned lead(const struct layout *l, size_t i, struct str cell,
-                     unsigned used)
-{
-    unsigned whole = before_point(cell);
-
-    if (has_points(l->grid, i) && whole < cell.n)
-        return l->before[i] - whole;
-    return has_points(l->grid, i) || i >= l->grid->right_from
-               ? l->widths[i] - used
-               : 0;
-}
-
 static void write_cell(const struct layout *l, size_t i, struct str cell,
                        const char *colour)
 {
-    struct str dots = l->unicode ? STR("\u2026") : STR("..");
-    unsigned w = l->widths[i], used = text_columns(cell), left;
-    bool is_last = i + 1 == l->grid->n_columns;
+    unsigned w = l->widths[i], used = text_columns(cell), left = 0;
+    unsigned whole = before_point(cell);
 
-    if (used > w) {
-        cell = text_cut(cell, w - text_columns(dots));
-        used = text_columns(cell) + text_columns(dots);
-        left = 0;
-    } else {
-        dots.n = 0;
-        left = lead(l, i, cell, used);
-    }
-    buf_addf(l->out, "%*s", (int)left, "");
-    if (*colour)
-        buf_add_str(l->out, str_of(colour));
-    buf_add_str(l->out, cell);
-    buf_add_str(l->out, dots);
+    if (used <= w && has_points(l->grid, i) && whole < cell.n)
+        left = l->before[i] - whole;
+    else if (used <= w && (has_points(l->grid, i) || i >= l->grid->right_from))
+        left = w - used;
+    buf_addf(l->out, "%*s%s", (int)left, "", colour);
+    used = text_add_cut(l->out, cell, w, l->unicode);
     if (*colour)
         buf_add_str(l->out, STR("\033[0m"));
-    if (!is_last)
+    if (i + 1 < l->grid->n_columns)
         buf_addf(l->out, "%*s", (int)(w - used - left) + 2, "");
-}
-
-/* End the line without trailing blanks. */
-static void grid_end_line(struct buf *out)
-{
-    while (out->n && out->p[out->n - 1] == ' ')
-        out->n--;
-    buf_add_char(out, '\n');
 }
 
 void grid_write(const struct grid *g, struct buf *out, unsigned width,
@@ -256,14 +268,14 @@ void grid_write(const struct grid *g, struct buf *out, unsigned width,
     grid_measure(&l, width);
     for (size_t i = 0; i < g->n_columns; i++)
         write_cell(&l, i, str_of(g->heads[i].title), colour ? "\033[1m" : "");
-    grid_end_line(out);
+    text_end_line(out);
     for (const struct grid_row *r = g->first; r; r = r->next) {
         for (size_t i = 0; i < g->n_columns; i++) {
             grid_colour_fn *fn = g->heads[i].colour;
 
             write_cell(&l, i, r->cells[i], colour && fn ? fn(r->cells[i]) : "");
         }
-        grid_end_line(out);
+        text_end_line(out);
     }
     out->over = out->over || g->is_over;
 }

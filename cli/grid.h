@@ -58,4 +58,17 @@ unsigned text_columns(struct str s);
 /* The longest beginning of s that fits into so many columns. */
 struct str text_cut(struct str s, unsigned columns);
 
+/* Add s, cut to so many columns with dots at its end; returns the columns that
+ * were written. */
+unsigned text_add_cut(struct buf *out, struct str s, unsigned columns,
+                      bool unicode);
+
+/* Add a bar for a value from 0 to 1. The colour is NULL on a terminal without
+ * colours. */
+void text_add_bar(struct buf *out, double v, int n_cells, const char *colour,
+                  bool unicode);
+
+/* End the line without trailing blanks. */
+void text_end_line(struct buf *out);
+
 #endif

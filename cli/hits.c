@@ -139,15 +139,6 @@ struct page {
     bool colour, unicode;
 };
 
-static unsigned hits_count_digits(size_t n)
-{
-    unsigned d = 1;
-
-    for (; n >= 10; n /= 10)
-        d++;
-    return d;
-}
-
 static void hits_widen(unsigned *columns, struct str s)
 {
     unsigned w = text_columns(s);
@@ -162,7 +153,9 @@ static void hits_fit_columns(struct page *p)
 {
     unsigned used;
 
-    p->rank = hits_count_digits(p->hits->n);
+    p->rank = 1;
+    for (size_t n = p->hits->n; n >= 10; n /= 10)
+        p->rank++;
     p->agent = p->skill = 5; /* the widths of the titles */
     for (const struct hits_row *r = p->hits->first; r; r = r->next) {
         hits_widen(&p->agent, r->hit.agent);
@@ -196,37 +189,14 @@ static void hits_pad(const struct page *p, unsigned n)
 static void hits_write_name(const struct page *p, struct str name,
                             unsigned columns)
 {
-    unsigned used = text_columns(name);
-
-    if (used <= columns) {
-        buf_add_str(p->out, name);
-    } else {
-        name = text_cut(name, columns - text_columns(dots(p)));
-        buf_add_str(p->out, name);
-        buf_add_str(p->out, dots(p));
-        used = text_columns(name) + text_columns(dots(p));
-    }
-    hits_pad(p, columns - used + 2);
+    hits_pad(p, columns - text_add_cut(p->out, name, columns, p->unicode) + 2);
 }
 
 static void hits_draw_bar(const struct page *p, double v, const char *colour,
                           unsigned columns)
 {
-    struct str full = p->unicode ? STR("\u2587") : STR("#");
-    struct str empty = p->unicode ? STR("\u2581") : STR(".");
-    int n = v > 0 ? (int)(v * HITS_BAR_CELLS + 0.5) : 0;
-
-    if (n > HITS_BAR_CELLS)
-        n = HITS_BAR_CELLS;
-    if (p->colour && n)
-        buf_add_str(p->out, str_of(colour));
-    for (int i = 0; i < HITS_BAR_CELLS; i++) {
-        if (p->colour && i == n)
-            buf_add_str(p->out, n ? STR("\033[0;2m") : STR("\033[2m"));
-        buf_add_str(p->out, i < n ? full : empty);
-    }
-    if (p->colour)
-        buf_add_str(p->out, STR("\033[0m"));
+    text_add_bar(p->out, v, HITS_BAR_CELLS, p->colour ? colour : NULL,
+                 p->unicode);
     hits_pad(p, columns - HITS_BAR_CELLS + 2);
 }
 
@@ -295,13 +265,6 @@ static void hits_write_last_line(const struct page *p, struct str text,
     buf_add_str(p->out, dots(p));
 }
 
-static void hits_end_line(struct buf *out)
-{
-    while (out->n && out->p[out->n - 1] == ' ')
-        out->n--;
-    buf_add_char(out, '\n');
-}
-
 static void write_below(const struct page *p, struct str text)
 {
     for (int i = 1; text.n && i <= HITS_LINES; i++) {
@@ -312,7 +275,7 @@ static void write_below(const struct page *p, struct str text)
         } else {
             write_marked(p, hits_cut_line(&text, p->left));
         }
-        hits_end_line(p->out);
+        text_end_line(p->out);
     }
 }
 
@@ -326,7 +289,7 @@ static void hits_write_titles(const struct page *p)
              p->is_below ? "" : "  DESCRIPTION");
     if (p->colour)
         buf_add_str(p->out, STR("\033[0m"));
-    hits_end_line(p->out);
+    text_end_line(p->out);
 }
 
 /* The figures, under their bars. */
@@ -338,7 +301,7 @@ static void write_part(const struct page *p, const struct hits_row *k)
              k->hit.text);
     if (!p->is_below)
         hits_write_last_line(p, k->hit.description, p->left);
-    hits_end_line(p->out);
+    text_end_line(p->out);
 }
 
 static void hits_write_row(const struct page *p, size_t rank,
@@ -352,7 +315,7 @@ static void hits_write_row(const struct page *p, size_t rank,
     hits_draw_bar(p, r->hit.text, "\033[35m", HITS_BAR_CELLS);
     if (!p->is_below)
         hits_write_last_line(p, r->hit.description, p->left);
-    hits_end_line(p->out);
+    text_end_line(p->out);
     if (p->is_below)
         write_below(p, r->hit.description);
     for (const struct hits_row *k = r->parts; k; k = k->next)

@@ -300,20 +300,6 @@ static void add_blanks(struct buf *out, unsigned n)
         buf_add_char(out, ' ');
 }
 
-/* Add s, cut to `width` columns; returns the columns that were written. */
-static unsigned add_cut(struct buf *out, struct str s, unsigned width)
-{
-    if (text_columns(s) > width)
-        s = text_cut(s, width - 2);
-    else
-        width = 0;
-    buf_add_str(out, s);
-    if (!width)
-        return text_columns(s);
-    buf_add_str(out, STR(".."));
-    return text_columns(s) + 2;
-}
-
 static void add_coloured(struct buf *out, bool colour, const char *sequence,
                          struct str s)
 {
@@ -382,7 +368,7 @@ static void write_line(struct buf *out, const struct drawing *d,
         cells[i] = l->cells[i];
     if (colour && l->is_asked_for)
         buf_add_str(out, STR("\033[1m"));
-    n = add_cut(out, l->left, w->left);
+    n = text_add_cut(out, l->left, w->left, false);
     if (colour && l->is_asked_for)
         buf_add_str(out, STR("\033[0m"));
     add_blanks(out, w->left - n);
