@@ -166,6 +166,10 @@ struct sub {
 /* Find and run the subcommand; reports missing and excess operands. */
 enum exit_status cli_sub(struct cli *c);
 
+/* True if the word is in the list, which is separated by blanks. Filters have
+ * "=query" and ":preset" behind a word. */
+bool cli_has_word(const char *words, struct str word);
+
 /* True if subcommand s takes the option: the option is its own, or belongs to
  * no other row. */
 bool cli_sub_takes(const struct sub *subs, const struct sub *s,

@@ -115,34 +115,15 @@ static void add_path(struct push *p, struct buf *path)
     (void)!cli_add_filters(p->c, COMMANDS_FILTERS, path, &unused);
 }
 
-static enum err find_left_out(struct push *p)
-{
-    struct buf path;
-    bool more;
-    enum err e;
-
-    buf_init(&path, PATH_BYTES);
-    add_path(p, &path);
-    e = client_list(p->client, buf_str(&path), LEFT_OUT_LOOKED_AT, add_left_out,
-                    p, &more);
-    buf_fini(&path);
-    return e;
-}
-
-static int64_t push_menu_size(const struct json *menu)
-{
-    const struct json *list =
-        menu && menu->type == JSON_OBJ ? json_get(menu, STR("commands")) : menu;
-
-    return list && list->type == JSON_ARR ? (int64_t)list->kids.n : 0;
-}
-
-/* Get the body from the server. False: the error has been printed. */
+/* Get the body from the server, and the agents that it leaves out. False: the
+ * error has been printed. */
 static bool get_menu(struct push *p, enum exit_status *status)
 {
     struct client_request rq = {.method = "GET",
                                 .is_array = p->platform->is_array};
+    const struct json *answer, *menu;
     struct buf path;
+    bool more;
     enum err e;
 
     buf_init(&path, PATH_BYTES);
@@ -150,15 +131,21 @@ static bool get_menu(struct push *p, enum exit_status *status)
     client_add_query(&path, "format", str_of(p->platform->name));
     rq.path = buf_str(&path);
     e = client_call(p->client, &rq);
-    buf_fini(&path);
     if (!e) {
-        const struct json *menu = client_reply(p->client)->json;
-
-        p->n_commands = push_menu_size(menu);
+        answer = client_reply(p->client)->json;
+        menu = answer && answer->type == JSON_OBJ
+                   ? json_get(answer, STR("commands"))
+                   : answer;
+        p->n_commands =
+            menu && menu->type == JSON_ARR ? (int64_t)menu->kids.n : 0;
         if (p->n_commands)
-            p->platform->body(&p->order, menu, &p->body);
-        e = find_left_out(p);
+            p->platform->body(&p->order, answer, &p->body);
+        buf_clear(&path);
+        add_path(p, &path);
+        e = client_list(p->client, buf_str(&path), LEFT_OUT_LOOKED_AT,
+                        add_left_out, p, &more);
     }
+    buf_fini(&path);
     if (e)
         *status = client_fail(p->client);
     else if (!p->n_commands)
@@ -214,38 +201,27 @@ static enum err push_call(struct push *p, const struct platform_call *call,
                           why);
 }
 
-/* Find the bot's application, if it is needed and not given. */
-static enum err find_app(struct push *p, struct why *why)
-{
-    struct platform_call call;
-    const struct json *answer;
-    struct str id;
-    enum err e;
-
-    if (!p->platform->whoami || p->order.app.n)
-        return OK;
-    p->platform->whoami(&p->order, &call);
-    e = push_call(p, &call, STR(""), &answer, why);
-    if (e)
-        return e;
-    id = cli_field(answer, STR("id"));
-    p->order.app = str_of(arena_strdup(&p->c->arena, id));
-    if (!id.n || p->platform->check(&p->order, why))
-        return why_err(why, ERR_IO,
-                       "%s does not name the bot's application; use --app",
-                       p->platform->title);
-    return OK;
-}
-
 static enum err deliver_menu(struct push *p, struct why *why)
 {
     struct platform_call call;
     const struct json *answer;
+    struct str id;
     int64_t has;
-    enum err e = find_app(p, why);
+    enum err e;
 
-    if (e)
-        return e;
+    /* Find the bot's application, if it is needed and not given. */
+    if (p->platform->whoami && !p->order.app.n) {
+        p->platform->whoami(&p->order, &call);
+        e = push_call(p, &call, STR(""), &answer, why);
+        if (e)
+            return e;
+        id = cli_field(answer, STR("id"));
+        p->order.app = str_of(arena_strdup(&p->c->arena, id));
+        if (!id.n || p->platform->check(&p->order, why))
+            return why_err(why, ERR_IO,
+                           "%s does not name the bot's application; use --app",
+                           p->platform->title);
+    }
     p->platform->call(&p->order, &call);
     e = push_call(p, &call, buf_str(&p->body), &answer, why);
     if (e)
@@ -316,17 +292,10 @@ static bool check_options(struct push *p, enum exit_status *status)
 {
     static const char *const own[] = {"scope", "chat", "language", "app",
                                       "guild"};
-    struct str rest, word;
 
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-        bool is_own = false;
-
-        rest = str_of(p->platform->options);
-        while (rest.n) {
-            word = str_cut(&rest, ' ');
-            is_own |= str_eq(word, str_of(own[i]));
-        }
-        if (is_own || !args_has(&p->c->args, own[i]))
+        if (!args_has(&p->c->args, own[i]) ||
+            cli_has_word(p->platform->options, str_of(own[i])))
             continue;
         *status = cli_error(p->c, ERR_USAGE, "%s knows no --%s",
                             p->platform->title, own[i]);
@@ -399,22 +368,11 @@ static bool read_token(struct push *p, enum exit_status *status)
     return false;
 }
 
-static bool read_config(struct push *p, enum exit_status *status)
-{
-    struct config_report report;
-    struct config_source src;
-
-    cli_source(p->c, &src);
-    p->config = config_load(&src, &report);
-    if (p->config)
-        return true;
-    *status = cli_bad_config(p->c, &report);
-    return false;
-}
-
 static enum exit_status commands_push(struct cli *c, struct str operand)
 {
     struct push p = {.c = c, .platform = platform_find(operand)};
+    struct config_report report;
+    struct config_source src;
     enum exit_status status;
 
     if (!p.platform)
@@ -428,11 +386,21 @@ static enum exit_status commands_push(struct cli *c, struct str operand)
     buf_init(&p.left_words, BODY_BYTES);
     p.left_json = json_out(&p.left_out);
     json_open(&p.left_json, '[');
-    if (push_read_order(&p, &status) &&
-        (args_has(&c->args, "dry-run") ||
-         (read_token(&p, &status) && read_config(&p, &status))) &&
-        (p.client = client_new(c, &status)))
+    if (!push_read_order(&p, &status))
+        goto out;
+    if (!args_has(&c->args, "dry-run")) {
+        if (!read_token(&p, &status))
+            goto out;
+        cli_source(c, &src);
+        p.config = config_load(&src, &report);
+        if (!p.config) {
+            status = cli_bad_config(c, &report);
+            goto out;
+        }
+    }
+    if ((p.client = client_new(c, &status)))
         status = push_menu(&p);
+out:
     client_free(p.client);
     config_free(p.config);
     explicit_bzero(&p.room, sizeof(p.room));

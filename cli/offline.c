@@ -68,28 +68,14 @@ static enum exit_status offline_open_store(struct offline *o)
     return e ? offline_fail(o, e, &why) : EXIT_DONE;
 }
 
-static enum exit_status offline_open_access(struct offline *o)
-{
-    struct access_opts opts = {.log = &o->log,
-                               .store = o->store,
-                               .rand = rand_system(),
-                               .ids = &o->ids};
-    struct why why = {""};
-    enum err e;
-
-    opts.seed[0] = rand_u64(opts.rand);
-    opts.seed[1] = rand_u64(opts.rand);
-    o->access = access_new(&opts);
-    if (!o->access)
-        return cli_error(o->c, ERR_NOMEM, "out of memory");
-    e = access_load(o->access, &why);
-    return e ? offline_fail(o, e, &why) : EXIT_DONE;
-}
-
 /* The caller must call close_all, even after an error. */
 static enum exit_status offline_open(struct offline *o, struct cli *c)
 {
+    struct access_opts opts = {
+        .log = &o->log, .rand = rand_system(), .ids = &o->ids};
     enum exit_status status;
+    struct why why = {""};
+    enum err e;
 
     *o = (struct offline){.c = c, .clock = clock_system()};
     log_init(&o->log, STDERR_FILENO, LOG_ERROR, LOG_AUTO, o->clock);
@@ -97,7 +83,16 @@ static enum exit_status offline_open(struct offline *o, struct cli *c)
     if (!cli_data(c, &o->data, &status))
         return status;
     status = offline_open_store(o);
-    return status ? status : offline_open_access(o);
+    if (status)
+        return status;
+    opts.store = o->store;
+    opts.seed[0] = rand_u64(opts.rand);
+    opts.seed[1] = rand_u64(opts.rand);
+    o->access = access_new(&opts);
+    if (!o->access)
+        return cli_error(c, ERR_NOMEM, "out of memory");
+    e = access_load(o->access, &why);
+    return e ? offline_fail(o, e, &why) : EXIT_DONE;
 }
 
 static void close_all(struct offline *o)
@@ -153,29 +148,16 @@ static enum exit_status offline_unknown_user(struct offline *o, struct str name)
                      n > ADMINS_SHOWN ? ", and more" : "");
 }
 
-/* Only if there is no admin, who could create users with a server. */
-static enum exit_status make_admin(struct offline *o, struct str name)
-{
-    int64_t now_ms = o->clock.wall_ms(o->clock.ctx);
-    struct access_change change;
-    struct why why = {""};
-    enum err e;
-
-    access_change_init(&change);
-    e = access_user_create(o->access, &change, name,
-                           &(struct access_wish){.role = ROLE_ADMIN},
-                           STR("(offline)"), now_ms, &why);
-    if (!e)
-        e = offline_commit(o, &change, &why);
-    access_change_fini(&change);
-    return e ? offline_fail(o, e, &why) : EXIT_DONE;
-}
-
-/* Find the user of the token, or create an admin. */
+/* Find the user of the token, or create an admin if there is none, who could
+ * create users with a server. */
 static enum exit_status offline_find_user(struct offline *o,
                                           const struct token_wish *w)
 {
+    int64_t now_ms = o->clock.wall_ms(o->clock.ctx);
+    struct access_change change;
     struct access_user u;
+    struct why why = {""};
+    enum err e;
 
     if (access_user_find(o->access, w->user, &u)) {
         if (w->role && u.role != w->role)
@@ -185,9 +167,16 @@ static enum exit_status offline_find_user(struct offline *o,
                              u.name, STR_ARG(role_name(u.role)));
         return EXIT_DONE;
     }
-    if (w->role && access_admins(o->access, NULL, 0) == 0)
-        return make_admin(o, w->user);
-    return offline_unknown_user(o, w->user);
+    if (!w->role || access_admins(o->access, NULL, 0))
+        return offline_unknown_user(o, w->user);
+    access_change_init(&change);
+    e = access_user_create(o->access, &change, w->user,
+                           &(struct access_wish){.role = ROLE_ADMIN},
+                           STR("(offline)"), now_ms, &why);
+    if (!e)
+        e = offline_commit(o, &change, &why);
+    access_change_fini(&change);
+    return e ? offline_fail(o, e, &why) : EXIT_DONE;
 }
 
 static void offline_show_token(struct offline *o, const struct caller *as,

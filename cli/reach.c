@@ -67,24 +67,6 @@ struct reach {
 
 /* Addresses. */
 
-/* The range of outgoing.allow that has the address, or that would allow it. */
-static void name_range(const struct reach *r, const struct sockaddr *to,
-                       struct address *a)
-{
-    struct guard_range own = {.port = 0};
-
-    if (guard_range_of(to, &own) == OK)
-        guard_range_write(&own, a->range);
-    for (size_t i = 0; i < r->guard.n_allow; i++) {
-        struct guard one = {&r->guard.allow[i], 1};
-
-        if (guard_judge(&one, to, NULL) == OK) {
-            guard_range_write(one.allow, a->range);
-            return;
-        }
-    }
-}
-
 static bool is_metadata(const struct sockaddr *to)
 {
     /* Most clouds; Alibaba; Amazon by IPv6. */
@@ -105,6 +87,7 @@ static bool is_metadata(const struct sockaddr *to)
 static void reach_judge_address(struct reach *r, const struct sockaddr *to)
 {
     struct address *a = &r->addresses[r->n_addresses];
+    struct guard_range own = {.port = 0};
 
     if (r->n_addresses == ADDRESSES_MAX) {
         r->n_left_out++;
@@ -116,31 +99,39 @@ static void reach_judge_address(struct reach *r, const struct sockaddr *to)
     a->is_public = guard_judge(&(struct guard){0}, to, NULL) == OK;
     a->is_metadata = is_metadata(to);
     r->n_allowed += a->is_allowed;
-    name_range(r, to, a);
+    /* The range of outgoing.allow that has the address, or that would allow
+     * it. */
+    if (guard_range_of(to, &own) == OK)
+        guard_range_write(&own, a->range);
+    for (size_t i = 0; i < r->guard.n_allow; i++) {
+        struct guard one = {&r->guard.allow[i], 1};
+
+        if (guard_judge(&one, to, NULL) == OK) {
+            guard_range_write(one.allow, a->range);
+            return;
+        }
+    }
 }
 
-/* Hosts that libcurl resolves to this machine without a lookup. */
-static bool is_localhost(struct str host)
-{
-    struct str word = STR("localhost");
-    struct str end = str_sub(host, host.n - word.n, host.n);
-
-    return host.n >= word.n && str_eq_nocase(end, word) &&
-           (host.n == word.n || host.p[host.n - word.n - 1] == '.');
-}
-
-/* Both addresses, IPv6 first, as libcurl does. */
-static void judge_localhost(struct reach *r)
+/* Hosts that libcurl resolves to this machine without a lookup: both addresses,
+ * IPv6 first. */
+static bool judge_localhost(struct reach *r)
 {
     static const char *const texts[] = {"[::1]", "127.0.0.1"};
-    struct addr a;
+    struct str host = r->url.host, word = STR("localhost");
+    struct str end = str_sub(host, host.n - word.n, host.n);
     char text[ADDR_TEXT_BYTES];
+    struct addr a;
 
+    if (host.n < word.n || !str_eq_nocase(end, word) ||
+        (host.n > word.n && host.p[host.n - word.n - 1] != '.'))
+        return false;
     for (size_t i = 0; i < 2; i++) {
         snprintf(text, sizeof(text), "%s:%u", texts[i], r->url.port);
         if (addr_parse(str_of(text), &a) == OK)
             reach_judge_address(r, &a.sa.any);
     }
+    return true;
 }
 
 static void reach_look_up(struct reach *r)
@@ -153,10 +144,8 @@ static void reach_look_up(struct reach *r)
     /* With a proxy, only numeric addresses can be checked here. */
     if (*r->config->outgoing.proxy.p)
         hints.ai_flags = AI_NUMERICHOST;
-    else if (is_localhost(r->url.host)) {
-        judge_localhost(r);
+    else if (judge_localhost(r))
         return;
-    }
     snprintf(host, sizeof(host), "%.*s", STR_ARG(r->url.host));
     snprintf(port, sizeof(port), "%u", r->url.port);
     e = getaddrinfo(host, port, &hints, &all);
@@ -181,19 +170,14 @@ static void reach_on_stopped(void *ctx)
     loop_stop(&r->loop);
 }
 
-static void reach_copy_text(char *to, size_t size, struct str s)
-{
-    snprintf(to, size, "%.*s", STR_ARG(s));
-}
-
 static void note_answer(struct reach *r, const struct fetch_answer *a)
 {
     struct url u;
 
     r->status = a->status;
-    reach_copy_text(r->peer, sizeof(r->peer), a->peer);
-    reach_copy_text(r->tls, sizeof(r->tls), a->tls);
-    reach_copy_text(r->refused, sizeof(r->refused), a->refused);
+    snprintf(r->peer, sizeof(r->peer), "%.*s", STR_ARG(a->peer));
+    snprintf(r->tls, sizeof(r->tls), "%.*s", STR_ARG(a->tls));
+    snprintf(r->refused, sizeof(r->refused), "%.*s", STR_ARG(a->refused));
     if (url_read(a->url, &u, NULL) == OK) {
         snprintf(r->origin, sizeof(r->origin), "%s://%.*s",
                  u.is_tls ? "https" : "http", STR_ARG(u.authority));
@@ -289,47 +273,6 @@ static enum exit_status reach_exit_status(const struct reach *r)
     }
 }
 
-static void find_address(const struct reach *r, const struct address *a,
-                         struct finding *f)
-{
-    if (a->is_public) {
-        finding_set(f, GOOD, "%s (public) is allowed", a->text);
-    } else if (a->is_allowed) {
-        finding_set(f, a->is_metadata ? DOUBTFUL : GOOD,
-                    "%s (%s) is allowed: outgoing.allow has %s", a->text,
-                    a->kind, a->range);
-    } else {
-        /* One allowed address is enough. */
-        finding_set(f, r->n_allowed || !r->e ? DOUBTFUL : BAD,
-                    "%s (%s) is not allowed", a->text, a->kind);
-        finding_advise(f, "add \"%s\" to outgoing.allow to allow it", a->range);
-    }
-    if (a->is_metadata)
-        finding_advise(f, METADATA_ADVICE);
-}
-
-static void find_answer(const struct reach *r, struct finding *f)
-{
-    char after[sizeof(r->origin) + 32] = "";
-
-    if (r->is_redirected)
-        snprintf(after, sizeof(after), " after a redirect to %s", r->origin);
-    finding_set(f, r->status >= 500 ? DOUBTFUL : GOOD,
-                "%s%s answered %swith status %d%s, %s%s", r->peer,
-                *r->config->outgoing.proxy.p ? " (the proxy)" : "",
-                r->url.is_ws ? "a GET " : "", r->status, after,
-                r->tls[0] ? "under " : "in plain text", r->tls);
-    if (r->url.is_ws)
-        finding_advise(f, "the connection works; no WebSocket was opened");
-}
-
-/* True for a TLS error, where there is a connection. */
-static bool is_about_tls(const char *said)
-{
-    return strcasestr(said, "certificate") ||
-           handshake_of(said) == HANDSHAKE_PLAIN;
-}
-
 /* Advice about a failed connection. */
 static void advise_on_connection(const struct reach *r, struct finding *f)
 {
@@ -367,9 +310,18 @@ static void find_request(const struct reach *r, struct finding *f)
 {
     /* The address of a redirect is in no line above. */
     bool is_refused = r->e == ERR_ADDRESS && *r->refused && r->is_redirected;
+    char after[sizeof(r->origin) + 32] = "";
 
+    if (r->is_redirected)
+        snprintf(after, sizeof(after), " after a redirect to %s", r->origin);
     if (!r->e) {
-        find_answer(r, f);
+        finding_set(f, r->status >= 500 ? DOUBTFUL : GOOD,
+                    "%s%s answered %swith status %d%s, %s%s", r->peer,
+                    *r->config->outgoing.proxy.p ? " (the proxy)" : "",
+                    r->url.is_ws ? "a GET " : "", r->status, after,
+                    r->tls[0] ? "under " : "in plain text", r->tls);
+        if (r->url.is_ws)
+            finding_advise(f, "the connection works; no WebSocket was opened");
         return;
     }
     /* A failed request with status 3xx was following a redirect. */
@@ -419,7 +371,9 @@ static void close_with(const struct reach *r, enum exit_status status)
 
     if (status == EXIT_UNREACHABLE && r->peer[0])
         rest = ": connected, but no response";
-    else if (r->e == ERR_UNREACHABLE && is_about_tls(r->why.text))
+    else if (r->e == ERR_UNREACHABLE &&
+             (strcasestr(r->why.text, "certificate") ||
+              handshake_of(r->why.text) == HANDSHAKE_PLAIN))
         rest = ": connected, but without trusted TLS";
     else if (status == EXIT_DONE && r->url.is_ws)
         rest = ": the server connects to this URL for an agent; the WebSocket "
@@ -440,8 +394,24 @@ static void reach_show(struct reach *r, enum exit_status status)
     if (r->lookup.mark != GOOD)
         finding_show(c, "address", &r->lookup);
     for (size_t i = 0; i < r->n_addresses; i++) {
+        const struct address *a = &r->addresses[i];
+
         f.advice[0] = '\0';
-        find_address(r, &r->addresses[i], &f);
+        if (a->is_public) {
+            finding_set(&f, GOOD, "%s (public) is allowed", a->text);
+        } else if (a->is_allowed) {
+            finding_set(&f, a->is_metadata ? DOUBTFUL : GOOD,
+                        "%s (%s) is allowed: outgoing.allow has %s", a->text,
+                        a->kind, a->range);
+        } else {
+            /* One allowed address is enough. */
+            finding_set(&f, r->n_allowed || !r->e ? DOUBTFUL : BAD,
+                        "%s (%s) is not allowed", a->text, a->kind);
+            finding_advise(&f, "add \"%s\" to outgoing.allow to allow it",
+                           a->range);
+        }
+        if (a->is_metadata)
+            finding_advise(&f, METADATA_ADVICE);
         finding_show(c, "address", &f);
     }
     if (r->n_left_out)
@@ -462,24 +432,6 @@ static void reach_show(struct reach *r, enum exit_status status)
     close_with(r, status);
 }
 
-static void put_addresses(struct reach *r, struct json_out *o)
-{
-    json_key(o, STR("addresses"));
-    json_open(o, '[');
-    for (size_t i = 0; i < r->n_addresses; i++) {
-        const struct address *a = &r->addresses[i];
-
-        json_open(o, '{');
-        json_member_text(o, "address", str_of(a->text));
-        json_member_text(o, "kind", str_of(a->kind));
-        json_member_bool(o, "allowed", a->is_allowed);
-        json_member_str(o, "range", str_of(a->is_public ? "" : a->range));
-        json_close(o, '}');
-    }
-    json_close(o, ']');
-    json_member_int(o, "addresses_left_out", (int64_t)r->n_left_out);
-}
-
 static void reach_show_json(struct reach *r, enum exit_status status)
 {
     struct json_out o = json_out(&r->cli->out);
@@ -496,7 +448,20 @@ static void reach_show_json(struct reach *r, enum exit_status status)
     json_member_text(&o, "verdict", str_of(verdicts[status]));
     json_member_text(&o, "message", str_of(f.text));
     json_member_str(&o, "advice", str_of(f.advice));
-    put_addresses(r, &o);
+    json_key(&o, STR("addresses"));
+    json_open(&o, '[');
+    for (size_t i = 0; i < r->n_addresses; i++) {
+        const struct address *a = &r->addresses[i];
+
+        json_open(&o, '{');
+        json_member_text(&o, "address", str_of(a->text));
+        json_member_text(&o, "kind", str_of(a->kind));
+        json_member_bool(&o, "allowed", a->is_allowed);
+        json_member_str(&o, "range", str_of(a->is_public ? "" : a->range));
+        json_close(&o, '}');
+    }
+    json_close(&o, ']');
+    json_member_int(&o, "addresses_left_out", (int64_t)r->n_left_out);
     json_member_str(&o, "proxy", r->config->outgoing.proxy);
     json_member_known(&o, "status", r->status, r->status);
     json_member_str(&o, "origin", str_of(r->status ? r->origin : ""));
@@ -505,29 +470,6 @@ static void reach_show_json(struct reach *r, enum exit_status status)
     json_member_str(&o, "tls", str_of(r->tls));
     json_close(&o, '}');
     buf_add_char(&r->cli->out, '\n');
-}
-
-static enum exit_status reach_look(struct reach *r)
-{
-    enum exit_status status;
-
-    r->guard = (struct guard){r->config->outgoing.allow.list,
-                              r->config->outgoing.allow.n};
-    /* WebSocket URLs are tried over HTTP: the connection is the same. Fragments
-     * are not sent. */
-    buf_init(&r->http_url, URL_BYTES_MAX + 8);
-    buf_add_str(&r->http_url, r->url.is_tls ? STR("https://") : STR("http://"));
-    buf_add_str(&r->http_url, r->url.authority);
-    buf_add_str(&r->http_url, r->url.target);
-    reach_look_up(r);
-    reach_request(r);
-    status = reach_exit_status(r);
-    /* libcurl resolves names that not every system does: any.localhost. */
-    if (r->lookup.mark == BAD && status != EXIT_UNREACHABLE)
-        r->lookup.mark = DOUBTFUL;
-    (r->cli->json ? reach_show_json : reach_show)(r, status);
-    buf_fini(&r->http_url);
-    return status;
 }
 
 enum exit_status cli_reach(struct cli *c, struct str url)
@@ -544,7 +486,22 @@ enum exit_status cli_reach(struct cli *c, struct str url)
     r.config = config_load(&src, &report);
     if (!r.config)
         return cli_bad_config(c, &report);
-    status = reach_look(&r);
+    r.guard = (struct guard){r.config->outgoing.allow.list,
+                             r.config->outgoing.allow.n};
+    /* WebSocket URLs are tried over HTTP: the connection is the same. Fragments
+     * are not sent. */
+    buf_init(&r.http_url, URL_BYTES_MAX + 8);
+    buf_add_str(&r.http_url, r.url.is_tls ? STR("https://") : STR("http://"));
+    buf_add_str(&r.http_url, r.url.authority);
+    buf_add_str(&r.http_url, r.url.target);
+    reach_look_up(&r);
+    reach_request(&r);
+    status = reach_exit_status(&r);
+    /* libcurl resolves names that not every system does: any.localhost. */
+    if (r.lookup.mark == BAD && status != EXIT_UNREACHABLE)
+        r.lookup.mark = DOUBTFUL;
+    (c->json ? reach_show_json : reach_show)(&r, status);
+    buf_fini(&r.http_url);
     config_free(r.config);
     return status;
 }

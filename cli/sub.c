@@ -6,9 +6,7 @@
 #include "cli/list.h"
 #include "model/decision.h"
 
-/* True if one of the words is the option; filters have "=query" and ":preset"
- * behind it. */
-static bool is_listed(const char *words, struct str option)
+bool cli_has_word(const char *words, struct str wanted)
 {
     struct str rest = str_of(words);
 
@@ -16,7 +14,7 @@ static bool is_listed(const char *words, struct str option)
         struct str word = str_cut(&rest, ' ');
 
         word = str_cut(&word, ':');
-        if (str_eq(str_cut(&word, '='), option))
+        if (str_eq(str_cut(&word, '='), wanted))
             return true;
     }
     return false;
@@ -24,8 +22,8 @@ static bool is_listed(const char *words, struct str option)
 
 static bool owns_option(const struct sub *s, struct str option)
 {
-    return is_listed(s->options, option) ||
-           (s->list && (is_listed(s->list->filters, option) ||
+    return cli_has_word(s->options, option) ||
+           (s->list && (cli_has_word(s->list->filters, option) ||
                         str_eq(option, STR("limit"))));
 }
 
