@@ -83,14 +83,6 @@ static enum err spoil(struct source *src, struct card_in *c, enum err e,
     return OK;
 }
 
-/* Values come in the order of the text. */
-static void advance(struct source *src, size_t at)
-{
-    for (size_t end; (end = str_find(src->text, '\n', src->line_at)) < at;
-         src->line_at = end + 1)
-        src->line++;
-}
-
 /* An earlier card with the same name; NULL: none. */
 static enum err first_of_name(struct cards *s, struct card_in *c,
                               struct card_in **out)
@@ -120,7 +112,11 @@ static enum err cards_take_value(struct source *src, const struct json *v,
 
     if (!c)
         return ERR_LIMIT;
-    advance(src, base + v->at);
+    /* Values come in the order of the text. */
+    for (size_t end;
+         (end = str_find(src->text, '\n', src->line_at)) < base + v->at;
+         src->line_at = end + 1)
+        src->line++;
     c->text = str_sub(src->text, src->line_at, src->text.n);
     c->base = base - src->line_at;
     c->first_line = c->line = src->line;
@@ -206,21 +202,17 @@ static bool ends_in(struct str s, struct str tail)
     return s.n > tail.n && str_eq_nocase(str_sub(s, s.n - tail.n, s.n), tail);
 }
 
-static bool cards_is_blank(struct str text)
-{
-    while (text.n)
-        if (!is_empty_line(str_cut(&text, '\n')))
-            return false;
-    return true;
-}
-
 static enum err cards_split_file(struct source *src)
 {
+    struct str rest = src->text;
     struct json_error err;
     struct json *v;
+    bool is_blank = true;
     enum err e = OK;
 
-    if (cards_is_blank(src->text))
+    while (rest.n && is_blank)
+        is_blank = is_empty_line(str_cut(&rest, '\n'));
+    if (is_blank)
         return cards_add_complaint(src, 0, 0, ERR_BAD_REQUEST,
                                    "there is no card in it");
     if (ends_in(src->file, STR(".jsonl")))

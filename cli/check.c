@@ -110,43 +110,6 @@ static void say_as_json(struct cli *c, const struct config *cfg,
     buf_add_char(&c->out, '\n');
 }
 
-static void print_config(struct cli *c, const struct config *cfg)
-{
-    struct buf json;
-
-    buf_init(&json, CLI_OUT_MAX);
-    config_write_json(cfg, &json);
-    if (c->json) {
-        buf_add_str(&c->out, buf_str(&json));
-        buf_add_char(&c->out, '\n');
-    } else {
-        cli_indented(&c->out, buf_str(&json));
-    }
-    c->out.over |= json.over;
-    buf_fini(&json);
-}
-
-static enum exit_status report_on(struct cli *c, const struct config *cfg,
-                                  const struct config_report *report,
-                                  struct rules_seen rules)
-{
-    bool is_printing = args_has(&c->args, "print");
-
-    if (is_printing && cfg) {
-        print_config(c, cfg);
-        fputs(report->text, stderr);
-    } else if (c->json) {
-        say_as_json(c, cfg, report);
-    } else if (is_printing) {
-        fputs(report->text, stderr);
-    } else {
-        say_problems(c, report);
-        if (cfg)
-            say_ok(c, cfg, rules);
-    }
-    return cfg ? EXIT_DONE : err_row(ERR_BAD_CONFIG)->exit_status;
-}
-
 struct looking {
     const struct config *config;
     struct config_report *report;
@@ -293,15 +256,36 @@ enum exit_status cli_check(struct cli *c)
     enum exit_status status;
     struct config *cfg;
     struct rules_seen rules = {.n = 0};
+    bool is_printing = args_has(&c->args, "print");
+    struct buf json;
 
     cli_source(c, &src);
     if (c->args.n_operands && src.path)
         return cli_error(c, ERR_USAGE, "give FILE or --config FILE, not both");
     if (c->args.n_operands)
         src.path = c->args.operands[0].p;
-    cfg = check_tls_files(config_load(&src, &report), &report,
-                          args_has(&c->args, "print"), &rules);
-    status = report_on(c, cfg, &report, rules);
+    cfg = check_tls_files(config_load(&src, &report), &report, is_printing,
+                          &rules);
+    if (is_printing && cfg) {
+        buf_init(&json, CLI_OUT_MAX);
+        config_write_json(cfg, &json);
+        if (c->json)
+            buf_addf(&c->out, "%.*s\n", STR_ARG(buf_str(&json)));
+        else
+            cli_indented(&c->out, buf_str(&json));
+        c->out.over |= json.over;
+        buf_fini(&json);
+    }
+    if (is_printing && (cfg || !c->json)) {
+        fputs(report.text, stderr);
+    } else if (c->json) {
+        say_as_json(c, cfg, &report);
+    } else {
+        say_problems(c, &report);
+        if (cfg)
+            say_ok(c, cfg, rules);
+    }
+    status = cfg ? EXIT_DONE : err_row(ERR_BAD_CONFIG)->exit_status;
     config_free(cfg);
     return status;
 }

@@ -507,44 +507,6 @@ static const struct {
 
 enum { N_LOOKS = sizeof(looks) / sizeof(looks[0]) };
 
-/* Showing them. */
-
-static void doctor_show(struct cli *c, const struct finding *all)
-{
-    unsigned n_bad = 0, n_doubtful = 0;
-
-    for (size_t i = 0; i < N_LOOKS; i++) {
-        finding_show(c, looks[i].name, &all[i]);
-        n_bad += all[i].mark == BAD;
-        n_doubtful += all[i].mark == DOUBTFUL;
-    }
-    buf_add_char(&c->out, '\n');
-    if (n_bad)
-        buf_addf(&c->out, "not ready: %u of %d checks failed\n", n_bad,
-                 N_LOOKS);
-    else if (n_doubtful)
-        buf_addf(&c->out, "ready, with %u warning%s\n", n_doubtful,
-                 n_doubtful == 1 ? "" : "s");
-    else
-        buf_add_str(&c->out, STR("ready: signalbox serve\n"));
-}
-
-static void doctor_show_json(struct cli *c, const struct finding *all,
-                             bool is_ok)
-{
-    struct json_out o = json_out(&c->out);
-
-    json_open(&o, '{');
-    json_member_bool(&o, "ok", is_ok);
-    json_key(&o, STR("checks"));
-    json_open(&o, '[');
-    for (size_t i = 0; i < N_LOOKS; i++)
-        finding_put(&o, looks[i].name, &all[i]);
-    json_close(&o, ']');
-    json_close(&o, '}');
-    buf_add_char(&c->out, '\n');
-}
-
 enum exit_status cli_doctor(struct cli *c)
 {
     struct finding all[N_LOOKS] = {0};
@@ -552,6 +514,8 @@ enum exit_status cli_doctor(struct cli *c)
     struct config_source src;
     enum exit_status status = EXIT_DONE;
     struct doctor d = {.report = &report};
+    struct json_out o = json_out(&c->out);
+    unsigned n_bad = 0, n_doubtful = 0;
 
     if (args_has(&c->args, "reach"))
         return cli_reach(c, args_get(&c->args, "reach"));
@@ -563,13 +527,34 @@ enum exit_status cli_doctor(struct cli *c)
                         "skipped, because the configuration is invalid");
         else
             looks[i].look(&d, &all[i]);
-        if (all[i].mark == BAD)
-            status = EXIT_FAILED;
+        n_bad += all[i].mark == BAD;
+        n_doubtful += all[i].mark == DOUBTFUL;
     }
-    if (c->json)
-        doctor_show_json(c, all, status == EXIT_DONE);
-    else
-        doctor_show(c, all);
     config_free(d.config);
+    if (n_bad)
+        status = EXIT_FAILED;
+    if (c->json) {
+        json_open(&o, '{');
+        json_member_bool(&o, "ok", status == EXIT_DONE);
+        json_key(&o, STR("checks"));
+        json_open(&o, '[');
+        for (size_t i = 0; i < N_LOOKS; i++)
+            finding_put(&o, looks[i].name, &all[i]);
+        json_close(&o, ']');
+        json_close(&o, '}');
+        buf_add_char(&c->out, '\n');
+        return status;
+    }
+    for (size_t i = 0; i < N_LOOKS; i++)
+        finding_show(c, looks[i].name, &all[i]);
+    buf_add_char(&c->out, '\n');
+    if (n_bad)
+        buf_addf(&c->out, "not ready: %u of %d checks failed\n", n_bad,
+                 N_LOOKS);
+    else if (n_doubtful)
+        buf_addf(&c->out, "ready, with %u warning%s\n", n_doubtful,
+                 n_doubtful == 1 ? "" : "s");
+    else
+        buf_add_str(&c->out, STR("ready: signalbox serve\n"));
     return status;
 }

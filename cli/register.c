@@ -219,25 +219,12 @@ static void register_show_rejected(struct registering *r,
 
 /* Without a server. */
 
-/* The warnings that need only the card: the server's models and addresses are
- * not known here. */
-static const struct json *own_warnings(struct registering *r,
-                                       const struct agent *a)
-{
-    struct advice advice;
-    struct json_out o;
-
-    advice_of_card(a, &advice);
-    buf_clear(&r->body);
-    o = json_out(&r->body);
-    advice_write(&o, &advice);
-    return json_parse(&r->scratch, buf_str(&r->body), 0, NULL);
-}
-
 static void check_here(struct registering *r, const struct card_in *card)
 {
     struct card_opts opts = {.dialect = CARD_WIRE, .rights = CARD_MAY_ALL};
     struct fault_found f = {.local = &r->problems};
+    struct advice advice;
+    struct json_out o;
     struct agent agent;
 
     r->problems.n = r->problems.n_all = 0;
@@ -248,36 +235,17 @@ static void check_here(struct registering *r, const struct card_in *card)
         register_show_rejected(r, card, &f);
         return;
     }
-    register_show_card(r, card, GOOD, NULL, own_warnings(r, &agent));
+    /* The warnings that need only the card: the server's models and addresses
+     * are not known here. */
+    advice_of_card(&agent, &advice);
+    buf_clear(&r->body);
+    o = json_out(&r->body);
+    advice_write(&o, &advice);
+    register_show_card(r, card, GOOD, NULL,
+                       json_parse(&r->scratch, buf_str(&r->body), 0, NULL));
 }
 
 /* With a server. */
-
-/* A card with an invalid name is sent too: the server explains the problem. */
-static enum err register_request(struct registering *r,
-                                 const struct card_in *card)
-{
-    bool has_name = agent_name_is_valid(card->name);
-    struct json_out o = json_out(&r->body);
-
-    buf_clear(&r->path);
-    buf_clear(&r->body);
-    buf_add_str(&r->path, STR("/api/agents"));
-    if (has_name || r->is_patch) {
-        buf_add_char(&r->path, '/');
-        client_add_part(&r->path, card->name);
-    }
-    json_put(&o, card->json);
-    if (r->body.over || r->path.over)
-        return ERR_LIMIT;
-    return client_call(r->cl,
-                       &(struct client_request){.method = r->is_patch ? "PATCH"
-                                                          : has_name  ? "PUT"
-                                                                      : "POST",
-                                                .path = buf_str(&r->path),
-                                                .body = buf_str(&r->body),
-                                                .must_be_new = r->is_if_new});
-}
 
 static void on_refused(struct registering *r, const struct card_in *card,
                        enum err e)
@@ -314,9 +282,28 @@ static void on_refused(struct registering *r, const struct card_in *card,
 static void register_show_answer(struct registering *r,
                                  const struct card_in *card)
 {
+    /* A card with an invalid name is sent too: the server explains the problem.
+     */
+    bool has_name = agent_name_is_valid(card->name);
+    struct client_request rq = {.method = r->is_patch ? "PATCH"
+                                          : has_name  ? "PUT"
+                                                      : "POST",
+                                .must_be_new = r->is_if_new};
     const struct client_reply *reply;
-    enum err e = register_request(r, card);
+    struct json_out o = json_out(&r->body);
+    enum err e;
 
+    buf_clear(&r->path);
+    buf_clear(&r->body);
+    buf_add_str(&r->path, STR("/api/agents"));
+    if (has_name || r->is_patch) {
+        buf_add_char(&r->path, '/');
+        client_add_part(&r->path, card->name);
+    }
+    json_put(&o, card->json);
+    rq.path = buf_str(&r->path);
+    rq.body = buf_str(&r->body);
+    e = r->body.over || r->path.over ? ERR_LIMIT : client_call(r->cl, &rq);
     if (e) {
         on_refused(r, card, e);
         return;
@@ -374,23 +361,11 @@ static bool read_cards(struct registering *r, size_t from)
     return false;
 }
 
-static void register_add_summary(struct registering *r)
-{
-    struct buf *out = &r->c->out;
-    size_t n = 0;
-
-    if (r->c->json || !r->c->on_terminal || r->cards.n < 2)
-        return;
-    for (size_t i = 0; i < N_OUTCOMES; i++)
-        if (r->counts[i])
-            buf_addf(out, "%s%zu %s", n++ ? ", " : "", r->counts[i],
-                     outcomes[i].word);
-    buf_add_char(out, '\n');
-}
-
 static enum exit_status register_all(struct registering *r)
 {
     enum exit_status status = EXIT_DONE;
+    struct buf *out = &r->c->out;
+    size_t n = 0;
 
     cli_bar_start(&r->bar, r->c, "Registering");
     for (size_t i = 0; i < r->cards.n && !status; i++) {
@@ -400,75 +375,65 @@ static enum exit_status register_all(struct registering *r)
         cli_bar_move(&r->bar, (int)((i + 1) * 1000 / r->cards.n));
     }
     cli_bar_end(&r->bar);
-    register_add_summary(r);
+    if (r->c->json || !r->c->on_terminal || r->cards.n < 2)
+        return status ? status : r->worst;
+    for (size_t i = 0; i < N_OUTCOMES; i++)
+        if (r->counts[i])
+            buf_addf(out, "%s%zu %s", n++ ? ", " : "", r->counts[i],
+                     outcomes[i].word);
+    buf_add_char(out, '\n');
     return status ? status : r->worst;
 }
 
-static void register_begin(struct registering *r, struct cli *c)
+/* register or patch. */
+static enum exit_status cards_send(struct registering *r)
 {
-    r->c = c;
+    struct cli *c = r->c;
+    struct str text = c->args.operands[2];
+    bool is_text = r->is_patch && !str_eq(text, STR("-")), is_read;
+    enum exit_status status = EXIT_DONE;
+
+    if (!args_has(&c->args, "dry-run") && !(r->cl = client_new(c, &status)))
+        return status;
     cards_init(&r->cards);
     arena_init(&r->scratch, 64UL * AGENT_CARD_MAX);
     buf_init(&r->path, 2048);
     buf_init(&r->body, AGENT_CARD_MAX);
-}
-
-static void register_end(struct registering *r)
-{
+    if (is_text) {
+        is_read = !cards_add_text(&r->cards, STR("JSON"), text);
+        if (!is_read)
+            r->worst = cli_error(c, ERR_NOMEM, "out of memory");
+    } else {
+        is_read = read_cards(r, r->is_patch ? 2 : 1);
+    }
+    /* A patch has some fields of a card, so it is read like one. */
+    if (is_read && r->is_patch && r->cards.n != 1) {
+        r->worst = cli_error(c, ERR_USAGE, "give one object, { ... }");
+        is_read = false;
+    }
+    if (is_read && r->is_patch)
+        r->cards.list[0]->name = c->args.operands[1];
+    status = is_read ? register_all(r) : r->worst;
     buf_fini(&r->path);
     buf_fini(&r->body);
     arena_fini(&r->scratch);
     cards_fini(&r->cards);
     client_free(r->cl);
+    return status;
 }
 
 enum exit_status agents_register(struct cli *c, struct str operand)
 {
-    struct registering r = {.is_if_new = args_has(&c->args, "if-new")};
-    enum exit_status status = EXIT_DONE;
+    struct registering r = {.c = c, .is_if_new = args_has(&c->args, "if-new")};
 
     (void)operand;
-    if (!args_has(&c->args, "dry-run") && !(r.cl = client_new(c, &status)))
-        return status;
-    register_begin(&r, c);
-    status = read_cards(&r, 1) ? register_all(&r) : r.worst;
-    register_end(&r);
-    return status;
-}
-
-/* A patch has some fields of a card, so it is read like one. */
-static bool read_patch(struct registering *r, struct str name)
-{
-    struct str text = r->c->args.operands[2];
-    enum err e;
-
-    if (str_eq(text, STR("-"))) {
-        if (!read_cards(r, 2))
-            return false;
-    } else {
-        e = cards_add_text(&r->cards, STR("JSON"), text);
-        if (e) {
-            r->worst = cli_error(r->c, e, "out of memory");
-            return false;
-        }
-    }
-    if (r->cards.n != 1) {
-        r->worst = cli_error(r->c, ERR_USAGE, "give one object, { ... }");
-        return false;
-    }
-    r->cards.list[0]->name = name;
-    return true;
+    return cards_send(&r);
 }
 
 enum exit_status agents_patch(struct cli *c, struct str name)
 {
-    struct registering r = {.is_patch = true};
-    enum exit_status status = EXIT_DONE;
+    struct registering r = {.c = c, .is_patch = true};
 
-    if (!(r.cl = client_new(c, &status)))
-        return status;
-    register_begin(&r, c);
-    status = read_patch(&r, name) ? register_all(&r) : r.worst;
-    register_end(&r);
-    return status;
+    (void)name;
+    return cards_send(&r);
 }

@@ -386,36 +386,29 @@ static enum exit_status send_and_wait(struct sending *s)
     }
 }
 
-/* Streaming. */
-
-static enum err stream_once(struct sending *s)
-{
-    struct client_request r = {.on_event = sending_event,
-                               .ctx = s,
-                               .notice = s->notice,
-                               .answers_inputs = s->c->on_terminal};
-    char path[64];
-
-    if (!s->task_id[0]) {
-        sending_put_body(s, 0);
-        r.method = "POST";
-        r.path = STR("/api/messages");
-        r.body = buf_str(&s->body);
-        return client_call(s->cl, &r);
-    }
-    snprintf(path, sizeof(path), "/api/tasks/%s/events", s->task_id);
-    r.method = "GET";
-    r.path = str_of(path);
-    r.resumes = true;
-    return client_call(s->cl, &r);
-}
-
 static enum exit_status send_and_stream(struct sending *s)
 {
     for (;;) {
-        enum err e = stream_once(s);
+        struct client_request rq = {.method = "POST",
+                                    .path = STR("/api/messages"),
+                                    .on_event = sending_event,
+                                    .ctx = s,
+                                    .notice = s->notice,
+                                    .answers_inputs = s->c->on_terminal};
         const struct client_reply *r = client_reply(s->cl);
+        char path[64];
+        enum err e;
 
+        if (s->task_id[0]) {
+            snprintf(path, sizeof(path), "/api/tasks/%s/events", s->task_id);
+            rq.method = "GET";
+            rq.path = str_of(path);
+            rq.resumes = true;
+        } else {
+            sending_put_body(s, 0);
+            rq.body = buf_str(&s->body);
+        }
+        e = client_call(s->cl, &rq);
         if (s->c->is_cut_off && !s->is_over && s->task_id[0])
             (void)ask_to_cancel(s); /* the answer has no reader */
         if (s->is_over || s->status)
@@ -429,23 +422,6 @@ static enum exit_status send_and_stream(struct sending *s)
             !wait_to_try(s, 0))
             return sending_give_up(s);
     }
-}
-
-/* Send the same message to the chosen agent. To the server it is a new message,
- * with its own key. */
-static void begin_again(struct sending *s)
-{
-    s->n_tries = 0;
-    s->was_sent = s->is_over = s->has_gap = s->was_given = false;
-    s->n_given = 0;
-    s->task_id[0] = '\0';
-    s->status = EXIT_DONE;
-    buf_clear(&s->shown);
-    client_quiet(s->cl, false);
-    client_heed_interrupt(s->cl);
-    if (!args_has(&s->c->args, "key"))
-        sending_make_key(s);
-    name_in_notice(s);
 }
 
 enum exit_status cli_send(struct cli *c)
@@ -462,7 +438,19 @@ enum exit_status cli_send(struct cli *c)
         signal(SIGPIPE, SIG_IGN); /* a closed pipe sets is_cut_off */
         status = s.streams ? send_and_stream(&s) : send_and_wait(&s);
         if (sending_choose(&s)) {
-            begin_again(&s);
+            /* The same message to the chosen agent. To the server it is a new
+             * message, with its own key. */
+            s.n_tries = 0;
+            s.was_sent = s.is_over = s.has_gap = s.was_given = false;
+            s.n_given = 0;
+            s.task_id[0] = '\0';
+            s.status = EXIT_DONE;
+            buf_clear(&s.shown);
+            client_quiet(s.cl, false);
+            client_heed_interrupt(s.cl);
+            if (!args_has(&c->args, "key"))
+                sending_make_key(&s);
+            name_in_notice(&s);
             status = s.streams ? send_and_stream(&s) : send_and_wait(&s);
             if (status == EXIT_DONE)
                 sending_say_how_to_teach(&s);

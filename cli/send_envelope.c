@@ -27,22 +27,6 @@ const char *sending_envelope_usage(const struct sending *s)
     return NULL;
 }
 
-static enum err envelope_read_file(struct sending *s, struct str path)
-{
-    int fd = str_eq(path, STR("-")) ? dup(STDIN_FILENO)
-                                    : open(path.p, O_RDONLY | O_CLOEXEC);
-    enum err e;
-    int was;
-
-    if (fd < 0)
-        return ERR_IO;
-    e = slurp(fd, &s->text, ENVELOPE_MAX);
-    was = errno;
-    close(fd);
-    errno = was;
-    return e;
-}
-
 static enum err envelope_insert(struct sending *s, struct str key,
                                 struct str value, struct json_error *where)
 {
@@ -97,12 +81,17 @@ static enum err give_max_cost(struct sending *s, struct json_error *where)
 bool sending_envelope_read(struct sending *s, enum exit_status *status)
 {
     struct str path = args_get(&s->c->args, "envelope");
+    int fd = str_eq(path, STR("-")) ? dup(STDIN_FILENO)
+                                    : open(path.p, O_RDONLY | O_CLOEXEC);
     struct json_error where = {.what = NULL};
-    enum err e = envelope_read_file(s, path);
+    enum err e = fd < 0 ? ERR_IO : slurp(fd, &s->text, ENVELOPE_MAX);
+    int was = errno;
 
+    if (fd >= 0)
+        close(fd);
     if (e == ERR_IO)
         *status = cli_error(s->c, e, "cannot read %.*s: %s",
-                            STR_ARG(str_head(path, 200)), strerror(errno));
+                            STR_ARG(str_head(path, 200)), strerror(was));
     else if (e)
         *status =
             cli_error(s->c, e, "the envelope is larger than 1 MiB, the limit");

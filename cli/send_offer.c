@@ -15,17 +15,14 @@
 
 enum { LINE_BYTES = 32, TRIES = 3 };
 
-static bool offer_may_ask(const struct sending *s)
-{
-    return isatty(STDIN_FILENO) && s->c->on_terminal && s->c->notices &&
-           !s->c->json && !s->to.n && !s->task.n && !s->is_envelope &&
-           !args_has(&s->c->args, "no-wait");
-}
-
 void sending_offer(struct sending *s, struct str decision_id,
                    const struct json *candidates, struct str except)
 {
-    if (!offer_may_ask(s) || !candidates || candidates->type != JSON_ARR)
+    bool may_ask = isatty(STDIN_FILENO) && s->c->on_terminal && s->c->notices &&
+                   !s->c->json && !s->to.n && !s->task.n && !s->is_envelope &&
+                   !args_has(&s->c->args, "no-wait");
+
+    if (!may_ask || !candidates || candidates->type != JSON_ARR)
         return;
     if (id_is_valid(decision_id, "dec"))
         snprintf(s->decision_id, sizeof(s->decision_id), "%.*s",
@@ -62,18 +59,6 @@ static bool read_line(char *line, size_t room)
     return true;
 }
 
-static void offer_ask(struct sending *s)
-{
-    client_notice_off(s->cl);
-    fputs("Send it to: ", stderr);
-    for (int i = 0; i < s->n_offered; i++) {
-        struct str name = cli_tamed(s->c, str_of(s->offered[i]));
-
-        fprintf(stderr, "%s%d %.*s", i ? "  " : "", i + 1, STR_ARG(name));
-    }
-    fputs("; Enter: none\n> ", stderr);
-}
-
 bool sending_choose(struct sending *s)
 {
     char line[LINE_BYTES];
@@ -89,7 +74,14 @@ bool sending_choose(struct sending *s)
         struct str choice;
         int64_t at;
 
-        offer_ask(s);
+        client_notice_off(s->cl);
+        fputs("Send it to: ", stderr);
+        for (int k = 0; k < s->n_offered; k++) {
+            struct str name = cli_tamed(s->c, str_of(s->offered[k]));
+
+            fprintf(stderr, "%s%d %.*s", k ? "  " : "", k + 1, STR_ARG(name));
+        }
+        fputs("; Enter: none\n> ", stderr);
         if (!read_line(line, sizeof(line)))
             return false;
         choice = str_trim(str_of(line));

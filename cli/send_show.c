@@ -160,23 +160,17 @@ enum exit_status sending_finish(struct sending *s, const struct json *answer)
     return EXIT_FAILED;
 }
 
-static void show_chunk(struct sending *s, struct str text)
-{
-    if (s->has_gap || !text.n)
-        return;
-    client_quiet(s->cl, true);
-    buf_add_str(&s->shown, text);
-    sending_own(s, text);
-}
-
 static void show_words(struct sending *s, struct str agent, struct str text)
 {
-    if (!agent.n) {
-        show_chunk(s, text);
+    if (!agent.n && (s->has_gap || !text.n))
+        return;
+    client_quiet(s->cl, true);
+    if (agent.n) {
+        sending_others(s, agent, text);
         return;
     }
-    client_quiet(s->cl, true);
-    sending_others(s, agent, text);
+    buf_add_str(&s->shown, text);
+    sending_own(s, text);
 }
 
 /* The attempt failed and the task is queued again: the next answer starts on
