@@ -85,23 +85,6 @@ static double floor_of(const struct json *candidate)
     return json_real_or(json_get(candidate, STR("floor")), -1);
 }
 
-/* True if floors decided. A refusal has no rules; then a candidate has a
- * floor. */
-static bool is_auto(const struct json *decision)
-{
-    const struct json *rules = json_get(decision, STR("rules"));
-    const struct json *list = json_get(decision, STR("candidates"));
-
-    if (rules)
-        return json_bool_or(json_get(rules, STR("auto")), false);
-    JSON_EACH(kid, list)
-    {
-        if (floor_of(kid) >= 0)
-            return true;
-    }
-    return false;
-}
-
 /* Room. */
 
 static unsigned signal_columns(const struct page *p, size_t i)
@@ -225,26 +208,13 @@ static void write_signal(const struct page *p, size_t i, double v)
     candidates_pad(p, signal_columns(p, i) - used);
 }
 
-/* Green once the semantic signal has reached it. */
-static void write_floor(const struct page *p, const struct json *candidate)
-{
-    double floor = floor_of(candidate);
-    bool is_sure =
-        floor >= 0 && candidate_figure(candidate, "semantic") >= floor;
-
-    buf_add_str(p->out, STR("  "));
-    paint(p, is_sure ? "\033[32m" : "\033[2m");
-    buf_addf(p->out, "%-*s", FLOOR_COLUMNS,
-             floor < 0 ? "-" : candidates_figure(floor).text);
-    paint(p, "\033[0m");
-}
-
 static void candidates_write_row(const struct page *p, size_t rank,
                                  const struct json *candidate)
 {
     struct name room;
     struct str agent = candidate_name(candidate, "agent", &room);
     bool is_chosen = p->opts->chosen.n && str_eq(agent, p->opts->chosen);
+    double floor = floor_of(candidate);
 
     buf_addf(p->out, "%c %*zu  ", is_chosen ? '>' : ' ', (int)p->rank, rank);
     if (is_chosen)
@@ -260,8 +230,16 @@ static void candidates_write_row(const struct page *p, size_t rank,
     buf_addf(p->out, "  %.3f", candidate_figure(candidate, "score"));
     for (size_t i = 0; i < N_SIGNALS; i++) {
         write_signal(p, i, candidate_figure(candidate, signals[i].key));
-        if (!i && p->has_floors)
-            write_floor(p, candidate);
+        if (i || !p->has_floors)
+            continue;
+        /* Green once the semantic signal has reached it. */
+        buf_add_str(p->out, STR("  "));
+        paint(p, floor >= 0 && candidate_figure(candidate, "semantic") >= floor
+                     ? "\033[32m"
+                     : "\033[2m");
+        buf_addf(p->out, "%-*s", FLOOR_COLUMNS,
+                 floor < 0 ? "-" : candidates_figure(floor).text);
+        paint(p, "\033[0m");
     }
     text_end_line(p->out);
 }
@@ -295,30 +273,6 @@ static void write_parts(const struct page *p, const struct json *candidate)
     text_end_line(p->out);
 }
 
-static void candidates_write_rows(const struct page *p)
-{
-    bool is_below = false;
-    size_t rank = 0;
-
-    JSON_EACH(kid, p->list)
-    {
-        if (rank == p->n)
-            return;
-        if (p->has_threshold && !is_below &&
-            candidate_figure(kid, "score") < p->threshold) {
-            candidates_pad(p, 2 + p->rank + 2);
-            paint(p, "\033[2m");
-            buf_addf(p->out, "below the threshold of %.3f:", p->threshold);
-            paint(p, "\033[0m");
-            text_end_line(p->out);
-            is_below = true;
-        }
-        candidates_write_row(p, ++rank, kid);
-        if (p->opts->explains)
-            write_parts(p, kid);
-    }
-}
-
 size_t candidates_write(struct buf *out, const struct json *decision,
                         const struct candidates_opts *opts)
 {
@@ -327,16 +281,39 @@ size_t candidates_write(struct buf *out, const struct json *decision,
                      .out = out,
                      .list = list,
                      .threshold = candidate_figure(decision, "threshold")};
+    const struct json *rules = json_get(decision, STR("rules"));
+    bool is_below = false;
+    size_t rank = 0;
 
     if (!list || list->type != JSON_ARR || !list->kids.n)
         return 0;
-    p.has_floors = is_auto(decision);
+    /* True if floors decided. A refusal has no rules; then a candidate has a
+     * floor. */
+    p.has_floors = json_bool_or(json_get(rules, STR("auto")), false);
+    if (!rules)
+        JSON_EACH(kid, list)
+    p.has_floors |= floor_of(kid) >= 0;
     p.has_threshold = !p.has_floors;
-    p.is_centred = json_bool_or(
-        json_get(json_get(decision, STR("rules")), STR("centred")), false);
+    p.is_centred = json_bool_or(json_get(rules, STR("centred")), false);
     p.n = list->kids.n < opts->limit ? list->kids.n : opts->limit;
     candidates_fit_columns(&p);
     candidates_write_titles(&p);
-    candidates_write_rows(&p);
+    JSON_EACH(kid, list)
+    {
+        if (rank == p.n)
+            break;
+        if (p.has_threshold && !is_below &&
+            candidate_figure(kid, "score") < p.threshold) {
+            candidates_pad(&p, 2 + p.rank + 2);
+            paint(&p, "\033[2m");
+            buf_addf(out, "below the threshold of %.3f:", p.threshold);
+            paint(&p, "\033[0m");
+            text_end_line(out);
+            is_below = true;
+        }
+        candidates_write_row(&p, ++rank, kid);
+        if (opts->explains)
+            write_parts(&p, kid);
+    }
     return list->kids.n;
 }

@@ -95,65 +95,18 @@ static const char driver[] =
     "}\n"
     "complete -F _signalbox signalbox\n";
 
-static bool completion_is_shown(const struct command *m)
-{
-    return *m->summary != '\0';
-}
-
 static void add_all_options(struct buf *out, const struct command *m,
                             const struct sub *s)
 {
     const struct arg_option *tables[] = {m->options, cli_shared_options};
 
+    buf_addf(out, "    '%s %s%s) echo", m->name, s ? s->name : "",
+             s ? "'" : "'*");
     for (size_t t = 0; t < 2; t++)
         for (const struct arg_option *o = tables[t]; o && o->name; o++)
             if (!s || cli_sub_takes(m->subs, s, o->name))
                 buf_addf(out, " --%s", o->name);
-}
-
-static void completion_add_options(struct cli *c)
-{
-    buf_add_str(&c->out, STR("_signalbox_options() {\n    case $1 in\n"));
-    for (const struct command *m = c->commands; m->name; m++) {
-        if (!completion_is_shown(m))
-            continue;
-        for (const struct sub *s = m->subs; s && s->name; s++) {
-            buf_addf(&c->out, "    '%s %s') echo", m->name, s->name);
-            add_all_options(&c->out, m, s);
-            buf_add_str(&c->out, STR(" ;;\n"));
-        }
-        buf_addf(&c->out, "    '%s '*) echo", m->name);
-        add_all_options(&c->out, m, NULL);
-        buf_add_str(&c->out, STR(" ;;\n"));
-    }
-    buf_add_str(&c->out, STR("    esac\n}\n\n"));
-}
-
-/* "-" for a value without known words. */
-static void add_values(struct cli *c)
-{
-    buf_add_str(&c->out, STR("_signalbox_value() {\n    case $1 in\n"));
-    for (const struct command *m = c->commands; m->name; m++)
-        for (const struct arg_option *o = m->options;
-             completion_is_shown(m) && o && o->name; o++)
-            if (o->value)
-                buf_addf(&c->out, "    '%s --%s') echo '-%s' ;;\n", m->name,
-                         o->name, cli_option_words(m->name, o));
-    buf_add_str(&c->out, STR("    esac\n}\n\n"));
-}
-
-static void add_subs(struct cli *c)
-{
-    buf_add_str(&c->out, STR("_signalbox_subs() {\n    case $1 in\n"));
-    for (const struct command *m = c->commands; m->name; m++) {
-        if (!completion_is_shown(m) || !m->subs)
-            continue;
-        buf_addf(&c->out, "    %s) echo", m->name);
-        for (const struct sub *s = m->subs; s->name; s++)
-            buf_addf(&c->out, " %s", s->name);
-        buf_add_str(&c->out, STR(" ;;\n"));
-    }
-    buf_add_str(&c->out, STR("    esac\n}\n\n"));
+    buf_add_str(out, STR(" ;;\n"));
 }
 
 /* The words for one operand: "[NAME]", "FILE...", "telegram|discord". */
@@ -198,13 +151,56 @@ static void add_operands_of(struct cli *c, const char *command,
     buf_fini(&words);
 }
 
-static void add_operands(struct cli *c)
+/* Every command that the overview has. */
+#define EACH_SHOWN(m, c)                                        \
+    for (const struct command *m = (c)->commands; m->name; m++) \
+        if (*m->summary)
+
+static enum exit_status for_bash(struct cli *c, struct str operand)
 {
-    buf_add_str(&c->out,
-                STR("_signalbox_operand() {\n    case \"$1 $2\" in\n"));
-    for (const struct command *m = c->commands; m->name; m++) {
-        if (!completion_is_shown(m))
-            continue;
+    struct buf *out = &c->out;
+    struct config_setting setting;
+
+    (void)operand;
+    if (c->json)
+        return cli_error(c, ERR_USAGE, "the script is not available as JSON");
+    buf_add_str(out, str_of(head));
+    buf_add_str(out, STR("_signalbox_commands() {\n    echo"));
+    EACH_SHOWN(m, c)
+    buf_addf(out, " %s", m->name);
+    buf_add_str(out, STR("\n}\n\n_signalbox_settings() {\n    echo"));
+    for (size_t i = 0; config_setting(i, &setting); i++)
+        buf_addf(out, " %s", setting.path);
+    buf_add_str(out, STR("\n}\n\n_signalbox_subs() {\n    case $1 in\n"));
+    EACH_SHOWN(m, c)
+    {
+        if (m->subs)
+            buf_addf(out, "    %s) echo", m->name);
+        for (const struct sub *s = m->subs; s && s->name; s++)
+            buf_addf(out, " %s", s->name);
+        if (m->subs)
+            buf_add_str(out, STR(" ;;\n"));
+    }
+    buf_add_str(out,
+                STR("    esac\n}\n\n_signalbox_options() {\n    case $1 in\n"));
+    EACH_SHOWN(m, c)
+    {
+        for (const struct sub *s = m->subs; s && s->name; s++)
+            add_all_options(out, m, s);
+        add_all_options(out, m, NULL);
+    }
+    /* "-" for a value without known words. */
+    buf_add_str(out,
+                STR("    esac\n}\n\n_signalbox_value() {\n    case $1 in\n"));
+    EACH_SHOWN(m, c)
+    for (const struct arg_option *o = m->options; o && o->name; o++)
+        if (o->value)
+            buf_addf(out, "    '%s --%s') echo '-%s' ;;\n", m->name, o->name,
+                     cli_option_words(m->name, o));
+    buf_add_str(out, STR("    esac\n}\n\n_signalbox_operand() {\n    case "
+                         "\"$1 $2\" in\n"));
+    EACH_SHOWN(m, c)
+    {
         for (const struct sub *s = m->subs; s && s->name; s++)
             add_operands_of(c, m->name, s->name, s->operand);
         if (!m->subs)
@@ -212,35 +208,8 @@ static void add_operands(struct cli *c)
     }
     /* gate takes a file or a subcommand. */
     add_operands_of(c, "gate", "", "ENVELOPE");
-    buf_add_str(&c->out, STR("    esac\n}\n\n"));
-}
-
-static void completion_add_names(struct cli *c)
-{
-    struct config_setting s;
-
-    buf_add_str(&c->out, STR("_signalbox_commands() {\n    echo"));
-    for (const struct command *m = c->commands; m->name; m++)
-        if (completion_is_shown(m))
-            buf_addf(&c->out, " %s", m->name);
-    buf_add_str(&c->out, STR("\n}\n\n_signalbox_settings() {\n    echo"));
-    for (size_t i = 0; config_setting(i, &s); i++)
-        buf_addf(&c->out, " %s", s.path);
-    buf_add_str(&c->out, STR("\n}\n\n"));
-}
-
-static enum exit_status for_bash(struct cli *c, struct str operand)
-{
-    (void)operand;
-    if (c->json)
-        return cli_error(c, ERR_USAGE, "the script is not available as JSON");
-    buf_add_str(&c->out, str_of(head));
-    completion_add_names(c);
-    add_subs(c);
-    completion_add_options(c);
-    add_values(c);
-    add_operands(c);
-    buf_add_str(&c->out, str_of(driver));
+    buf_add_str(out, STR("    esac\n}\n\n"));
+    buf_add_str(out, str_of(driver));
     return EXIT_DONE;
 }
 

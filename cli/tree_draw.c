@@ -128,33 +128,6 @@ static bool tree_task_is_open(const struct json *node)
     return !task_is_over(task_status_of(tree_field(node, "status")));
 }
 
-static struct str tree_agent(struct drawing *d, const struct json *node)
-{
-    struct str agent = tamed(d, tree_field(node, "agent"));
-    struct str skill = tamed(d, tree_field(node, "skill"));
-    long long turn = tree_number(node, "turn");
-    char more[32];
-
-    if (skill.n)
-        agent = joined(d, joined(d, agent, STR(", ")), skill);
-    if (turn > 1) {
-        snprintf(more, sizeof(more), " (turn %lld)", turn);
-        agent = joined(d, agent, str_of(more));
-    }
-    return agent;
-}
-
-static struct str error_of(struct drawing *d, const struct json *node)
-{
-    const struct json *error = json_get(node, STR("error"));
-    struct str code = tamed(d, tree_field(error, "code"));
-    struct str words = tamed(d, tree_field(error, "message"));
-
-    if (!code.n || !words.n)
-        return code.n ? code : words;
-    return joined(d, joined(d, code, STR(": ")), words);
-}
-
 static bool tree_has_children(const struct json *node)
 {
     const struct json *kids = json_get(node, STR("children"));
@@ -162,42 +135,51 @@ static bool tree_has_children(const struct json *node)
     return kids && kids->type == JSON_ARR && kids->kids.first;
 }
 
-static void fill_cells(struct line *l, const struct json *node)
-{
-    const struct json *branch = json_get(node, STR("branch"));
-    int64_t price = tree_number(node, "price_micros");
-
-    snprintf(
-        l->cells[STATUS], CELL_MAX, "%.*s",
-        STR_ARG(task_status_name(task_status_of(tree_field(node, "status")))));
-    write_time(l->cells[WAITED], json_get(node, STR("waited_ms")));
-    write_time(l->cells[WAITED + 1], json_get(node, STR("worked_ms")));
-    write_cost(l->cells[COST], tree_number(node, "captured_micros"),
-               tree_task_is_open(node) ? price : 0);
-    write_cost(l->cells[COST + 1],
-               tree_has_children(node) ? tree_number(branch, "captured_micros")
-                                       : 0,
-               0);
-}
-
 static void tree_add_line(struct drawing *d, const struct json *node,
                           struct str branches, struct str below)
 {
     struct line *l = arena_alloc(&d->arena, sizeof(*l));
+    enum task_status status = task_status_of(tree_field(node, "status"));
+    struct str agent = tamed(d, tree_field(node, "agent"));
+    struct str skill = tamed(d, tree_field(node, "skill"));
+    const struct json *error = json_get(node, STR("error"));
+    struct str code = tamed(d, tree_field(error, "code"));
+    struct str words = tamed(d, tree_field(error, "message"));
+    long long turn = tree_number(node, "turn");
+    char more[32];
 
     if (!l) {
         d->is_over = true;
         return;
     }
+    if (skill.n)
+        agent = joined(d, joined(d, agent, STR(", ")), skill);
+    if (turn > 1) {
+        snprintf(more, sizeof(more), " (turn %lld)", turn);
+        agent = joined(d, agent, str_of(more));
+    }
     *l = (struct line){
-        .left = joined(d, branches, tree_agent(d, node)),
+        .left = joined(d, branches, agent),
         .below = joined(d, below, STR("")),
         .id = tamed(d, tree_field(node, "task_id")),
-        .error = error_of(d, node),
-        .colour =
-            tree_status_colour(task_status_of(tree_field(node, "status"))),
+        .error = code.n && words.n
+                     ? joined(d, joined(d, code, STR(": ")), words)
+                 : code.n ? code
+                          : words,
+        .colour = tree_status_colour(status),
         .is_asked_for = str_eq(tree_field(node, "task_id"), d->asked)};
-    fill_cells(l, node);
+    snprintf(l->cells[STATUS], CELL_MAX, "%.*s",
+             STR_ARG(task_status_name(status)));
+    write_time(l->cells[WAITED], json_get(node, STR("waited_ms")));
+    write_time(l->cells[WAITED + 1], json_get(node, STR("worked_ms")));
+    write_cost(l->cells[COST], tree_number(node, "captured_micros"),
+               task_is_over(status) ? 0 : tree_number(node, "price_micros"));
+    write_cost(
+        l->cells[COST + 1],
+        tree_has_children(node)
+            ? tree_number(json_get(node, STR("branch")), "captured_micros")
+            : 0,
+        0);
     *d->last = l;
     d->last = &l->next;
 }
@@ -331,17 +313,6 @@ static void add_cells(struct buf *out, const struct widths *w,
     }
 }
 
-static void tree_write_titles(struct buf *out, const struct widths *w,
-                              bool colour)
-{
-    buf_add_str(out, str_of(colour ? "\033[1m" : ""));
-    buf_add_str(out, STR("AGENT"));
-    add_blanks(out, w->left - 5);
-    add_cells(out, w, heads, "");
-    buf_add_str(out, str_of(w->has_ids ? "  TASK" : ""));
-    buf_add_str(out, str_of(colour ? "\033[0m\n" : "\n"));
-}
-
 static void tree_write_error(struct buf *out, const struct drawing *d,
                              const struct line *l)
 {
@@ -437,7 +408,11 @@ void tree_draw(struct buf *out, const struct json *answer,
     arena_init(&d.arena, DRAWING_BYTES);
     tree_add_node(&d, tree, STR(""), STR(""));
     w = tree_measure(&d);
-    tree_write_titles(out, &w, paper->colour);
+    buf_add_str(out, str_of(paper->colour ? "\033[1mAGENT" : "AGENT"));
+    add_blanks(out, w.left - 5);
+    add_cells(out, &w, heads, "");
+    buf_add_str(out, str_of(w.has_ids ? "  TASK" : ""));
+    buf_add_str(out, str_of(paper->colour ? "\033[0m\n" : "\n"));
     for (const struct line *l = d.first; l; l = l->next)
         write_line(out, &d, &w, l);
     write_total(out, &d, answer, tree);
