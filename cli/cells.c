@@ -172,31 +172,26 @@ static bool fill_gap(struct buf *out, struct str gap, struct str name,
                      const struct cell *cell)
 {
     struct cell in = *cell;
+    size_t from = out->n;
     struct cli_room room;
-    struct buf value;
     char path[64];
-    bool has_value;
 
-    buf_init(&value, VALUE_BYTES);
     snprintf(path, sizeof(path), "%.*s", STR_ARG(gap));
     in.v = cli_member(cell->item, path);
     if (!gap.n)
-        buf_add_str(&value, name);
+        buf_add_str(out, cli_tame(&room, name));
+    else if (in.v && in.v->type == JSON_STR)
+        buf_add_str(out, cli_tame(&room, in.v->s));
     else if (in.v && has_unit(gap, STR("_micros")))
-        as_amount(&in, &value);
+        as_amount(&in, out);
     else if (cell_int(&in) && has_unit(gap, STR("_ms")))
-        as_time(&in, &value);
+        as_time(&in, out);
     else if (!has_unit(gap, STR("_ms")))
-        cli_flat(&value, in.v);
-    has_value = value.n > 0;
-    /* A list may be long, and a text is cut. */
-    if (in.v && in.v->type != JSON_STR)
-        value.n = str_tame(value.p, value.n);
-    buf_add_str(out, in.v && in.v->type != JSON_STR
-                         ? buf_str(&value)
-                         : cli_tame(&room, buf_str(&value)));
-    buf_fini(&value);
-    return has_value;
+        cli_flat(out, in.v);
+    if (out->n == from)
+        return false;
+    out->n = from + str_tame(out->p + from, out->n - from);
+    return true;
 }
 
 /* False: a gap has no value. */

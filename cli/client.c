@@ -157,26 +157,21 @@ static int64_t client_mono_ms(const struct client *cl)
     return cl->clock.mono_ms(cl->clock.ctx);
 }
 
-static void client_classify_reply(struct client *cl)
-{
-    const char *type = NULL;
-    long status = 0;
-
-    cl->is_decided = true;
-    curl_easy_getinfo(cl->curl, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(cl->curl, CURLINFO_CONTENT_TYPE, &type);
-    cl->is_stream = cl->now->on_event && status == 200 && type &&
-                    strncasecmp(type, "text/event-stream", 17) == 0;
-}
-
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
     struct client *cl = ctx;
     struct str bytes = {p, size * n};
+    const char *type = NULL;
+    long status = 0;
 
     cl->heard_ms = client_mono_ms(cl);
-    if (!cl->is_decided)
-        client_classify_reply(cl);
+    if (!cl->is_decided) {
+        cl->is_decided = true;
+        curl_easy_getinfo(cl->curl, CURLINFO_RESPONSE_CODE, &status);
+        curl_easy_getinfo(cl->curl, CURLINFO_CONTENT_TYPE, &type);
+        cl->is_stream = cl->now->on_event && status == 200 && type &&
+                        strncasecmp(type, "text/event-stream", 17) == 0;
+    }
     client_notice_off(cl);
     if (cl->is_stream) {
         cl->cut = sse_feed(&cl->sse, bytes);
@@ -312,28 +307,20 @@ static enum err client_no_response(struct client *cl)
         cl->url);
 }
 
-/* The names in the server's certificate, if libcurl got it. */
-static const char *names_shown(struct client *cl)
-{
-    static const char title[] = "X509v3 Subject Alternative Name:";
-    struct curl_certinfo *tls_files = NULL;
-
-    curl_easy_getinfo(cl->curl, CURLINFO_CERTINFO, &tls_files);
-    if (!tls_files || !tls_files->num_of_certs)
-        return NULL;
-    for (struct curl_slist *l = tls_files->certinfo[0]; l; l = l->next)
-        if (strncmp(l->data, title, sizeof(title) - 1) == 0)
-            return l->data + sizeof(title) - 1;
-    return NULL;
-}
-
 static enum err client_untrusted(struct client *cl)
 {
-    const char *names;
+    static const char title[] = "X509v3 Subject Alternative Name:";
+    struct curl_certinfo *certs = NULL;
+    const char *names = NULL; /* in the certificate, if libcurl got it */
 
     switch (trust_of(cl->curl_error)) {
     case TRUST_NAME:
-        names = names_shown(cl);
+        curl_easy_getinfo(cl->curl, CURLINFO_CERTINFO, &certs);
+        for (struct curl_slist *l =
+                 certs && certs->num_of_certs ? certs->certinfo[0] : NULL;
+             l && !names; l = l->next)
+            if (strncmp(l->data, title, sizeof(title) - 1) == 0)
+                names = l->data + sizeof(title) - 1;
         return client_unreachable(
             cl,
             "the certificate of %.100s is for another name: use one of its "
@@ -442,17 +429,12 @@ static enum err client_transfer_aborted(struct client *cl)
     }
 }
 
-static enum err err_of_code(struct str code)
+/* An unknown code comes from a newer server: use the code of its status. */
+static enum err err_of_answer(struct str code, int status)
 {
     for (int e = OK + 1; e < N_ERR; e++)
         if (str_eq(str_of(err_row((enum err)e)->code), code))
             return (enum err)e;
-    return OK;
-}
-
-/* An unknown code comes from a newer server: use the code of its status. */
-static enum err err_of_status(int status)
-{
     if (status > 501 && status < 505)
         return ERR_OVERLOADED;
     for (int e = OK + 1; e < N_ERR; e++)
@@ -507,10 +489,8 @@ static enum err client_report_refusal(struct client *cl,
     const struct json *nearest =
         json_get(json_get(error, STR("details")), STR("nearest"));
     struct str name = json_str_or(json_at(nearest, 0), STR(""));
-    enum err e = err_of_code(code);
+    enum err e = err_of_answer(code, cl->reply.status);
 
-    if (!e)
-        e = err_of_status(cl->reply.status);
     words = client_own_words(cl->c, str_head(words, 400));
     if (name.n && !memmem(words.p, words.n, name.p, name.n))
         return why_err(&cl->reply.why, e, "%.*s; did you mean %.*s?",

@@ -60,20 +60,6 @@ static bool gate_try_read_file(struct cli *c, struct str path, size_t most,
     return !e && !out->over;
 }
 
-static bool read_now(struct cli *c, int64_t *out, enum exit_status *status)
-{
-    struct str now = args_get(&c->args, "now");
-
-    *out = cli_now_ms();
-    if (!args_has(&c->args, "now") || rfc3339_read(now, out))
-        return true;
-    *status = cli_error(c, ERR_USAGE,
-                        "--now must be a time like 2025-02-15T09:00:00Z, not "
-                        "\"%.*s\"",
-                        STR_ARG(now));
-    return false;
-}
-
 static enum colour colour_of(struct str decision)
 {
     switch (gate_answer_of(decision)) {
@@ -218,10 +204,15 @@ static enum exit_status try_here(struct cli *c, struct str envelope)
     struct dry_run_papers in = {
         .envelope = envelope, .state = STR("{}"), .with_trace = true};
     enum exit_status status = EXIT_DONE;
+    struct str now = args_get(&c->args, "now");
     struct buf state;
 
-    if (!read_now(c, &in.now_ms, &status))
-        return status;
+    in.now_ms = cli_now_ms();
+    if (args_has(&c->args, "now") && !rfc3339_read(now, &in.now_ms))
+        return cli_error(c, ERR_USAGE,
+                         "--now must be a time like 2025-02-15T09:00:00Z, not "
+                         "\"%.*s\"",
+                         STR_ARG(now));
     if (!args_has(&c->args, "state"))
         return with_rules(c, &in);
     if (gate_try_read_file(c, args_get(&c->args, "state"), GATE_STATE_BYTES,
@@ -283,11 +274,6 @@ static enum exit_status gate_try(struct cli *c, struct str path)
 
 enum { AUDIT_TRIES = 600, AUDIT_PAUSE_MS = 100 };
 
-static int64_t gate_stats_number(const struct json *v, const char *key)
-{
-    return cli_field_int(v, str_of(key));
-}
-
 /* "        12  escalated in a day            missed the target: under 5". */
 static void gate_stats_show_line(struct cli *c, const struct json *figure,
                                  const char *value, const char *words,
@@ -310,22 +296,10 @@ static void show_figure(struct cli *c, const struct json *figure,
     char value[32], target[64];
 
     snprintf(value, sizeof(value), "%lld",
-             (long long)gate_stats_number(figure, "value"));
+             (long long)cli_field_int(figure, STR("value")));
     snprintf(target, sizeof(target), "%s %lld", sign,
-             (long long)gate_stats_number(figure, "target"));
+             (long long)cli_field_int(figure, STR("target")));
     gate_stats_show_line(c, figure, value, words, target);
-}
-
-static void show_hold(struct cli *c, const struct json *figure)
-{
-    struct span_text value = span_write(gate_stats_number(figure, "value")),
-                     target = span_write(gate_stats_number(figure, "target")),
-                     longest = span_write(gate_stats_number(figure, "longest"));
-    char most[64];
-
-    snprintf(most, sizeof(most), "at most %s", target.text);
-    gate_stats_show_line(c, figure, value.text, "average hold, NORMAL", most);
-    buf_addf(&c->out, "%10s  longest hold\n", longest.text);
 }
 
 /* The messages of all users: for admins. */
@@ -335,21 +309,30 @@ static void gate_stats_show(struct cli *c, const struct json *f)
                                         "escalate", "drop"};
     const struct json *decisions = cli_member(f, "decisions_24h");
     const struct json *routed = cli_member(f, "routed_per_hour");
+    const struct json *hold = cli_member(f, "hold_ms");
+    char most[64];
 
     show_figure(c, routed, "routed in the last hour", "at least");
     buf_addf(&c->out, "%10.1f  an hour, over a day\n",
              json_real_or(cli_member(routed, "average_24h"), 0));
-    show_hold(c, cli_member(f, "hold_ms"));
+    snprintf(most, sizeof(most), "at most %s",
+             span_write(cli_field_int(hold, STR("target"))).text);
+    gate_stats_show_line(c, hold,
+                         span_write(cli_field_int(hold, STR("value"))).text,
+                         "average hold, NORMAL", most);
+    buf_addf(&c->out, "%10s  longest hold\n",
+             span_write(cli_field_int(hold, STR("longest"))).text);
     show_figure(c, cli_member(f, "escalations_per_day"), "escalated in a day",
                 "under");
     /* Before the first audit the number is not known. */
-    if (gate_stats_number(cli_member(f, "lost"), "audited_ms"))
+    if (json_int_or(cli_member(f, "lost.audited_ms"), 0))
         show_figure(c, cli_member(f, "lost"), "lost", "at most");
     else
         buf_addf(&c->out, "%10s  lost: no audit has finished yet\n", "?");
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         buf_addf(&c->out, "%10lld  decisions in a day: %s\n",
-                 (long long)gate_stats_number(decisions, names[i]), names[i]);
+                 (long long)cli_field_int(decisions, str_of(names[i])),
+                 names[i]);
 }
 
 static void show_stats(struct cli *c, const struct json *is)
@@ -374,15 +357,16 @@ static enum exit_status show_audit(struct cli *c, const struct json *is)
         cli_json_line(&c->out, is);
     } else {
         buf_addf(&c->out, "%10lld  accepted\n%10lld  finished\n",
-                 (long long)gate_stats_number(is, "accepted"),
-                 (long long)gate_stats_number(is, "over"));
+                 (long long)cli_field_int(is, STR("accepted")),
+                 (long long)cli_field_int(is, STR("over")));
         buf_addf(&c->out, "%10lld  unfinished\n%10lld  lost\n",
-                 (long long)gate_stats_number(is, "unfinished"),
-                 (long long)gate_stats_number(is, "lost"));
+                 (long long)cli_field_int(is, STR("unfinished")),
+                 (long long)cli_field_int(is, STR("lost")));
         JSON_EACH(loss, cli_items(is, "losses"))
         cli_say(c, STR(""), loss, "{task_id}: {what}\n");
     }
-    return is_known && !gate_stats_number(is, "lost") ? EXIT_DONE : EXIT_FAILED;
+    return is_known && !cli_field_int(is, STR("lost")) ? EXIT_DONE
+                                                       : EXIT_FAILED;
 }
 
 /* The report of an audit that began after `before`; NULL: not finished yet. */
@@ -390,8 +374,8 @@ static const struct json *audit_newer(struct client *cl, int64_t before)
 {
     const struct json *is = client_reply(cl)->json;
 
-    return gate_stats_number(is, "began_ms") > before &&
-                   gate_stats_number(is, "ended_ms")
+    return cli_field_int(is, STR("began_ms")) > before &&
+                   cli_field_int(is, STR("ended_ms"))
                ? is
                : NULL;
 }
@@ -414,7 +398,7 @@ static enum exit_status gate_audit(struct cli *c, struct str operand)
                                              .path = STR("/api/gate/audit")}))
             status = client_fail(cl);
         else if (!i)
-            before = gate_stats_number(client_reply(cl)->json, "began_ms");
+            before = cli_field_int(client_reply(cl)->json, STR("began_ms"));
         else if (!(is = audit_newer(cl, before)))
             nanosleep(&pause, NULL);
     }

@@ -43,16 +43,16 @@ static bool telegram_is_token(struct str token)
            is_made_of(str_sub(token, at + 1, token.n), "_-");
 }
 
-static bool is_chat(struct str s)
-{
-    if (s.n > 1 && s.p[0] == '@')
-        return is_made_of(str_sub(s, 1, s.n), "_");
-    return str_is_digits(s.n && s.p[0] == '-' ? str_sub(s, 1, s.n) : s);
-}
-
 static enum err telegram_check(const struct platform_order *o, struct why *why)
 {
-    if (o->chat.n && !is_chat(o->chat))
+    struct str number = o->chat.n && o->chat.p[0] == '-'
+                            ? str_sub(o->chat, 1, o->chat.n)
+                            : o->chat;
+    bool is_chat = o->chat.n > 1 && o->chat.p[0] == '@'
+                       ? is_made_of(str_sub(o->chat, 1, o->chat.n), "_")
+                       : str_is_digits(number);
+
+    if (o->chat.n && !is_chat)
         return why_err(why, ERR_USAGE,
                        "--chat must be the number of a chat, like "
                        "-1001234567890, or @name");
@@ -75,36 +75,27 @@ static void telegram_call(const struct platform_order *o,
     put_headers(out, true);
 }
 
-static void telegram_scope(const struct platform_order *o, struct json_out *j)
-{
-    int64_t number;
-
-    if (!o->scope.n && !o->chat.n)
-        return;
-    json_key(j, STR("scope"));
-    json_open(j, '{');
-    json_member_text(j, "type", o->chat.n ? STR("chat") : o->scope);
-    if (o->chat.n) {
-        json_key(j, STR("chat_id"));
-        if (str_to_i64(o->chat, &number) == OK)
-            json_put_int(j, number);
-        else
-            json_put_str(j, o->chat);
-    }
-    json_close(j, '}');
-}
-
 static void telegram_body(const struct platform_order *o,
                           const struct json *commands, struct buf *out)
 {
     struct json_out j = json_out(out);
+    int64_t number;
 
     json_open(&j, '{');
     if (commands) {
         json_key(&j, STR("commands"));
         json_put(&j, json_get(commands, STR("commands")));
     }
-    telegram_scope(o, &j);
+    if (o->scope.n || o->chat.n) {
+        json_key(&j, STR("scope"));
+        json_open(&j, '{');
+        json_member_text(&j, "type", o->chat.n ? STR("chat") : o->scope);
+        if (o->chat.n && str_to_i64(o->chat, &number) == OK)
+            json_member_int(&j, "chat_id", number);
+        else if (o->chat.n)
+            json_member_text(&j, "chat_id", o->chat);
+        json_close(&j, '}');
+    }
     json_member_some(&j, "language_code", o->language);
     json_close(&j, '}');
 }

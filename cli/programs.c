@@ -19,44 +19,25 @@ static bool is_folder(struct str path)
     return n > 0 && n < PATH_MAX && stat(text, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static struct str program_search_path(const struct process_def *d)
-{
-    for (size_t i = 0; i < d->whole_env.n; i++)
-        if (str_starts(d->whole_env.list[i], STR("PATH=")))
-            return str_sub(d->whole_env.list[i], 5, SIZE_MAX);
-    return STR("");
-}
-
-static bool program_is_found(const struct process_def *d)
-{
-    return child_seek(&(struct child_opts){.argv = d->command.list,
-                                           .n_argv = 1,
-                                           .path = program_search_path(d),
-                                           .folder = is_folder(d->workspace)
-                                                         ? d->workspace
-                                                         : STR("")},
-                      NULL) == OK;
-}
-
-/* The setting with the program: a process of an agent has the agent's name. */
-static const char *setting_of(const struct config *c,
-                              const struct process_def *d)
-{
-    for (size_t i = 0; i < c->agents.n; i++)
-        if (str_eq(c->agents.list[i].name, d->name))
-            return "agents.list";
-    return "processes";
-}
-
 static void program_check(const struct config *c, const struct process_def *d,
                           programs_say *say, void *ctx)
 {
-    const char *setting = setting_of(c, d);
+    struct child_opts seek = {.argv = d->command.list, .n_argv = 1};
+    const char *setting = "processes";
     struct str name = str_head(d->command.list[0], 200);
     struct str install = process_install(d->dialect);
     bool is_path = str_find(name, '/', 0) < name.n;
     char what[640];
 
+    /* A process of an agent has the agent's name. */
+    for (size_t i = 0; i < c->agents.n; i++)
+        if (str_eq(c->agents.list[i].name, d->name))
+            setting = "agents.list";
+    for (size_t i = d->whole_env.n; i-- > 0;)
+        if (str_starts(d->whole_env.list[i], STR("PATH=")))
+            seek.path = str_sub(d->whole_env.list[i], 5, SIZE_MAX);
+    if (is_folder(d->workspace))
+        seek.folder = d->workspace;
     if (d->workspace.n && !is_folder(d->workspace) &&
         (access(d->workspace.p, F_OK) == 0 ||
          !is_folder(str_parent(d->workspace)))) {
@@ -65,7 +46,7 @@ static void program_check(const struct config *c, const struct process_def *d,
                  "created: without it the program does not start",
                  STR_ARG(d->name), d->workspace.p);
         say(ctx, setting, true, what);
-    } else if (!program_is_found(d)) {
+    } else if (child_seek(&seek, NULL) != OK) {
         snprintf(what, sizeof(what), "the program of %.*s, %.*s, is %s%s%.*s",
                  STR_ARG(d->name), STR_ARG(name),
                  is_path ? "missing or not executable" : "not in the PATH",

@@ -42,38 +42,16 @@ static void sandbox_report_limits(unsigned held, struct finding *f)
     buf_fini(&open);
 }
 
-static void probe(const struct config *c, const struct process_def *d,
-                  struct finding *f)
-{
-    struct deliver_settings s = settings_deliver(c);
-    bool is_there = d->workspace.n && access(d->workspace.p, X_OK) == 0;
-    int launcher = child_find_launcher();
-    struct deliver_box box;
-    struct why why = {""};
-    unsigned held = 0;
-    enum err e = child_probe(
-        launcher,
-        &(struct child_opts){.argv = d->command.list,
-                             .n_argv = d->command.n,
-                             .env = d->whole_env.list,
-                             .n_env = d->whole_env.n,
-                             .path = STR("/usr/bin:/bin"),
-                             .folder = is_there ? d->workspace : STR(""),
-                             .box = deliver_box_of(d, &s, &box)},
-        &held, &why);
-
-    if (launcher >= 0)
-        close(launcher);
-    if (e)
-        finding_set(f, DOUBTFUL, "%s", why.text);
-    else
-        sandbox_report_limits(held, f);
-}
-
 void sandbox_look(const struct config *c, struct finding *f)
 {
     const struct process_def *with = NULL, *without = NULL;
+    struct deliver_settings s = settings_deliver(c);
+    struct child_opts opts = {.path = STR("/usr/bin:/bin")};
+    struct deliver_box box;
+    struct why why = {""};
     size_t n_without = 0;
+    unsigned held = 0;
+    int launcher;
 
     for (size_t i = 0; i < c->processes.n; i++) {
         const struct process_def *d = &c->processes.list[i];
@@ -96,6 +74,19 @@ void sandbox_look(const struct config *c, struct finding *f)
         finding_advise(f, "remove the setting sandbox, and list the paths that "
                           "they need in read and write");
     } else {
-        probe(c, with, f);
+        opts.argv = with->command.list;
+        opts.n_argv = with->command.n;
+        opts.env = with->whole_env.list;
+        opts.n_env = with->whole_env.n;
+        if (with->workspace.n && access(with->workspace.p, X_OK) == 0)
+            opts.folder = with->workspace;
+        opts.box = deliver_box_of(with, &s, &box);
+        launcher = child_find_launcher();
+        if (child_probe(launcher, &opts, &held, &why))
+            finding_set(f, DOUBTFUL, "%s", why.text);
+        else
+            sandbox_report_limits(held, f);
+        if (launcher >= 0)
+            close(launcher);
     }
 }

@@ -212,36 +212,27 @@ static void search_show(struct cli *c, struct str query,
     hits_fini(&hits);
 }
 
-static enum exit_status search_request(struct cli *c, struct str query,
-                                       struct str body)
-{
-    enum exit_status status = EXIT_DONE;
-    struct client *cl = client_new(c, &status);
-
-    if (!cl)
-        return status;
-    if (client_call(cl,
-                    &(struct client_request){.method = "POST",
-                                             .path = STR("/api/agents/search"),
-                                             .body = body,
-                                             .notice = "Searching"}))
-        status = client_fail(cl);
-    else
-        search_show(c, query, client_reply(cl)->json);
-    client_free(cl);
-    return status;
-}
-
 enum exit_status cli_search(struct cli *c)
 {
     enum exit_status status = EXIT_DONE;
+    struct client_request rq = {.method = "POST",
+                                .path = STR("/api/agents/search"),
+                                .notice = "Searching"};
+    struct client *cl = NULL;
     struct buf query, body;
 
     buf_init(&query, SEARCH_TEXT_MAX + SLURP_BYTES);
     buf_init(&body, 8 * SEARCH_TEXT_MAX);
     if (read_query(c, &query, &status) &&
-        search_put_body(c, &body, buf_str(&query), &status))
-        status = search_request(c, buf_str(&query), buf_str(&body));
+        search_put_body(c, &body, buf_str(&query), &status) &&
+        (cl = client_new(c, &status))) {
+        rq.body = buf_str(&body);
+        if (client_call(cl, &rq))
+            status = client_fail(cl);
+        else
+            search_show(c, buf_str(&query), client_reply(cl)->json);
+    }
+    client_free(cl);
     buf_fini(&query);
     buf_fini(&body);
     return status;

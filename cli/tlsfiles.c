@@ -64,18 +64,6 @@ static void cert_add_name(struct buf *out, size_t n_before, struct str name)
     buf_add_str(out, name);
 }
 
-static void add_address(struct buf *out, size_t n_before,
-                        const ASN1_OCTET_STRING *ip)
-{
-    char text[INET6_ADDRSTRLEN] = "";
-    int n = ASN1_STRING_length(ip);
-
-    if (n == 4 || n == 16)
-        inet_ntop(n == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(ip), text,
-                  sizeof(text));
-    cert_add_name(out, n_before, *text ? str_of(text) : STR("?"));
-}
-
 void tlsfiles_add_names(const char *cert_file, struct buf *out)
 {
     X509 *x = read_cert(cert_file);
@@ -85,6 +73,8 @@ void tlsfiles_add_names(const char *cert_file, struct buf *out)
 
     for (int i = 0; i < sk_GENERAL_NAME_num(all); i++) {
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(all, i);
+        char text[INET6_ADDRSTRLEN] = "?";
+        int bytes;
 
         if (name->type != GEN_DNS && name->type != GEN_IPADD)
             continue;
@@ -92,9 +82,14 @@ void tlsfiles_add_names(const char *cert_file, struct buf *out)
             n_left_out++;
             continue;
         }
-        if (name->type == GEN_IPADD)
-            add_address(out, n, name->d.iPAddress);
-        else
+        if (name->type == GEN_IPADD) {
+            bytes = ASN1_STRING_length(name->d.iPAddress);
+            if (bytes == 4 || bytes == 16)
+                inet_ntop(bytes == 4 ? AF_INET : AF_INET6,
+                          ASN1_STRING_get0_data(name->d.iPAddress), text,
+                          sizeof(text));
+            cert_add_name(out, n, str_of(text));
+        } else
             cert_add_name(
                 out, n,
                 (struct str){
@@ -149,31 +144,6 @@ static void tlsfiles_report(const struct pair *p, const char *what,
     say(ctx, f == NO_KEY || f == NOT_TOGETHER ? p->key : p->cert, false, what);
 }
 
-/* Only the server's user should have access to the key. */
-static void look_at_mode(const struct pair *p, tlsfiles_say *say, void *ctx)
-{
-    struct stat st;
-    struct why why;
-
-    if (stat(p->files.key_file, &st) != 0 || !(st.st_mode & 077))
-        return;
-    why_err(&why, ERR_BAD_CONFIG,
-            "other users have access to the key in %.180s (mode %04o): "
-            "chmod 600 %.180s",
-            p->files.key_file, (unsigned)st.st_mode & 07777, p->files.key_file);
-    say(ctx, p->key, true, why.text);
-}
-
-static void name_settings(struct pair *p, size_t i)
-{
-    char inside[32] = "";
-
-    if (i)
-        snprintf(inside, sizeof(inside), "more[%zu].", i - 1);
-    snprintf(p->cert, sizeof(p->cert), "tls.%scertFile", inside);
-    snprintf(p->key, sizeof(p->key), "tls.%skeyFile", inside);
-}
-
 int64_t tlsfiles_check(const struct config *c, int64_t now_ms,
                        tlsfiles_say *say, void *ctx)
 {
@@ -185,14 +155,27 @@ int64_t tlsfiles_check(const struct config *c, int64_t now_ms,
     for (size_t i = 0; i < n; i++) {
         struct pair p = {.files = files[i]};
         struct why why = {""};
+        char inside[32] = "";
+        struct stat st;
 
-        name_settings(&p, i);
+        if (i)
+            snprintf(inside, sizeof(inside), "more[%zu].", i - 1);
+        snprintf(p.cert, sizeof(p.cert), "tls.%scertFile", inside);
+        snprintf(p.key, sizeof(p.key), "tls.%skeyFile", inside);
         if (net_check_cert(&p.files, now_ms, &ends_s, &why) != OK) {
             tlsfiles_report(&p, why.text, say, ctx);
             is_good = false;
             continue;
         }
-        look_at_mode(&p, say, ctx);
+        /* Only the server's user should have access to the key. */
+        if (stat(p.files.key_file, &st) == 0 && st.st_mode & 077) {
+            why_err(&why, ERR_BAD_CONFIG,
+                    "other users have access to the key in %.180s (mode "
+                    "%04o): chmod 600 %.180s",
+                    p.files.key_file, (unsigned)st.st_mode & 07777,
+                    p.files.key_file);
+            say(ctx, p.key, true, why.text);
+        }
         if (!first_s || ends_s < first_s)
             first_s = ends_s;
     }

@@ -167,18 +167,6 @@ static bool says_yes(const char *question)
                   STR("yes"));
 }
 
-/* Ask twice, the second time with the consequences. */
-static bool token_confirm(struct cli *c)
-{
-    if (args_has(&c->args, "yes"))
-        return true;
-    return !c->json && isatty(STDIN_FILENO) && isatty(STDERR_FILENO) &&
-           says_yes("This is the last token that can act as an admin.") &&
-           says_yes("Without it there is no way to manage users, tokens and "
-                    "escalations, until\nsignalbox token create --offline "
-                    "creates another in the data folder.\nRevoke it anyway?");
-}
-
 /* The server asks for confirmation before an admin's last token goes. */
 static enum exit_status revoke_anyway(struct cli *c, struct client *cl)
 {
@@ -193,7 +181,13 @@ static enum exit_status revoke_anyway(struct cli *c, struct client *cl)
     if (r->err != ERR_PRECONDITION ||
         !cli_member(r->json, "error.details.confirm"))
         return client_fail(cl);
-    if (!token_confirm(c))
+    /* Ask twice, the second time with the consequences. */
+    if (!args_has(&c->args, "yes") &&
+        (c->json || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO) ||
+         !says_yes("This is the last token that can act as an admin.") ||
+         !says_yes("Without it there is no way to manage users, tokens and "
+                   "escalations, until\nsignalbox token create --offline "
+                   "creates another in the data folder.\nRevoke it anyway?")))
         return cli_error(c, ERR_PRECONDITION,
                          "not revoked: this is the last token that can act "
                          "as an admin. Create another first, or use --yes");
