@@ -102,12 +102,6 @@ static enum err read_option(struct parser *p, struct str text,
     return args_add_option(p, o, value);
 }
 
-/* -5 is a number; the command that expects one has the best error for it. */
-static bool is_number(struct str s)
-{
-    return s.n > 1 && s.p[0] == '-' && s.p[1] >= '0' && s.p[1] <= '9';
-}
-
 enum err args_parse(struct args *out, const struct arg_option *own,
                     const struct arg_option *shared, size_t max_operands,
                     size_t n_argv, char *const *argv, struct why *why)
@@ -122,8 +116,12 @@ enum err args_parse(struct args *out, const struct arg_option *own,
     for (size_t i = 0; i < n_argv && !e; i++) {
         const char *next = i + 1 < n_argv ? argv[i + 1] : NULL;
         struct str s = str_of(argv[i]);
+        /* -5 is a number; the command that expects one has the best error for
+         * it. */
+        bool is_number =
+            s.n > 1 && s.p[0] == '-' && s.p[1] >= '0' && s.p[1] <= '9';
 
-        if (only_operands || s.n < 2 || s.p[0] != '-' || is_number(s)) {
+        if (only_operands || s.n < 2 || s.p[0] != '-' || is_number) {
             e = add_operand(&p, s);
         } else if (str_eq(s, STR("--"))) {
             only_operands = true;

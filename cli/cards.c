@@ -83,32 +83,14 @@ static enum err spoil(struct source *src, struct card_in *c, enum err e,
     return OK;
 }
 
-/* An earlier card with the same name; NULL: none. */
-static enum err first_of_name(struct cards *s, struct card_in *c,
-                              struct card_in **out)
-{
-    struct str key = {NULL, c->name.n};
-    char *p;
-
-    *out = NULL;
-    if (!c->name.n || c->name.n > AGENT_NAME_MAX)
-        return OK;
-    p = arena_strdup(&s->arena, c->name);
-    if (!p)
-        return ERR_LIMIT;
-    for (size_t i = 0; i < key.n; i++)
-        p[i] = str_lower(p[i]);
-    key.p = p;
-    *out = map_get(&s->by_name, key);
-    return *out ? OK : map_put(&s->by_name, key, c);
-}
-
 /* base: the offset in the text from which `at` of the values counts. */
 static enum err cards_take_value(struct source *src, const struct json *v,
                                  size_t base)
 {
-    struct card_in *c = cards_add_card(src), *first;
-    enum err e;
+    struct card_in *c = cards_add_card(src);
+    const struct card_in *first;
+    struct cards *s = src->set;
+    char *lower;
 
     if (!c)
         return ERR_LIMIT;
@@ -125,9 +107,16 @@ static enum err cards_take_value(struct source *src, const struct json *v,
     c->name = json_str_or(json_get(v, STR("name")), STR(""));
     if (v->type != JSON_OBJ)
         return spoil(src, c, ERR_BAD_REQUEST, "a card is an object, { ... }");
-    e = first_of_name(src->set, c, &first);
-    if (e || !first)
-        return e;
+    if (!c->name.n || c->name.n > AGENT_NAME_MAX)
+        return OK;
+    lower = arena_strdup(&s->arena, c->name);
+    if (!lower)
+        return ERR_LIMIT;
+    for (size_t i = 0; i < c->name.n; i++)
+        lower[i] = str_lower(lower[i]);
+    first = map_get(&s->by_name, (struct str){lower, c->name.n});
+    if (!first)
+        return map_put(&s->by_name, (struct str){lower, c->name.n}, c);
     return spoil(src, c, ERR_BAD_REQUEST,
                  "the name \"%.*s\" is used twice, first at %.*s:%u",
                  STR_ARG(str_head(c->name, 128)),
@@ -317,42 +306,35 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static enum err add_found(struct cards *s, const char *folder,
-                          struct dirent **found, int n, size_t *n_files)
-{
-    bool has_slash = folder[strlen(folder) - 1] == '/';
-    enum err e = OK;
-
-    for (int i = 0; i < n && !e; i++) {
-        struct stat st;
-        char *path;
-
-        if (asprintf(&path, "%s%s%s", folder, has_slash ? "" : "/",
-                     found[i]->d_name) < 0)
-            return ERR_NOMEM;
-        /* Skip everything but files, and report dangling links. */
-        if (stat(path, &st) || S_ISREG(st.st_mode)) {
-            e = add_file(s, path);
-            ++*n_files;
-        }
-        free(path);
-    }
-    return e;
-}
-
 static enum err add_folder(struct cards *s, const char *folder)
 {
     struct dirent **found = NULL;
     int n = FAULT("cards.folder") ? (errno = EIO, -1)
                                   : scandir(folder, &found, wants, by_bytes);
+    bool has_slash = folder[strlen(folder) - 1] == '/';
     size_t n_files = 0;
     enum err e;
 
     if (n < 0)
         return cards_report(s, folder, ERR_IO, "cannot be read: %s",
                             strerror(errno));
-    e = n > CARDS_FILES_MAX ? ERR_LIMIT
-                            : add_found(s, folder, found, n, &n_files);
+    e = n > CARDS_FILES_MAX ? ERR_LIMIT : OK;
+    for (int i = 0; i < n && !e; i++) {
+        struct stat st;
+        char *path;
+
+        if (asprintf(&path, "%s%s%s", folder, has_slash ? "" : "/",
+                     found[i]->d_name) < 0) {
+            e = ERR_NOMEM;
+            break;
+        }
+        /* Skip everything but files, and report dangling links. */
+        if (stat(path, &st) || S_ISREG(st.st_mode)) {
+            e = add_file(s, path);
+            n_files++;
+        }
+        free(path);
+    }
     for (int i = 0; i < n; i++)
         free(found[i]);
     free(found);

@@ -534,30 +534,29 @@ static const struct command commands[] = {
     {0},
 };
 
-static const struct command *command_find(struct str name)
-{
-    for (const struct command *m = commands; m->name; m++)
-        if (str_eq(str_of(m->name), name))
-            return m;
-    return NULL;
-}
-
-/* Errors in the arguments must already know whether to print JSON. */
-static bool wants_json(char *const *argv)
-{
-    for (; *argv && strcmp(*argv, "--") != 0; argv++)
-        if (strcmp(*argv, "--json") == 0)
-            return true;
-    return false;
-}
-
-static enum exit_status command_start(struct cli *c, size_t n_argv,
-                                      char *const *argv)
+static enum exit_status command_run_by_name(struct cli *c, struct str name,
+                                            size_t n_argv, char *const *argv)
 {
     struct why why;
-    enum err e = args_parse(&c->args, c->command->options, cli_shared_options,
-                            c->command->max_operands, n_argv, argv, &why);
+    enum err e;
 
+    if (str_eq(name, STR("--help")) || str_eq(name, STR("-h"))) {
+        cli_help_overview(c);
+        return EXIT_DONE;
+    }
+    if (str_eq(name, STR("--version")))
+        name = STR("version");
+    for (const struct command *m = commands; m->name; m++)
+        if (str_eq(str_of(m->name), name))
+            c->command = m;
+    if (!c->command && str_starts(name, STR("-")))
+        return cli_error(c, ERR_USAGE,
+                         "a command comes first: signalbox COMMAND %.*s",
+                         STR_ARG(str_sub(name, 0, 64)));
+    if (!c->command)
+        return cli_unknown_command(c, name, "");
+    e = args_parse(&c->args, c->command->options, cli_shared_options,
+                   c->command->max_operands, n_argv, argv, &why);
     if (e)
         return cli_error(c, e, "%s", why.text);
     if (!args_has(&c->args, "help"))
@@ -566,35 +565,20 @@ static enum exit_status command_start(struct cli *c, size_t n_argv,
     return EXIT_DONE;
 }
 
-static enum exit_status command_dispatch(struct cli *c, size_t n_argv,
-                                         char *const *argv)
-{
-    struct str name = n_argv ? str_of(argv[0]) : STR("--help");
-
-    if (str_eq(name, STR("--help")) || str_eq(name, STR("-h"))) {
-        cli_help_overview(c);
-        return EXIT_DONE;
-    }
-    if (str_eq(name, STR("--version")))
-        name = STR("version");
-    c->command = command_find(name);
-    if (c->command)
-        return command_start(c, n_argv - 1, argv + 1);
-    if (str_starts(name, STR("-")))
-        return cli_error(c, ERR_USAGE,
-                         "a command comes first: signalbox COMMAND %.*s",
-                         STR_ARG(str_sub(name, 0, 64)));
-    return cli_unknown_command(c, name, "");
-}
-
 enum exit_status cli_main(int argc, char **argv)
 {
     enum exit_status status;
     struct cli c;
 
     cli_init(&c, commands, environ);
-    c.json = argc > 1 && wants_json(argv + 1);
-    status = command_dispatch(&c, argc > 1 ? (size_t)argc - 1 : 0, argv + 1);
+    /* Errors in the arguments must already know whether to print JSON. */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        c.json |= strcmp(argv[i], "--json") == 0;
+    if (argc > 1)
+        status = command_run_by_name(&c, str_of(argv[1]), (size_t)argc - 2,
+                                     argv + 2);
+    else
+        status = command_run_by_name(&c, STR("--help"), 0, argv);
     status = cli_flush(&c, status);
     cli_fini(&c);
     return status;

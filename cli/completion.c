@@ -109,23 +109,6 @@ static void add_all_options(struct buf *out, const struct command *m,
     buf_add_str(out, STR(" ;;\n"));
 }
 
-/* The words for one operand: "[NAME]", "FILE...", "telegram|discord". */
-static void add_operand_words(struct buf *out, const char *command,
-                              struct str word)
-{
-    char name[64];
-    size_t n = 0;
-
-    for (size_t i = 0; i < word.n && n + 1 < sizeof(name); i++)
-        if (!strchr("[].", word.p[i]))
-            name[n++] = word.p[i] == '|' ? ' ' : word.p[i];
-    name[n] = '\0';
-    if (name[0] >= 'a')
-        buf_add_str(out, str_of(name));
-    else
-        buf_add_str(out, str_of(cli_words(command, name)));
-}
-
 /* A line for each operand with known words; a repeated one covers all that
  * follow. */
 static void add_operands_of(struct cli *c, const char *command,
@@ -138,9 +121,16 @@ static void add_operands_of(struct cli *c, const char *command,
     for (int i = 0; rest.n; i++) {
         struct str word = str_cut(&rest, ' ');
         bool repeats = word.p[word.n - 1] == '.';
+        char name[64]; /* of "[NAME]", "FILE...", "telegram|discord" */
+        size_t n = 0;
 
+        for (size_t k = 0; k < word.n && n + 1 < sizeof(name); k++)
+            if (!strchr("[].", word.p[k]))
+                name[n++] = word.p[k] == '|' ? ' ' : word.p[k];
+        name[n] = '\0';
         buf_clear(&words);
-        add_operand_words(&words, command, word);
+        buf_add_str(&words,
+                    str_of(name[0] >= 'a' ? name : cli_words(command, name)));
         if (words.n && repeats)
             buf_addf(&c->out, "    '%s %s '*)", command, second);
         else if (words.n)

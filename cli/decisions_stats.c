@@ -436,28 +436,14 @@ static enum exit_status stats_show(struct cli *c, struct client *cl,
     return status;
 }
 
-/* False: the error about --at has been printed. */
-static bool at_is_good(struct cli *c, const struct stats *s,
-                       enum exit_status *status)
-{
-    bool is_needed = s && strcmp(s->what, "changes") == 0;
-    double at;
-
-    if (is_needed && !args_get(&c->args, "at").n)
-        *status = cli_error(c, ERR_USAGE, "give the threshold, like --at 0.35");
-    else if (!is_needed && args_has(&c->args, "at"))
-        *status = cli_error(c, ERR_USAGE, "--at is only for stats changes");
-    else
-        return cli_real(c, "at", 0, 1, 0, &at, status);
-    return false;
-}
-
 enum exit_status cli_decisions_stats(struct cli *c, struct str what)
 {
     bool is_summary = c->args.n_operands < 2 || str_eq(what, STR("summary"));
     const struct stats *s = is_summary ? NULL : stats_find(what);
+    bool needs_at = s && strcmp(s->what, "changes") == 0;
     enum exit_status status = EXIT_DONE;
     struct client *cl;
+    double at;
 
     if (!s && !is_summary)
         return cli_error(c, ERR_USAGE,
@@ -467,7 +453,12 @@ enum exit_status cli_decisions_stats(struct cli *c, struct str what)
                          STR_ARG(str_head(what, 64)));
     if (c->json && args_has(&c->args, "csv"))
         return cli_error(c, ERR_USAGE, "give --json or --csv, not both");
-    if (!at_is_good(c, s, &status) || !(cl = client_new(c, &status)))
+    if (needs_at && !args_has(&c->args, "at"))
+        return cli_error(c, ERR_USAGE, "give the threshold, like --at 0.35");
+    if (!needs_at && args_has(&c->args, "at"))
+        return cli_error(c, ERR_USAGE, "--at is only for stats changes");
+    if (!cli_real(c, "at", 0, 1, 0, &at, &status) ||
+        !(cl = client_new(c, &status)))
         return status;
     status = stats_show(c, cl, s);
     client_free(cl);

@@ -69,12 +69,17 @@ static void look_at_config(struct doctor *d, struct finding *f)
     }
 }
 
-/* A usable folder to which other users may have access. */
-static void look_at_others(const char *path, struct finding *f)
+static void look_at_data(struct doctor *d, struct finding *f)
 {
+    const char *path = d->config->data.p;
+    struct why why = {""};
+    enum err e = store_folder_look(d->config->data, &why);
     struct stat st;
 
-    if (stat(path, &st) < 0) {
+    if (e) {
+        d->is_running = e == ERR_BUSY;
+        finding_set(f, d->is_running ? DOUBTFUL : BAD, "%s", why.text);
+    } else if (stat(path, &st) < 0) {
         finding_set(f, GOOD, "%s does not exist yet; serve creates it", path);
     } else if (st.st_mode & 077 && !store_folder_is_ours(str_of(path))) {
         finding_set(f, DOUBTFUL, "other users have access to %s", path);
@@ -86,19 +91,6 @@ static void look_at_others(const char *path, struct finding *f)
     } else {
         finding_set(f, GOOD, "%s exists and is writable", path);
     }
-}
-
-static void look_at_data(struct doctor *d, struct finding *f)
-{
-    struct why why = {""};
-    enum err e = store_folder_look(d->config->data, &why);
-
-    if (e == OK) {
-        look_at_others(d->config->data.p, f);
-        return;
-    }
-    d->is_running = e == ERR_BUSY;
-    finding_set(f, d->is_running ? DOUBTFUL : BAD, "%s", why.text);
 }
 
 static void look_at_database(struct doctor *d, struct finding *f)

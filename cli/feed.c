@@ -157,23 +157,6 @@ static enum exit_status feed_print_page(struct reading *r, const char *path,
     return r->status;
 }
 
-static enum exit_status read_past(struct reading *r)
-{
-    enum exit_status status = EXIT_DONE;
-    bool goes_on = true;
-
-    while (goes_on && !status) {
-        int64_t before = r->after;
-        char path[64];
-
-        snprintf(path, sizeof(path), "/api/feed?after=%" PRId64, before);
-        status = feed_print_page(r, path, &goes_on);
-        /* A page may be empty for this caller without being the last. */
-        goes_on = goes_on && r->after > before;
-    }
-    return status;
-}
-
 /* Following. */
 
 static bool feed_on_event(void *ctx, const struct sse_event *e)
@@ -227,43 +210,37 @@ static enum exit_status feed_follow(struct reading *r)
     }
 }
 
-/* With --after, --limit is the number of entries; without, it is the number of
- * past entries to start with, and may be zero with --follow. */
-static bool feed_read_options(struct reading *r, int64_t *last,
-                              enum exit_status *status)
-{
-    bool follows = args_has(&r->c->args, "follow");
-
-    *last = 0;
-    r->left = INT64_MAX;
-    if (!cli_number(r->c, "after", 0, INT64_MAX, -1, &r->after, status))
-        return false;
-    if (r->after >= 0)
-        return cli_number(r->c, "limit", 1, INT64_MAX, INT64_MAX, &r->left,
-                          status);
-    return cli_number(r->c, "limit", follows ? 0 : 1, LAST_MAX,
-                      follows ? LAST_FOLLOWED : LAST_SHOWN, last, status);
-}
-
 enum exit_status cli_feed(struct cli *c)
 {
     struct reading r = {.c = c};
     enum exit_status status = EXIT_DONE;
+    bool follows = args_has(&c->args, "follow"), goes_on = true;
+    int64_t last = 0, before = -1;
     char path[64];
-    int64_t last;
-    bool goes_on;
 
-    if (!feed_read_options(&r, &last, &status) ||
+    /* With --after, --limit is the number of entries; without, it is the number
+     * of past entries to start with, and may be zero with --follow. */
+    r.left = INT64_MAX;
+    if (!cli_number(c, "after", 0, INT64_MAX, -1, &r.after, &status) ||
+        !(r.after >= 0 ? cli_number(c, "limit", 1, INT64_MAX, INT64_MAX,
+                                    &r.left, &status)
+                       : cli_number(c, "limit", follows ? 0 : 1, LAST_MAX,
+                                    follows ? LAST_FOLLOWED : LAST_SHOWN, &last,
+                                    &status)) ||
         !(r.cl = client_new(c, &status)))
         return status;
     arena_init(&r.arena, ENTRY_ARENA_BYTES);
     snprintf(path, sizeof(path), "/api/feed?last=%" PRId64, last);
     if (last)
         status = feed_print_page(&r, path, &goes_on);
-    if (!status && args_has(&c->args, "follow"))
+    if (!status && follows)
         status = feed_follow(&r);
-    else if (!status && !last)
-        status = read_past(&r);
+    /* A page may be empty for this caller without being the last. */
+    while (!status && !follows && !last && goes_on && r.after > before) {
+        before = r.after;
+        snprintf(path, sizeof(path), "/api/feed?after=%" PRId64, before);
+        status = feed_print_page(&r, path, &goes_on);
+    }
     arena_fini(&r.arena);
     client_free(r.cl);
     return status;

@@ -369,17 +369,6 @@ static enum exit_status show_audit(struct cli *c, const struct json *is)
                                                        : EXIT_FAILED;
 }
 
-/* The report of an audit that began after `before`; NULL: not finished yet. */
-static const struct json *audit_newer(struct client *cl, int64_t before)
-{
-    const struct json *is = client_reply(cl)->json;
-
-    return cli_field_int(is, STR("began_ms")) > before &&
-                   cli_field_int(is, STR("ended_ms"))
-               ? is
-               : NULL;
-}
-
 static enum exit_status gate_audit(struct cli *c, struct str operand)
 {
     enum exit_status status = EXIT_DONE;
@@ -399,8 +388,15 @@ static enum exit_status gate_audit(struct cli *c, struct str operand)
             status = client_fail(cl);
         else if (!i)
             before = cli_field_int(client_reply(cl)->json, STR("began_ms"));
-        else if (!(is = audit_newer(cl, before)))
+        else {
+            /* The report of an audit that began after `before`. */
+            is = client_reply(cl)->json;
+            if (cli_field_int(is, STR("began_ms")) > before &&
+                cli_field_int(is, STR("ended_ms")))
+                break;
+            is = NULL;
             nanosleep(&pause, NULL);
+        }
     }
     if (is)
         status = show_audit(c, is);
@@ -418,23 +414,18 @@ const struct sub cli_gate_subs[] = {
     {0},
 };
 
-/* True for a mistyped subcommand: lower-case letters, and not a file. */
-static bool is_slip(struct str word)
-{
-    for (size_t i = 0; i < word.n; i++)
-        if (word.p[i] < 'a' || word.p[i] > 'z')
-            return false;
-    return word.n && access(word.p, F_OK) != 0;
-}
-
 enum exit_status cli_gate(struct cli *c)
 {
     struct str first = c->args.operands[0];
+    bool is_slip = first.n > 0;
 
+    /* A mistyped subcommand has lower-case letters, and is not a file. */
+    for (size_t i = 0; i < first.n; i++)
+        is_slip &= first.p[i] >= 'a' && first.p[i] <= 'z';
     if (c->args.n_operands &&
         (str_eq(first, STR("stats")) || str_eq(first, STR("audit"))))
         return cli_sub(c);
-    if (c->args.n_operands == 1 && is_slip(first))
+    if (c->args.n_operands == 1 && is_slip && access(first.p, F_OK) != 0)
         return cli_error(c, ERR_USAGE,
                          "\"%.*s\" is neither a file nor a command; known: "
                          "gate ENVELOPE, gate stats, gate audit, and the "

@@ -35,20 +35,6 @@ static const struct listing grants = {
             "agent to\na user outside its org.\n",
 };
 
-static void put_grant(struct cli *c, struct buf *body, struct str agent,
-                      int64_t lasts_ms)
-{
-    struct json_out o = json_out(body);
-
-    json_open(&o, '{');
-    json_member_text(&o, "agent", agent);
-    json_member_some(&o, "user", args_get(&c->args, "user"));
-    json_member_some(&o, "org", args_get(&c->args, "org"));
-    if (lasts_ms)
-        json_member_int(&o, "expires_in_s", lasts_ms / 1000);
-    json_close(&o, '}');
-}
-
 /* A hint if the grant has no effect because the agent is not shared; no error
  * if the agent cannot be read. */
 static void show_effect(struct cli *c, struct client *cl, struct str agent)
@@ -79,6 +65,7 @@ static enum exit_status grant_add(struct cli *c, struct str agent)
     enum exit_status status = EXIT_DONE;
     int64_t lasts_ms = 0;
     struct client *cl;
+    struct json_out o;
     struct buf body;
 
     if (args_has(&c->args, "user") && args_has(&c->args, "org"))
@@ -94,7 +81,14 @@ static enum exit_status grant_add(struct cli *c, struct str agent)
     if (!(cl = client_new(c, &status)))
         return status;
     buf_init(&body, 128 * 1024);
-    put_grant(c, &body, agent, lasts_ms);
+    o = json_out(&body);
+    json_open(&o, '{');
+    json_member_text(&o, "agent", agent);
+    json_member_some(&o, "user", args_get(&c->args, "user"));
+    json_member_some(&o, "org", args_get(&c->args, "org"));
+    if (lasts_ms)
+        json_member_int(&o, "expires_in_s", lasts_ms / 1000);
+    json_close(&o, '}');
     if (client_call(cl, &(struct client_request){.method = "POST",
                                                  .path = STR("/api/grants"),
                                                  .body = buf_str(&body)})) {

@@ -50,19 +50,6 @@ static void add_options(struct cli *c, const struct arg_option *own,
         }
 }
 
-/* Its own options with their meaning, and the names of the common ones. */
-static void help_add_options(struct cli *c, const struct arg_option *own)
-{
-    cli_coloured(c, BOLD, STR("Options"));
-    buf_add_str(&c->out, STR("\n"));
-    add_options(c, own, false);
-    buf_add_str(&c->out, STR("  "));
-    for (const struct arg_option *o = own; o && o->name; o++)
-        if (is_common(o))
-            buf_addf(&c->out, "--%s, ", o->name);
-    buf_add_str(&c->out, STR("--json, --help: signalbox help options\n"));
-}
-
 static void options_as_json(struct json_out *o, const struct arg_option *own)
 {
     const struct arg_option *tables[] = {own, cli_shared_options};
@@ -84,25 +71,6 @@ static void options_as_json(struct json_out *o, const struct arg_option *own)
     json_close(o, ']');
 }
 
-static void subs_as_json(struct json_out *o, const struct command *about)
-{
-    json_key(o, STR("subcommands"));
-    json_open(o, '[');
-    for (const struct sub *s = about->subs; s && s->name; s++) {
-        json_open(o, '{');
-        json_member_text(o, "name", str_of(s->name));
-        json_member_text(o, "operands", str_of(s->operand ? s->operand : ""));
-        json_key(o, STR("options"));
-        json_open(o, '[');
-        for (const struct arg_option *p = about->options; p && p->name; p++)
-            if (cli_sub_takes(about->subs, s, p->name))
-                json_put_str(o, str_of(p->name));
-        json_close(o, ']');
-        json_close(o, '}');
-    }
-    json_close(o, ']');
-}
-
 static void command_as_json(struct cli *c, const struct command *about)
 {
     struct json_out o = json_out(&c->out);
@@ -112,7 +80,21 @@ static void command_as_json(struct cli *c, const struct command *about)
     json_member_text(&o, "summary", str_of(about->summary));
     json_member_text(&o, "operands", str_of(about->operands));
     options_as_json(&o, about->options);
-    subs_as_json(&o, about);
+    json_key(&o, STR("subcommands"));
+    json_open(&o, '[');
+    for (const struct sub *s = about->subs; s && s->name; s++) {
+        json_open(&o, '{');
+        json_member_text(&o, "name", str_of(s->name));
+        json_member_text(&o, "operands", str_of(s->operand ? s->operand : ""));
+        json_key(&o, STR("options"));
+        json_open(&o, '[');
+        for (const struct arg_option *p = about->options; p && p->name; p++)
+            if (cli_sub_takes(about->subs, s, p->name))
+                json_put_str(&o, str_of(p->name));
+        json_close(&o, ']');
+        json_close(&o, '}');
+    }
+    json_close(&o, ']');
     json_close(&o, '}');
     buf_add_char(&c->out, '\n');
 }
@@ -141,7 +123,15 @@ void cli_help_command(struct cli *c, const struct command *about)
         cli_wrapped(c, 0, 0, str_cut(&paragraphs, '\n'));
         buf_add_char(&c->out, '\n');
     }
-    help_add_options(c, about->options);
+    /* Its own options with their meaning, and the names of the common ones. */
+    cli_coloured(c, BOLD, STR("Options"));
+    buf_add_str(&c->out, STR("\n"));
+    add_options(c, about->options, false);
+    buf_add_str(&c->out, STR("  "));
+    for (const struct arg_option *o = about->options; o && o->name; o++)
+        if (is_common(o))
+            buf_addf(&c->out, "--%s, ", o->name);
+    buf_add_str(&c->out, STR("--json, --help: signalbox help options\n"));
     buf_add_char(&c->out, '\n');
     cli_coloured(c, BOLD, STR("Examples"));
     buf_add_char(&c->out, '\n');

@@ -279,19 +279,6 @@ static void write_below(const struct page *p, struct str text)
     }
 }
 
-static void hits_write_titles(const struct page *p)
-{
-    if (p->colour)
-        buf_add_str(p->out, STR("\033[1m"));
-    buf_addf(p->out, "%*s  %-*s  %-*s  SCORE  SEMANTIC  %-*s%s", (int)p->rank,
-             "#", (int)p->agent, "AGENT", (int)p->skill, "SKILL",
-             p->is_below ? 0 : HITS_BAR_CELLS, "TEXT",
-             p->is_below ? "" : "  DESCRIPTION");
-    if (p->colour)
-        buf_add_str(p->out, STR("\033[0m"));
-    text_end_line(p->out);
-}
-
 /* The figures, under their bars. */
 static void write_part(const struct page *p, const struct hits_row *k)
 {
@@ -333,7 +320,15 @@ void hits_write(const struct hits *h, struct buf *out, unsigned width,
     size_t rank = 0;
 
     hits_fit_columns(&p);
-    hits_write_titles(&p);
+    if (colour)
+        buf_add_str(out, STR("\033[1m"));
+    buf_addf(out, "%*s  %-*s  %-*s  SCORE  SEMANTIC  %-*s%s", (int)p.rank, "#",
+             (int)p.agent, "AGENT", (int)p.skill, "SKILL",
+             p.is_below ? 0 : HITS_BAR_CELLS, "TEXT",
+             p.is_below ? "" : "  DESCRIPTION");
+    if (colour)
+        buf_add_str(out, STR("\033[0m"));
+    text_end_line(out);
     for (const struct hits_row *r = h->first; r; r = r->next)
         hits_write_row(&p, ++rank, r);
     out->over = out->over || h->is_over;

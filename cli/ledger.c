@@ -457,27 +457,31 @@ static enum exit_status ledger_check_show(struct cli *c, const struct json *is)
 
 /* Without a server. */
 
-static enum exit_status show_report(struct cli *c,
-                                    const struct ledger_report *r)
+static enum exit_status ledger_check_store(struct cli *c, struct store *s)
 {
+    struct ledger_report r = {.n_problems = 0};
+    enum err e = ledger_audit_store(s, &r);
     struct speak_books b = {
-        .n_accounts = r->n_accounts,
-        .n_entries = r->n_entries,
-        .n_postings = r->n_postings,
-        .n_turns = r->n_turns,
-        .n_reserved = r->n_reserved,
-        .reserved_micros = r->reserved,
-        .owed_micros = r->owed,
-        .n_problems = r->n_problems,
-        .problems = r->problems,
-        .n_shown = r->n_problems < LEDGER_PROBLEMS ? (size_t)r->n_problems
-                                                   : LEDGER_PROBLEMS,
+        .n_accounts = r.n_accounts,
+        .n_entries = r.n_entries,
+        .n_postings = r.n_postings,
+        .n_turns = r.n_turns,
+        .n_reserved = r.n_reserved,
+        .reserved_micros = r.reserved,
+        .owed_micros = r.owed,
+        .n_problems = r.n_problems,
+        .problems = r.problems,
+        .n_shown = r.n_problems < LEDGER_PROBLEMS ? (size_t)r.n_problems
+                                                  : LEDGER_PROBLEMS,
     };
     enum exit_status status;
     struct json *is;
     struct json_out o;
     struct buf doc;
 
+    if (e)
+        return cli_error(c, e, "the ledger cannot be read: %s",
+                         err_row(e)->wording);
     buf_init(&doc, 256 * 1024);
     o = json_out(&doc);
     speak_books(&o, &b);
@@ -485,17 +489,6 @@ static enum exit_status show_report(struct cli *c,
     status = ledger_check_show(c, is);
     buf_fini(&doc);
     return status;
-}
-
-static enum exit_status ledger_check_store(struct cli *c, struct store *s)
-{
-    struct ledger_report r;
-    enum err e = ledger_audit_store(s, &r);
-
-    if (e)
-        return cli_error(c, e, "the ledger cannot be read: %s",
-                         err_row(e)->wording);
-    return show_report(c, &r);
 }
 
 static enum exit_status ledger_check(struct cli *c, struct str operand)

@@ -155,23 +155,16 @@ void cli_coloured(struct cli *c, enum colour colour, struct str text)
         buf_add_str(&c->out, text);
 }
 
-/* Count characters as one column each. */
-static unsigned columns(struct str s)
-{
-    unsigned n = 0;
-
-    for (size_t i = 0; i < s.n; i++)
-        n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-    return n;
-}
-
 void cli_wrapped(struct cli *c, unsigned col, unsigned indent, struct str text)
 {
     bool is_first = true;
 
     while (text.n) {
         struct str word = str_cut(&text, ' ');
-        unsigned w = columns(word);
+        unsigned w = 0;
+
+        for (size_t i = 0; i < word.n; i++) /* a character is one column */
+            w += ((unsigned char)word.p[i] & 0xc0) != 0x80;
 
         if (!is_first && c->width && col + 1 + w > c->width) {
             buf_addf(&c->out, "\n%*s", (int)indent, "");
@@ -271,16 +264,6 @@ void cli_named_time(struct cli *c, const char *name, int64_t at_ms)
     cli_named(c, name, str_of(text));
 }
 
-/* The code point of one to three bytes of valid UTF-8. */
-static unsigned code_point(struct str s)
-{
-    unsigned c = (unsigned char)s.p[0];
-
-    if (s.n > 1)
-        c = (c & (s.n == 2 ? 31 : 15)) << 6 | ((unsigned char)s.p[1] & 63);
-    return s.n > 2 ? c << 6 | ((unsigned char)s.p[2] & 63) : c;
-}
-
 /* The JSON writer leaves some characters unescaped that could control a
  * terminal. They occur only in strings, where an escape means the same. */
 void cli_json_line(struct buf *out, const struct json *v)
@@ -299,8 +282,15 @@ void cli_json_line(struct buf *out, const struct json *v)
         if (i < rest.n && !bad)
             continue;
         buf_add_str(out, str_sub(rest, from, i));
-        if (bad)
-            buf_addf(out, "\\u%04x", code_point(str_sub(rest, i, i + bad)));
+        if (bad) { /* one to three bytes of UTF-8 */
+            unsigned code = (unsigned char)rest.p[i];
+
+            if (bad > 1)
+                code &= bad == 2 ? 31 : 15;
+            for (size_t k = 1; k < bad; k++)
+                code = code << 6 | ((unsigned char)rest.p[i + k] & 63);
+            buf_addf(out, "\\u%04x", code);
+        }
         i += bad ? bad - 1 : 0;
         from = i + 1;
     }

@@ -318,23 +318,6 @@ static void register_show_answer(struct registering *r,
         NULL, json_get(reply->json, STR("warnings")));
 }
 
-static void register_send_card(struct registering *r,
-                               const struct card_in *card)
-{
-    struct fault_found f = {.err = card->err, .words = card->why};
-
-    arena_reset(&r->scratch);
-    r->review = NULL;
-    if (card->err)
-        register_show_rejected(r, card, &f);
-    else if (r->is_over)
-        register_show_card(r, card, UNTRIED, NULL, NULL);
-    else if (r->cl)
-        register_show_answer(r, card);
-    else
-        check_here(r, card);
-}
-
 /* All of them. */
 
 /* Read the operands from index `from` on. */
@@ -369,7 +352,19 @@ static enum exit_status register_all(struct registering *r)
 
     cli_bar_start(&r->bar, r->c, "Registering");
     for (size_t i = 0; i < r->cards.n && !status; i++) {
-        register_send_card(r, r->cards.list[i]);
+        const struct card_in *card = r->cards.list[i];
+        struct fault_found f = {.err = card->err, .words = card->why};
+
+        arena_reset(&r->scratch);
+        r->review = NULL;
+        if (card->err)
+            register_show_rejected(r, card, &f);
+        else if (r->is_over)
+            register_show_card(r, card, UNTRIED, NULL, NULL);
+        else if (r->cl)
+            register_show_answer(r, card);
+        else
+            check_here(r, card);
         cli_bar_end(&r->bar);
         status = cli_flush(r->c, EXIT_DONE);
         cli_bar_move(&r->bar, (int)((i + 1) * 1000 / r->cards.n));

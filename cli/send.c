@@ -200,27 +200,14 @@ static int64_t sending_now_ms(const struct sending *s)
     return s->clock.mono_ms(s->clock.ctx);
 }
 
-/* A temporary problem of the server. Errors about the agent or the message
- * would be the same the next time. */
-static bool sending_error_is_transient(const struct client_reply *r)
-{
-    static const char *const passing[] = {
-        "overloaded", "stopping",        "out_of_memory",
-        "no_reply",   "outcome_unknown",
-    };
-    struct str code = cli_field(json_get(r->json, STR("error")), STR("code"));
-
-    if (!r->json) /* a proxy without its server */
-        return r->status >= 502 && r->status <= 504;
-    for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
-        if (str_eq(code, str_of(passing[i])))
-            return true;
-    return false;
-}
-
 static bool may_try_again(struct sending *s)
 {
+    /* Temporary problems of the server. Errors about the agent or the message
+     * would be the same the next time. */
+    static const char passing[] =
+        "overloaded stopping out_of_memory no_reply outcome_unknown";
     const struct client_reply *r = client_reply(s->cl);
+    struct str code = cli_field(json_get(r->json, STR("error")), STR("code"));
 
     s->was_sent = s->was_sent || r->was_sent;
     if (client_was_interrupted(s->cl))
@@ -229,7 +216,9 @@ static bool may_try_again(struct sending *s)
      * already has a status. */
     if (r->err == ERR_UNREACHABLE && (!r->status || r->status == 200))
         return s->was_sent && s->n_tries < N_PAUSES;
-    return sending_error_is_transient(r) && s->n_tries < N_PAUSES;
+    if (!r->json) /* a proxy without its server */
+        return r->status >= 502 && r->status <= 504 && s->n_tries < N_PAUSES;
+    return cli_has_word(passing, code) && s->n_tries < N_PAUSES;
 }
 
 /* Wait before the next try, at least as long as the server's Retry-After unless

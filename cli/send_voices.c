@@ -63,14 +63,6 @@ static void let_out(struct sending *s, struct voice *v)
     buf_clear(&v->pending);
 }
 
-/* Show pending text of agents while the line is free. */
-static void let_others(struct sending *s)
-{
-    for (int i = 0; i < s->n_voices && !s->is_within; i++)
-        if (s->voices[i].pending.n)
-            let_out(s, &s->voices[i]);
-}
-
 /* Agents beyond the limit share the last voice, which takes their name. */
 static struct voice *voice_of(struct sending *s, struct str agent)
 {
@@ -100,7 +92,10 @@ void sending_others(struct sending *s, struct str agent, struct str text)
     if (!v->is_cut || !s->is_within || s->speaker == v || !s->speaker) {
         let_out(s, v);
         put_lines(s, v, text);
-        let_others(s);
+        /* Show pending text of agents while the line is free. */
+        for (int i = 0; i < s->n_voices && !s->is_within; i++)
+            if (s->voices[i].pending.n)
+                let_out(s, &s->voices[i]);
         return;
     }
     buf_add_str(&v->pending, text);

@@ -33,25 +33,15 @@ void cli_source(struct cli *c, struct config_source *src)
                                   .n_sets = n};
 }
 
-/* The first error; warnings may come before it. */
-static struct str first_error(const struct config_report *report)
-{
-    struct str rest = str_of(report->text), line;
-
-    for (unsigned i = 0; i < report->n_problems; i++) {
-        line = str_cut(&rest, '\n');
-        if (!report->problems[i].is_warning)
-            return line;
-    }
-    rest = str_of(report->text);
-    return str_cut(&rest, '\n');
-}
-
 enum exit_status cli_bad_config(struct cli *c,
                                 const struct config_report *report)
 {
-    struct str first = first_error(report);
+    struct str rest = str_of(report->text), first = str_cut(&rest, '\n');
 
+    /* The first error; warnings may come before it. */
+    for (unsigned i = 0;
+         i + 1 < report->n_problems && report->problems[i].is_warning; i++)
+        first = str_cut(&rest, '\n');
     if (report->n_errors < 2)
         return cli_error(c, ERR_BAD_CONFIG, "%.*s", STR_ARG(first));
     return cli_error(c, ERR_BAD_CONFIG,

@@ -67,26 +67,12 @@ static enum exit_status sub_unknown(struct cli *c, const struct sub *subs,
                      c->command->name, STR_ARG(word), all);
 }
 
-/* The least and the largest number of operands: "NAME", "[NAME]", "NAME JSON",
- * "FILE...". */
-static void sub_count_operands(const char *operand, size_t *least, size_t *most)
-{
-    struct str rest = str_of(operand);
-
-    *least = *most = 0;
-    while (rest.n) {
-        struct str word = str_cut(&rest, ' ');
-
-        *least += word.p[0] != '[';
-        *most += word.p[word.n - 1] == '.' ? ARGS_OPERANDS_MAX : 1;
-    }
-}
-
 enum exit_status cli_sub(struct cli *c)
 {
     const struct sub *subs = c->command->subs, *s = subs, *owner;
     struct str *operands = c->args.operands;
-    size_t n = c->args.n_operands, least, most;
+    size_t n = c->args.n_operands, least = 0, most = 0;
+    struct str rest;
 
     if (n)
         for (; s->name; s++) {
@@ -110,7 +96,13 @@ enum exit_status cli_sub(struct cli *c)
             return cli_error(c, ERR_USAGE, "--%s is for \"%s %s\"", option,
                              c->command->name, owner->name);
     }
-    sub_count_operands(s->operand, &least, &most);
+    /* "NAME", "[NAME]", "NAME JSON" or "FILE...". */
+    for (rest = str_of(s->operand); rest.n;) {
+        struct str word = str_cut(&rest, ' ');
+
+        least += word.p[0] != '[';
+        most += word.p[word.n - 1] == '.' ? ARGS_OPERANDS_MAX : 1;
+    }
     if (least && n < 1 + least)
         return cli_error(c, ERR_USAGE,
                          "an operand is missing: signalbox %s %s %s",

@@ -43,18 +43,6 @@ static int tlsfiles_no_passphrase(char *to, int size, int is_writing, void *ctx)
     return -1;
 }
 
-static EVP_PKEY *tlsfiles_read_key(const char *path)
-{
-    BIO *b = open_plain(path);
-    EVP_PKEY *key =
-        b ? PEM_read_bio_PrivateKey(b, NULL, tlsfiles_no_passphrase, NULL)
-          : NULL;
-
-    BIO_free(b);
-    ERR_clear_error();
-    return key;
-}
-
 /* Names. */
 
 static void cert_add_name(struct buf *out, size_t n_before, struct str name)
@@ -115,12 +103,16 @@ enum fit { FIT, NO_CERT, NO_KEY, NOT_TOGETHER };
 static enum fit key_fits_cert(const char *cert_file, const char *key_file)
 {
     X509 *x = read_cert(cert_file);
-    EVP_PKEY *key = tlsfiles_read_key(key_file);
+    BIO *b = open_plain(key_file);
+    EVP_PKEY *key =
+        b ? PEM_read_bio_PrivateKey(b, NULL, tlsfiles_no_passphrase, NULL)
+          : NULL;
     enum fit f = !x                                    ? NO_CERT
                  : !key                                ? NO_KEY
                  : X509_check_private_key(x, key) == 1 ? FIT
                                                        : NOT_TOGETHER;
 
+    BIO_free(b);
     ERR_clear_error();
     X509_free(x);
     EVP_PKEY_free(key);

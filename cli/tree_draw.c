@@ -313,27 +313,14 @@ static void add_cells(struct buf *out, const struct widths *w,
     }
 }
 
-static void tree_write_error(struct buf *out, const struct drawing *d,
-                             const struct line *l)
-{
-    unsigned col = text_columns(l->below) + 3, width = d->paper->width;
-    struct str words = l->error;
-    bool is_cut = width && col + text_columns(words) > width;
-
-    if (is_cut)
-        words = text_cut(words, width > col + 2 ? width - col - 2 : 1);
-    buf_add_str(out, l->below);
-    buf_add_str(out, STR("   "));
-    add_coloured(out, d->paper->colour, "\033[31m", words);
-    buf_add_str(out, is_cut ? STR("..\n") : STR("\n"));
-}
-
 static void write_line(struct buf *out, const struct drawing *d,
                        const struct widths *w, const struct line *l)
 {
     const char *cells[CELLS];
     bool colour = d->paper->colour;
-    unsigned n;
+    unsigned n, col = text_columns(l->below) + 3, width = d->paper->width;
+    struct str words = l->error;
+    bool is_cut = width && col + text_columns(words) > width;
 
     for (int i = 0; i < CELLS; i++)
         cells[i] = l->cells[i];
@@ -349,8 +336,14 @@ static void write_line(struct buf *out, const struct drawing *d,
         buf_add_str(out, l->id);
     }
     buf_add_char(out, '\n');
-    if (l->error.n)
-        tree_write_error(out, d, l);
+    if (!l->error.n)
+        return;
+    if (is_cut)
+        words = text_cut(words, width > col + 2 ? width - col - 2 : 1);
+    buf_add_str(out, l->below);
+    buf_add_str(out, STR("   "));
+    add_coloured(out, colour, "\033[31m", words);
+    buf_add_str(out, is_cut ? STR("..\n") : STR("\n"));
 }
 
 /* The reserved amount: the price of all open tasks. */
