@@ -67,33 +67,6 @@ static const struct listing agents = {
     .cuts_first = true,
 };
 
-/* A card for people: its fields, its skills, its routing and its review. All of
- * it is text from outside, and tamed. */
-
-static void add_changes(struct cli *c, const struct json *review,
-                        const struct json *card)
-{
-    const struct json *wanted = json_get(review, STR("card"));
-
-    JSON_EACH(field, cli_items(review, "changed"))
-    {
-        struct buf was, will;
-
-        buf_init(&was, AGENT_CARD_MAX);
-        buf_init(&will, AGENT_CARD_MAX);
-        cli_flat(&was, json_get(card, field->s));
-        cli_flat(&will, json_get(wanted, field->s));
-        buf_addf(&c->out, "  %.*s\n", STR_ARG(cli_tamed(c, field->s)));
-        buf_add_str(&c->out, STR("    is      "));
-        cli_wrapped(c, 12, 12, cli_tamed(c, was.n ? buf_str(&was) : STR("-")));
-        buf_add_str(&c->out, STR("    wanted  "));
-        cli_wrapped(c, 12, 12,
-                    cli_tamed(c, will.n ? buf_str(&will) : STR("-")));
-        buf_fini(&was);
-        buf_fini(&will);
-    }
-}
-
 static void show_review(struct cli *c, const struct json *card)
 {
     static const struct field fields[] = {
@@ -113,7 +86,23 @@ static void show_review(struct cli *c, const struct json *card)
         return;
     cli_title(c, "Review");
     cli_fields(c, card, fields);
-    add_changes(c, review, card);
+    JSON_EACH(field, cli_items(review, "changed"))
+    {
+        struct buf was, will;
+
+        buf_init(&was, AGENT_CARD_MAX);
+        buf_init(&will, AGENT_CARD_MAX);
+        cli_flat(&was, json_get(card, field->s));
+        cli_flat(&will, json_get(json_get(review, STR("card")), field->s));
+        buf_addf(&c->out, "  %.*s\n    is      ",
+                 STR_ARG(cli_tamed(c, field->s)));
+        cli_wrapped(c, 12, 12, cli_tamed(c, was.n ? buf_str(&was) : STR("-")));
+        buf_add_str(&c->out, STR("    wanted  "));
+        cli_wrapped(c, 12, 12,
+                    cli_tamed(c, will.n ? buf_str(&will) : STR("-")));
+        buf_fini(&was);
+        buf_fini(&will);
+    }
     cli_say(c, STR(""), card,
             "To approve it, an admin runs: signalbox agents approve {name} "
             "--revision {revision}\n");

@@ -263,29 +263,6 @@ static void push_show(struct push *p)
                  p->n_left_out - LEFT_OUT_SHOWN);
 }
 
-static enum exit_status push_menu(struct push *p)
-{
-    enum exit_status status;
-    struct why why = {""};
-    enum err e;
-
-    if (p->order.is_clear)
-        p->platform->body(&p->order, NULL, &p->body);
-    else if (!get_menu(p, &status))
-        return status;
-    json_close(&p->left_json, ']');
-    if (args_has(&p->c->args, "dry-run")) {
-        buf_add_str(&p->c->out, buf_str(&p->body));
-        buf_add_char(&p->c->out, '\n');
-        return EXIT_DONE;
-    }
-    e = deliver_menu(p, &why);
-    if (e)
-        return cli_error(p->c, e, "%s", why.text);
-    push_show(p);
-    return EXIT_DONE;
-}
-
 /* Options. These functions print their own errors. */
 
 static bool check_options(struct push *p, enum exit_status *status)
@@ -305,40 +282,35 @@ static bool check_options(struct push *p, enum exit_status *status)
                       &p->order.scope, status);
 }
 
-static bool read_api(struct push *p, enum exit_status *status)
-{
-    struct str api = args_get(&p->c->args, "api");
-    struct why why = {""};
-    struct url u;
-
-    if (!api.n)
-        api = str_of(p->platform->api);
-    while (api.n && api.p[api.n - 1] == '/')
-        api.n--;
-    p->order.api = api;
-    if (url_is_http(api) && api.n <= PLATFORM_URL_MAX / 2 &&
-        str_find(api, '?', 0) == api.n && str_find(api, '#', 0) == api.n &&
-        url_read(api, &u, &why) == OK)
-        return true;
-    *status = cli_error(p->c, ERR_USAGE,
-                        "--api is not a server's address%s%.200s. Write it "
-                        "like %s",
-                        why.text[0] ? ": " : "", why.text, p->platform->api);
-    return false;
-}
-
 static bool push_read_order(struct push *p, enum exit_status *status)
 {
     const struct args *a = &p->c->args;
-    struct why why;
+    struct str api = args_get(a, "api");
+    struct why why = {""};
+    struct url u;
 
     p->order.is_clear = args_has(a, "clear");
     p->order.chat = args_get(a, "chat");
     p->order.language = args_get(a, "language");
     p->order.app = args_get(a, "app");
     p->order.guild = args_get(a, "guild");
-    if (!check_options(p, status) || !read_api(p, status))
+    if (!check_options(p, status))
         return false;
+    if (!api.n)
+        api = str_of(p->platform->api);
+    while (api.n && api.p[api.n - 1] == '/')
+        api.n--;
+    p->order.api = api;
+    if (!url_is_http(api) || api.n > PLATFORM_URL_MAX / 2 ||
+        str_find(api, '?', 0) < api.n || str_find(api, '#', 0) < api.n ||
+        url_read(api, &u, &why)) {
+        *status =
+            cli_error(p->c, ERR_USAGE,
+                      "--api is not a server's address%s%.200s. Write "
+                      "it like %s",
+                      why.text[0] ? ": " : "", why.text, p->platform->api);
+        return false;
+    }
     if (p->platform->check(&p->order, &why)) {
         *status = cli_error(p->c, ERR_USAGE, "%s", why.text);
         return false;
@@ -374,6 +346,8 @@ static enum exit_status commands_push(struct cli *c, struct str operand)
     struct config_report report;
     struct config_source src;
     enum exit_status status;
+    struct why why = {""};
+    enum err e;
 
     if (!p.platform)
         return cli_error(c, ERR_USAGE,
@@ -398,8 +372,24 @@ static enum exit_status commands_push(struct cli *c, struct str operand)
             goto out;
         }
     }
-    if ((p.client = client_new(c, &status)))
-        status = push_menu(&p);
+    if (!(p.client = client_new(c, &status)))
+        goto out;
+    if (p.order.is_clear)
+        p.platform->body(&p.order, NULL, &p.body);
+    else if (!get_menu(&p, &status))
+        goto out;
+    json_close(&p.left_json, ']');
+    status = EXIT_DONE;
+    if (args_has(&c->args, "dry-run")) {
+        buf_add_str(&c->out, buf_str(&p.body));
+        buf_add_char(&c->out, '\n');
+        goto out;
+    }
+    e = deliver_menu(&p, &why);
+    if (e)
+        status = cli_error(c, e, "%s", why.text);
+    else
+        push_show(&p);
 out:
     client_free(p.client);
     config_free(p.config);

@@ -201,24 +201,6 @@ static const struct field after_reason[] = {
     {0},
 };
 
-static void say_formula(struct cli *c, const struct json *d)
-{
-    const struct json *w = json_get(d, STR("weights"));
-    char words[256];
-
-    if (!w)
-        return;
-    snprintf(words, sizeof(words),
-             "score = %g x semantic + %g x performance + %g x keyword + %g x "
-             "recency",
-             decision_figure(w, STR("semantic")),
-             decision_figure(w, STR("performance")),
-             decision_figure(w, STR("keyword")),
-             decision_figure(w, STR("recency")));
-    buf_add_char(&c->out, '\n');
-    cli_wrapped(c, 0, 8, str_of(words));
-}
-
 static bool read_limit(struct cli *c, int64_t *limit, enum exit_status *status)
 {
     return cli_number(c, "limit", 1, DECISION_CANDIDATES_MAX, LIMIT, limit,
@@ -239,8 +221,10 @@ void decision_show_candidates(struct cli *c, const struct json *d)
                                    .explains = args_has(&c->args, "explain"),
                                    .colour = c->colour,
                                    .unicode = c->unicode};
+    const struct json *weights = json_get(d, STR("weights"));
     enum exit_status unused;
     int64_t all, shown, limit;
+    char words[256];
 
     if (!cli_items(d, "candidates")->kids.n)
         return;
@@ -254,8 +238,17 @@ void decision_show_candidates(struct cli *c, const struct json *d)
         shown = limit;
     if (all > shown)
         buf_addf(&c->out, "     and %lld more\n", (long long)(all - shown));
-    if (opts.explains)
-        say_formula(c, d);
+    if (!opts.explains || !weights)
+        return;
+    snprintf(words, sizeof(words),
+             "score = %g x semantic + %g x performance + %g x keyword + %g x "
+             "recency",
+             decision_figure(weights, STR("semantic")),
+             decision_figure(weights, STR("performance")),
+             decision_figure(weights, STR("keyword")),
+             decision_figure(weights, STR("recency")));
+    buf_add_char(&c->out, '\n');
+    cli_wrapped(c, 0, 8, str_of(words));
 }
 
 void decision_show_choice(struct cli *c, const struct json *d)

@@ -86,27 +86,6 @@ bool endpoint_read_ca(struct cli *c, const char **out, enum exit_status *status)
     return true;
 }
 
-/* Read at most `max` bytes of a file or a pipe. */
-static enum err server_file_read(const char *path, char *to, size_t max,
-                                 size_t *n)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t got = 1;
-
-    *n = 0;
-    if (fd < 0)
-        return ERR_NOT_FOUND;
-    while (got > 0 && *n < max) {
-        got = read(fd, to + *n, max - *n);
-        if (got < 0 && errno == EINTR)
-            got = 1;
-        else if (got > 0)
-            *n += (size_t)got;
-    }
-    close(fd);
-    return got < 0 ? ERR_IO : OK;
-}
-
 _Static_assert(sizeof(struct secret_room) > CLIENT_TOKEN_MAX + 1,
                "a token that is too long must be noticed");
 
@@ -115,13 +94,25 @@ bool endpoint_read_secret(struct cli *c, const char *option,
                           struct str *out, enum exit_status *status)
 {
     struct str file = args_get(&c->args, option);
-    size_t n;
+    size_t n = 0;
+    ssize_t got = 1;
+    int fd;
 
     if (!file.n) {
         *out = str_trim(str_of(config_env(c->environ, variable)));
         return true;
     }
-    if (server_file_read(file.p, room->text, sizeof(room->text), &n)) {
+    fd = open(file.p, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    while (fd >= 0 && got > 0 && n < sizeof(room->text)) {
+        got = read(fd, room->text + n, sizeof(room->text) - n);
+        if (got < 0 && errno == EINTR)
+            got = 1;
+        else if (got > 0)
+            n += (size_t)got;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (fd < 0 || got < 0) {
         *status = cli_error(c, ERR_USAGE, "cannot read %s: %s", file.p,
                             strerror(errno));
         return false;

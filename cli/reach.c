@@ -245,22 +245,6 @@ static enum err reach_start_request(struct reach *r, struct log *log)
     return e;
 }
 
-static void reach_request(struct reach *r)
-{
-    struct log log;
-
-    log_init(&log, STDERR_FILENO, LOG_ERROR, LOG_AUTO, clock_system());
-    if (loop_init(&r->loop, clock_system())) {
-        r->e = why_err(&r->why, ERR_NOMEM, "out of memory");
-        return;
-    }
-    r->e = reach_start_request(r, &log);
-    if (r->fetch)
-        loop_run(&r->loop);
-    fetch_free(r->fetch);
-    loop_fini(&r->loop);
-}
-
 static enum exit_status reach_exit_status(const struct reach *r)
 {
     switch ((int)r->e) {
@@ -478,6 +462,7 @@ enum exit_status cli_reach(struct cli *c, struct str url)
     struct config_report report;
     struct config_source src;
     enum exit_status status;
+    struct log log;
     struct why why;
 
     if (url_read(url, &r.url, &why))
@@ -495,7 +480,16 @@ enum exit_status cli_reach(struct cli *c, struct str url)
     buf_add_str(&r.http_url, r.url.authority);
     buf_add_str(&r.http_url, r.url.target);
     reach_look_up(&r);
-    reach_request(&r);
+    log_init(&log, STDERR_FILENO, LOG_ERROR, LOG_AUTO, clock_system());
+    if (loop_init(&r.loop, clock_system())) {
+        r.e = why_err(&r.why, ERR_NOMEM, "out of memory");
+    } else {
+        r.e = reach_start_request(&r, &log);
+        if (r.fetch)
+            loop_run(&r.loop);
+        fetch_free(r.fetch);
+        loop_fini(&r.loop);
+    }
     status = reach_exit_status(&r);
     /* libcurl resolves names that not every system does: any.localhost. */
     if (r.lookup.mark == BAD && status != EXIT_UNREACHABLE)

@@ -156,29 +156,19 @@ static void register_show_json(struct registering *r,
     buf_fini(&line);
 }
 
-/* The review state of an accepted card. */
-static void add_review(struct registering *r)
-{
-    static const char *const words[] = {
-        [REVIEW_WAITING] = "waits for an admin's approval",
-        [REVIEW_REJECTED] = "an admin has rejected this card",
-        [REVIEW_HIDDEN] = "an admin has hidden this agent",
-    };
-    enum review_state state = review_of(cli_field(r->review, STR("state")));
-    struct str reason = cli_field(r->review, STR("reason"));
-
-    if (!state)
-        return;
-    buf_addf(&r->c->out, "  (%s%s%.*s)", words[state], reason.n ? ": " : "",
-             STR_ARG(cli_tamed(r->c, reason)));
-}
-
 /* f: the problems of a refused card; warnings: of an accepted one. */
 static void register_show_card(struct registering *r,
                                const struct card_in *card, enum outcome outcome,
                                const struct fault_found *f,
                                const struct json *warnings)
 {
+    static const char *const reviews[] = {
+        [REVIEW_WAITING] = "waits for an admin's approval",
+        [REVIEW_REJECTED] = "an admin has rejected this card",
+        [REVIEW_HIDDEN] = "an admin has hidden this agent",
+    };
+    enum review_state state = review_of(cli_field(r->review, STR("state")));
+    struct str reason = cli_field(r->review, STR("reason"));
     struct str word = str_of(outcomes[outcome].word);
     struct cli *c = r->c;
     struct cli_room room;
@@ -195,7 +185,10 @@ static void register_show_card(struct registering *r,
         buf_add_str(&c->out, word);
     buf_addf(&c->out, "%*s%.*s", (int)(12 - word.n), "",
              STR_ARG(cli_tame(&room, card->name.n ? card->name : card->file)));
-    add_review(r);
+    /* The review state of an accepted card. */
+    if (state)
+        buf_addf(&c->out, "  (%s%s%.*s)", reviews[state], reason.n ? ": " : "",
+                 STR_ARG(cli_tamed(c, reason)));
     buf_add_char(&c->out, '\n');
     agents_show_warnings(c, warnings);
     if (!f)

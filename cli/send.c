@@ -243,26 +243,6 @@ static bool wait_to_try(struct sending *s, int64_t until_ms)
     return true;
 }
 
-/* Ctrl-C cancels the task. If its id is not known yet, the request is repeated
- * with the same key to get it. */
-static bool find_task(struct sending *s)
-{
-    struct str id;
-
-    if (s->task_id[0])
-        return true;
-    sending_put_body(s, 0);
-    if (!s->was_sent ||
-        client_call(s->cl, &(struct client_request){.method = "POST",
-                                                    .path = sending_path(s),
-                                                    .body = buf_str(&s->body)}))
-        return false;
-    id = cli_field(client_reply(s->cl)->json, STR("task_id"));
-    if (id_is_valid(id, "task"))
-        snprintf(s->task_id, sizeof(s->task_id), "%.*s", STR_ARG(id));
-    return s->task_id[0];
-}
-
 static enum err ask_to_cancel(struct sending *s)
 {
     char path[64];
@@ -274,6 +254,7 @@ static enum err ask_to_cancel(struct sending *s)
 
 static enum exit_status sending_cancel(struct sending *s)
 {
+    struct str id;
     enum err e;
 
     client_notice_off(s->cl);
@@ -281,7 +262,19 @@ static enum exit_status sending_cancel(struct sending *s)
     sending_end_line(s);
     (void)cli_flush(s->c, EXIT_DONE);
     s->was_sent = s->was_sent || client_reply(s->cl)->was_sent;
-    if (!find_task(s))
+    /* Ctrl-C cancels the task. If its id is not known yet, the request is
+     * repeated with the same key to get it. */
+    sending_put_body(s, 0);
+    if (!s->task_id[0] && s->was_sent &&
+        !client_call(s->cl,
+                     &(struct client_request){.method = "POST",
+                                              .path = sending_path(s),
+                                              .body = buf_str(&s->body)})) {
+        id = cli_field(client_reply(s->cl)->json, STR("task_id"));
+        if (id_is_valid(id, "task"))
+            snprintf(s->task_id, sizeof(s->task_id), "%.*s", STR_ARG(id));
+    }
+    if (!s->task_id[0])
         return cli_error(s->c, ERR_IO,
                          s->was_sent ? "interrupted; the message may or may "
                                        "not have been accepted"
