@@ -28,16 +28,6 @@ static void show_answer(struct sending *s, struct str text)
     sending_end_line(s);
 }
 
-static const char *task_status_phrase(enum task_status s)
-{
-    switch ((int)s) {
-    case TASK_CANCELLED: return "was cancelled";
-    case TASK_EXPIRED: return "ran out of time";
-    case TASK_DROPPED: return "was dropped";
-    default: return "failed";
-    }
-}
-
 /* Name the agent, if the user did not. */
 static void say_agent(struct sending *s, const struct json *answer)
 {
@@ -106,21 +96,11 @@ static void say_unsure(struct sending *s, const struct json *answer)
             STR_ARG(id));
 }
 
-/* Offer the next agents, unless the caller's key is used up. */
-static void offer_others(struct sending *s, const struct json *answer)
-{
-    const struct json *d = json_get(answer, STR("decision"));
-
-    if (is_unsure(s, answer) && !args_has(&s->c->args, "key"))
-        sending_offer(s, cli_field(d, STR("id")),
-                      json_get(d, STR("candidates")),
-                      cli_field(answer, STR("agent")));
-}
-
 enum exit_status sending_finish(struct sending *s, const struct json *answer)
 {
     enum task_status status = task_status_of(cli_field(answer, STR("status")));
     const struct json *error = json_get(answer, STR("error"));
+    const struct json *decision = json_get(answer, STR("decision"));
     struct str id = cli_tamed(s->c, cli_field(answer, STR("task_id")));
     struct str state = cli_tamed(s->c, cli_field(answer, STR("status")));
     struct str words = cli_field(error, STR("message"));
@@ -149,14 +129,21 @@ enum exit_status sending_finish(struct sending *s, const struct json *answer)
     say_agent(s, answer);
     say_cost(s, answer);
     say_unsure(s, answer);
-    offer_others(s, answer);
+    /* Offer the next agents, unless the caller's key is used up. */
+    if (is_unsure(s, answer) && !args_has(&s->c->args, "key"))
+        sending_offer(s, cli_field(decision, STR("id")),
+                      json_get(decision, STR("candidates")),
+                      cli_field(answer, STR("agent")));
     if (status == TASK_COMPLETED)
         return EXIT_DONE;
     if (cli_flush(s->c, EXIT_DONE))
         return EXIT_FAILED;
     cli_error(s->c, ERR_IO, "%.*s %s%s%.*s", STR_ARG(id),
-              task_status_phrase(status), words.n ? ": " : "",
-              STR_ARG(str_head(words, 600)));
+              status == TASK_CANCELLED ? "was cancelled"
+              : status == TASK_EXPIRED ? "ran out of time"
+              : status == TASK_DROPPED ? "was dropped"
+                                       : "failed",
+              words.n ? ": " : "", STR_ARG(str_head(words, 600)));
     return EXIT_FAILED;
 }
 
