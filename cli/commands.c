@@ -107,7 +107,7 @@ static bool add_left_out(void *ctx, const struct json *item)
     return true;
 }
 
-static void add_path(struct push *p, struct buf *path)
+static void push_add_path(struct push *p, struct buf *path)
 {
     enum exit_status unused;
 
@@ -127,7 +127,7 @@ static bool get_menu(struct push *p, enum exit_status *status)
     enum err e;
 
     buf_init(&path, PATH_BYTES);
-    add_path(p, &path);
+    push_add_path(p, &path);
     client_add_query(&path, "format", str_of(p->platform->name));
     rq.path = buf_str(&path);
     e = client_call(p->client, &rq);
@@ -141,7 +141,7 @@ static bool get_menu(struct push *p, enum exit_status *status)
         if (p->n_commands)
             p->platform->body(&p->order, answer, &p->body);
         buf_clear(&path);
-        add_path(p, &path);
+        push_add_path(p, &path);
         e = client_list(p->client, buf_str(&path), LEFT_OUT_LOOKED_AT,
                         add_left_out, p, &more);
     }

@@ -179,8 +179,8 @@ bool cli_put_options(struct cli *c, struct json_out *o, const char *options,
     return true;
 }
 
-static void show_answer(struct cli *c, const struct one *one, struct str id,
-                        const struct json *answer)
+static void one_show_answer(struct cli *c, const struct one *one, struct str id,
+                            const struct json *answer)
 {
     struct json_out o = json_out(&c->out);
 
@@ -248,7 +248,7 @@ enum exit_status cli_one_by(struct cli *c, struct client *cl,
     if (client_call(cl, &r))
         status = one->fail ? one->fail(c, cl) : client_fail(cl);
     else
-        show_answer(c, one, id, client_reply(cl)->json);
+        one_show_answer(c, one, id, client_reply(cl)->json);
 out:
     buf_fini(&path);
     buf_fini(&body);

@@ -128,7 +128,7 @@ static void draw_tree(struct cli *c, const struct json *t)
     tree_draw(&c->out, t, &paper);
 }
 
-static void show_task(struct cli *c, const struct json *t)
+static void task_show(struct cli *c, const struct json *t)
 {
     struct str status = cli_tamed(c, cli_field(t, STR("status")));
     const char *colour = c->colour ? task_status_text_colour(status) : "";
@@ -148,7 +148,7 @@ static enum exit_status task_by_id(struct cli *c, struct str id)
     static const struct one task = {.method = "GET",
                                     .path = "/api/tasks/",
                                     .called = "ID",
-                                    .show = show_task};
+                                    .show = task_show};
     static const struct one tree = {.method = "GET",
                                     .path = "/api/tasks/",
                                     .called = "ID",
