@@ -247,13 +247,10 @@ static inline size_t task_bytes(const struct task *t)
 
 /* task_rows.c */
 
-/* Copy all strings of t into one allocation. NULL if memory runs out: texts may
+/* Copy all strings of r into one allocation. NULL if memory runs out: texts may
  * be larger than MEM_SMALL_BYTES. */
-MUST_USE char *task_keep(struct task *t);
 MUST_USE char *result_keep(struct task_result *r);
 
-/* The columns of a new task, and those of the result. */
-void task_to_row(struct tx_op *op, const struct task *t);
 void task_result_to_row(struct tx_op *op, const struct task_result *r);
 
 /* The turn that t is in, as a row of turn_table. */

@@ -246,7 +246,8 @@ static const struct tx_op *task_write(struct tx *tx, const struct task *t,
 
     if (!before) {
         op = tx_insert(tx, &task_table);
-        task_to_row(op, t);
+        record_to_tx(op, t, TASK_ONCE | TASK_PER_TURN);
+        tx_set(op, TASK_SESSION, value_text(task_session(t)));
         if (t->status == TASK_DROPPED) {
             tx_set(op, TASK_FINISHED_MS, value_int(t->finished_ms));
             task_result_to_row(op, &t->result);

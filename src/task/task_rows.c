@@ -27,11 +27,6 @@ void task_of_turn(struct task *t, const struct row *r)
     t->result.status = t->status;
 }
 
-char *task_keep(struct task *t)
-{
-    return record_keep(t, &task_table, TASK_ONCE | TASK_PER_TURN);
-}
-
 char *result_keep(struct task_result *r)
 {
     size_t bytes = r->text.n + r->metadata.n + r->error_code.n + r->error.n +
@@ -46,12 +41,6 @@ char *result_keep(struct task_result *r)
     r->error = str_pack(&at, r->error);
     r->by = str_pack(&at, r->by);
     return all;
-}
-
-void task_to_row(struct tx_op *op, const struct task *t)
-{
-    record_to_tx(op, t, TASK_ONCE | TASK_PER_TURN);
-    tx_set(op, TASK_SESSION, value_text(task_session(t)));
 }
 
 /* An empty text of a completed task is still an answer. */

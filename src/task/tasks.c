@@ -192,7 +192,7 @@ struct task_entry *task_entry_new(struct tasks *ts, const struct task *t,
     list_init(&e->answers);
     list_init(&e->inputs);
     list_init(&e->asks);
-    e->strings = task_keep(&e->t);
+    e->strings = record_keep(&e->t, &task_table, TASK_ONCE | TASK_PER_TURN);
     if (e->strings)
         e->lane = lane_of_key(ts, e->t.order_key);
     if (e->lane)
