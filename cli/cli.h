@@ -2,7 +2,8 @@
 #define CLI_CLI_H
 
 /* cli: shared by all commands. There is one file per command;
- * commands_table.c has the table.
+ * commands_table.c has the table. Lists and requests about one object are
+ * tables, too (list.h).
  *
  * A command gets parsed arguments, collects its output in `out`, and returns
  * its exit status; main writes the output to stdout at the end. With --json
