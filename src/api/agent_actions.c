@@ -25,14 +25,14 @@ static const struct agent *agent_owned_by_caller(struct call *c)
 }
 
 /* Answer the state of the agent. */
-static void answer_agent_state(struct open *o)
+static void answer_agent_state(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     struct agents all = registry_agents(o->api->registry);
-    const struct agent *a = agent_find(&all, str_of(o->agent));
+    const struct agent *a = agent_find(&all, str_of(o->own));
 
     if (!a) {
-        open_fail(o, ERR_AGENT_NOT_FOUND);
+        request_fail(o, ERR_AGENT_NOT_FOUND);
         return;
     }
     json_open(&out, '{');
@@ -42,40 +42,41 @@ static void answer_agent_state(struct open *o)
     json_member_bool(&out, "paused",
                      deliver_is_paused(walk_deliver(o->api->walk), a->name));
     json_close(&out, '}');
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 static void on_agent_action_done(void *ctx, enum err e, const struct why *why)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
 
-    if (!open_back(o))
+    if (!request_back(o))
         return;
     if (e)
-        open_refuse(o, e, str_of(why->text), STR(""));
+        request_refuse(o, e, str_of(why->text), STR(""));
     else
         answer_agent_state(o);
 }
 
-static struct open *agent_open_new(struct call *c, const struct agent *a)
+static struct request *agent_request_new(struct call *c, const struct agent *a)
 {
-    struct open *o = open_new(c);
+    static const struct request_state name = {.bytes = AGENT_NAME_MAX + 1};
+    struct request *o = request_of_call(c, &name);
 
     if (o)
-        snprintf(o->agent, sizeof(o->agent), "%.*s", STR_ARG(a->name));
+        snprintf(o->own, name.bytes, "%.*s", STR_ARG(a->name));
     return o;
 }
 
 static void agent_start(struct call *c, bool is_wake)
 {
     const struct agent *a = agent_owned_by_caller(c);
-    struct open *o = a ? agent_open_new(c, a) : NULL;
+    struct request *o = a ? agent_request_new(c, a) : NULL;
     struct why why = {""};
     enum err e;
 
     if (!o)
         return;
-    open_out(o);
+    request_out(o);
     e = (is_wake ? deliver_wake : deliver_restart)(
         walk_deliver(c->api->walk), a, on_agent_action_done, o, &why);
     if (e)
@@ -95,11 +96,11 @@ void call_agents_restart(struct call *c)
 static void agent_set_paused(struct call *c, bool is_paused)
 {
     const struct agent *a = agent_owned_by_caller(c);
-    struct open *o = a ? agent_open_new(c, a) : NULL;
+    struct request *o = a ? agent_request_new(c, a) : NULL;
 
     if (!o)
         return;
-    open_out(o);
+    request_out(o);
     gatekeeper_pause(walk_gatekeeper(c->api->walk), a->name, is_paused,
                      caller_name(&c->caller), on_agent_action_done, o);
 }

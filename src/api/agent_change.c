@@ -2,30 +2,31 @@
  * change means and who may make it. */
 #include "api/internal.h"
 
-#include <stdlib.h>
-
-#include "base/mem.h"
-
 struct eyes call_eyes(const struct call *c)
 {
     return eyes_of(&c->caller, c->now_ms);
 }
 
-struct open *change_begin(struct call *c)
+static void change_fini(void *own)
 {
-    struct open *o = open_new(c);
+    registry_change_fini(own);
+}
 
-    if (!o)
-        return NULL;
-    o->registering = mem_new(sizeof(*o->registering));
-    registry_change_init(o->registering);
+struct request *change_begin(struct call *c)
+{
+    static const struct request_state change = {
+        .bytes = sizeof(struct registry_change), .fini = change_fini};
+    struct request *o = request_of_call(c, &change);
+
+    if (o)
+        registry_change_init(o->own);
     return o;
 }
 
-static void change_answer(struct open *o, enum err e, const struct why *why)
+static void change_answer(struct request *o, enum err e, const struct why *why)
 {
     if (e)
-        open_refuse(o, e, str_of(why->text), STR(""));
+        request_refuse(o, e, str_of(why->text), STR(""));
     else
         o->then(o);
 }
@@ -33,26 +34,27 @@ static void change_answer(struct open *o, enum err e, const struct why *why)
 /* Memory follows the disk even if the client has gone. */
 static void on_change_written(struct tx *tx, void *ctx)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
     struct why why = {""};
-    enum err e = registry_settle(o->api->registry, o->registering, &why);
+    enum err e = registry_settle(o->api->registry, o->own, &why);
 
     (void)tx;
-    if (open_back(o))
+    if (request_back(o))
         change_answer(o, e, &why);
 }
 
-void change_submit(struct open *o, void (*then)(struct open *o))
+void change_submit(struct request *o, void (*then)(struct request *o))
 {
+    struct registry_change *change = o->own;
     struct why why = {""};
     enum err e;
 
     o->then = then;
-    if (!o->registering->is_same) {
-        open_out(o);
-        store_submit(o->api->store, &o->registering->tx, on_change_written, o);
+    if (!change->is_same) {
+        request_out(o);
+        store_submit(o->api->store, &change->tx, on_change_written, o);
     } else {
-        e = registry_settle(o->api->registry, o->registering, &why);
+        e = registry_settle(o->api->registry, o->own, &why);
         change_answer(o, e, &why);
     }
 }

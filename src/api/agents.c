@@ -189,7 +189,7 @@ void share_problems(struct buf *out, const struct card_problems *p)
 }
 
 /* name as in the request. */
-static void agent_refuse_change(struct open *o, enum err e, struct str name,
+static void agent_refuse_change(struct request *o, enum err e, struct str name,
                                 const struct registry_by *by,
                                 const struct card_problems *p,
                                 const struct why *why)
@@ -201,23 +201,23 @@ static void agent_refuse_change(struct open *o, enum err e, struct str name,
         buf_init(&details, 256 * 1024);
         share_problems(&details, p);
         card_problems_say(p, &problems);
-        open_refuse(o, e, str_of(problems.text),
-                    details.over ? STR("") : buf_str(&details));
+        request_refuse(o, e, str_of(problems.text),
+                       details.over ? STR("") : buf_str(&details));
         buf_fini(&details);
     } else if (e == ERR_NOT_FOUND && !by->if_revision) {
         api_refuse_agent(o->api, o->id, &o->caller, name);
-        open_end(o);
+        request_end(o);
     } else if (e == ERR_NOT_FOUND || (e == ERR_EXISTS && by->must_be_new)) {
-        open_refuse(o, ERR_PRECONDITION, str_of(why->text), STR(""));
+        request_refuse(o, ERR_PRECONDITION, str_of(why->text), STR(""));
     } else {
-        open_refuse(o, e, str_of(why->text), STR(""));
+        request_refuse(o, e, str_of(why->text), STR(""));
     }
 }
 
-static void on_agent_registered(struct open *o)
+static void on_agent_registered(struct request *o)
 {
     struct api *c = o->api;
-    const struct registry_change *made = o->registering;
+    const struct registry_change *made = o->own;
     struct eyes eyes = eyes_of(&o->caller, loop_wall_ms(c->loop));
     const struct agent *a =
         registry_find(c->registry, str_of(made->name), &eyes);
@@ -228,7 +228,7 @@ static void on_agent_registered(struct open *o)
 
     if (!a) { /* removed by another request meanwhile */
         api_refuse_agent(c, o->id, &o->caller, str_of(made->name));
-        open_end(o);
+        request_end(o);
         return;
     }
     agent_write_with_advice(c, &out, a, &eyes, &has_changed);
@@ -238,7 +238,7 @@ static void on_agent_registered(struct open *o)
     headers[1] = (struct http_header){STR("Location"), str_of(place)};
     api_answer_with(c, o->id, made->is_new ? 201 : 200, SPEAK_JSON, headers,
                     made->is_new ? 2 : 1);
-    open_end(o);
+    request_end(o);
 }
 
 /* Set creator_id to the spelling of the user name, since it is looked up by
@@ -296,7 +296,7 @@ static void card_register(struct call *c, const struct conditions *k,
                              .must_be_new = k->none_match.is_any};
     struct card_problems problems = {.n = 0};
     struct why why = {""};
-    struct open *o;
+    struct request *o;
     enum err e = agent_check_conditions(k, a, &why);
 
     if (e) {
@@ -310,8 +310,7 @@ static void card_register(struct call *c, const struct conditions *k,
     o = change_begin(c);
     if (!o)
         return;
-    e = take(c->api->registry, o->registering, path, card, &by, &problems,
-             &why);
+    e = take(c->api->registry, o->own, path, card, &by, &problems, &why);
     if (e)
         agent_refuse_change(o, e, name, &by, &problems, &why);
     else
@@ -386,7 +385,7 @@ void call_agents_delete(struct call *c)
     const struct agent *a = registry_find(c->api->registry, c->param, &eyes);
     struct conditions k;
     struct why why = {""};
-    struct open *o;
+    struct request *o;
     enum err e;
 
     if (!call_has_no_body(c) || !agent_read_conditions(c, &k) ||
@@ -402,9 +401,9 @@ void call_agents_delete(struct call *c)
     o = change_begin(c);
     if (!o)
         return;
-    e = registry_remove(c->api->registry, o->registering, c->param, &by, &why);
+    e = registry_remove(c->api->registry, o->own, c->param, &by, &why);
     if (e)
         agent_refuse_change(o, e, c->param, &by, NULL, &why);
     else
-        change_submit(o, open_answer_nothing);
+        change_submit(o, request_answer_nothing);
 }

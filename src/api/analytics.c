@@ -28,21 +28,20 @@ enum {
 #define WINDOW_MAX (INT64_C(3660) * DAY_MS)
 #define CSV        STR("text/csv; charset=utf-8")
 
-void analytics_query_free(struct analytics_query *s)
+static void analytics_query_fini(void *own)
 {
-    if (s) {
-        analytics_free(s->analytics);
-        thresholds_free(s->thresholds);
-        arena_fini(&s->arena);
-    }
-    free(s);
+    struct analytics_query *s = own;
+
+    analytics_free(s->analytics);
+    thresholds_free(s->thresholds);
+    arena_fini(&s->arena);
 }
 
 /* The answer. */
 
-static void analytics_write_sheet(struct open *o)
+static void analytics_write_sheet(struct request *o)
 {
-    struct analytics_query *st = o->study;
+    struct analytics_query *st = o->own;
     struct sheet s;
 
     sheet_open(&s, &o->api->body, st->is_csv, st->kind->columns);
@@ -50,10 +49,10 @@ static void analytics_write_sheet(struct open *o)
     sheet_close(&s);
 }
 
-static void analytics_write_json(struct open *o)
+static void analytics_write_json(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
-    const struct analytics_query *st = o->study;
+    struct json_out out = request_json(o);
+    const struct analytics_query *st = o->own;
     const struct choose_settings *now =
         router_settings(walk_router(o->api->walk));
 
@@ -77,20 +76,20 @@ static void analytics_write_json(struct open *o)
     buf_add_char(&o->api->body, '\n');
 }
 
-static void answer_analytics(struct open *o)
+static void answer_analytics(struct request *o)
 {
-    struct analytics_query *st = o->study;
+    struct analytics_query *st = o->own;
 
     if (st->is_csv)
         analytics_write_sheet(o);
     else
         analytics_write_json(o);
     if (st->is_short) {
-        open_fail(o, ERR_NOMEM);
+        request_fail(o, ERR_NOMEM);
         return;
     }
     api_answer(o->api, o->id, 200, st->is_csv ? CSV : SPEAK_JSON);
-    open_end(o);
+    request_end(o);
 }
 
 /* Reading. */
@@ -132,10 +131,11 @@ static enum err analytics_count(struct analytics_query *st,
 }
 
 /* False: no further page is needed. */
-static bool analytics_take_row(struct open *o, const struct row *r, enum err *e)
+static bool analytics_take_row(struct request *o, const struct row *r,
+                               enum err *e)
 {
     struct arena *scratch = &o->api->scratch;
-    struct analytics_query *st = o->study;
+    struct analytics_query *st = o->own;
     struct decision d;
 
     st->last_seq = row_int(r, DECISION_SEQ);
@@ -162,9 +162,9 @@ static bool analytics_take_row(struct open *o, const struct row *r, enum err *e)
     return !*e && !st->is_cut;
 }
 
-static void analytics_read_page(struct open *o);
+static void analytics_read_page(struct request *o);
 
-static void on_analytics_page(struct open *o)
+static void on_analytics_page(struct request *o)
 {
     bool goes_on = o->query.has_more;
     enum err e = o->query.err;
@@ -176,9 +176,9 @@ static void on_analytics_page(struct open *o)
             break;
         }
     }
-    open_drop_queries(o);
+    request_drop_queries(o);
     if (e)
-        open_fail(o, e);
+        request_fail(o, e);
     else if (goes_on)
         analytics_read_page(o);
     else
@@ -192,37 +192,39 @@ static size_t analytics_page_rows(const struct analytics_kind *k)
     return k->is_replay || k->is_without ? PAGE_ROWS_REPLAYED : PAGE_ROWS;
 }
 
-static void analytics_read_page(struct open *o)
+static void analytics_read_page(struct request *o)
 {
-    open_query(o, &decision_table, analytics_page_rows(o->study->kind));
+    request_query(o, &decision_table,
+                  analytics_page_rows(analytics_of(o)->kind));
     query_order(&o->query, DECISION_SEQ, true);
-    query_if(&o->query, DECISION_AT_MS, IS_LESS, value_int(o->study->until_ms));
+    query_if(&o->query, DECISION_AT_MS, IS_LESS,
+             value_int(analytics_of(o)->until_ms));
     if (!caller_is_admin(&o->caller))
         query_if(&o->query, DECISION_REQUESTER, IS,
                  value_text(caller_name(&o->caller)));
-    if (o->study->last_seq)
+    if (analytics_of(o)->last_seq)
         query_if(&o->query, DECISION_SEQ, IS_LESS,
-                 value_int(o->study->last_seq));
-    open_read_list(o, &o->query, on_analytics_page);
+                 value_int(analytics_of(o)->last_seq));
+    request_read_list(o, &o->query, on_analytics_page);
 }
 
 /* The start. Sequence numbers grow with time, so an `until` in the past is
  * found by bisection: to walk there from the newest would read everything that
  * is newer. */
 
-static void analytics_bisect(struct open *o);
+static void analytics_bisect(struct request *o);
 
-static void on_analytics_bisected(struct open *o)
+static void on_analytics_bisected(struct request *o)
 {
     const struct row *r = o->query.rows;
     enum err e = o->query.err;
-    struct analytics_query *st = o->study;
+    struct analytics_query *st = o->own;
     int64_t seq = r ? row_int(r, DECISION_SEQ) : 0;
     bool is_behind = r && row_int(r, DECISION_AT_MS) >= st->until_ms + CLOCK_MS;
 
-    open_drop_queries(o);
+    request_drop_queries(o);
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
     if (is_behind)
@@ -235,20 +237,20 @@ static void on_analytics_bisected(struct open *o)
 }
 
 /* First the newest, then the middle of what is left. */
-static void analytics_bisect(struct open *o)
+static void analytics_bisect(struct request *o)
 {
-    const struct analytics_query *st = o->study;
+    const struct analytics_query *st = o->own;
 
     if (st->high - st->low <= PAGE_ROWS) {
         analytics_read_page(o);
         return;
     }
-    open_query(o, &decision_table, 1)->is_quick = true;
+    request_query(o, &decision_table, 1)->is_quick = true;
     query_order(&o->query, DECISION_SEQ, true);
     if (st->last_seq)
         query_if(&o->query, DECISION_SEQ, IS_AT_MOST,
                  value_int(st->low + (st->high - st->low) / 2));
-    open_read(o, &o->query, on_analytics_bisected);
+    request_read(o, &o->query, on_analytics_bisected);
 }
 
 /* The request. */
@@ -359,8 +361,10 @@ static bool analytics_new_tables(struct api *c, struct analytics_query *s)
 
 void call_analytics_get(struct call *c)
 {
-    struct analytics_query wish = {0};
-    struct open *o;
+    static const struct request_state state = {
+        .bytes = sizeof(struct analytics_query), .fini = analytics_query_fini};
+    struct analytics_query wish = {0}, *s;
+    struct request *o;
 
     wish.kind = analytics_kind_of(c->param);
     if (!wish.kind) {
@@ -370,16 +374,16 @@ void call_analytics_get(struct call *c)
     if (!analytics_read_times(c, &wish) || !analytics_read_span(c, &wish) ||
         !analytics_read_at(c, &wish) || !analytics_read_format(c, &wish))
         return;
-    o = open_new(c);
+    o = request_of_call(c, &state);
     if (!o)
         return;
-    o->study = mem_new(sizeof(*o->study));
-    *o->study = wish;
-    o->study->high = INT64_MAX;
-    arena_init(&o->study->arena, REPLAY_BYTES);
-    if (!analytics_new_tables(c->api, o->study))
-        open_fail(o, ERR_NOMEM);
-    else if (!open_analytics(o))
+    s = o->own;
+    *s = wish;
+    s->high = INT64_MAX;
+    arena_init(&s->arena, REPLAY_BYTES);
+    if (!analytics_new_tables(c->api, s))
+        request_fail(o, ERR_NOMEM);
+    else if (!request_analytics(o))
         return;
     else if (wish.until_ms <= c->now_ms)
         analytics_bisect(o);

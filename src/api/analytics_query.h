@@ -12,7 +12,7 @@
 struct analytics_kind {
     struct str name;
     const char *const *columns; /* NULL: several tables */
-    void (*write)(struct open *o, struct sheet *s);
+    void (*write)(struct request *o, struct sheet *s);
     int64_t span_ms;  /* of a row, for tables by time */
     bool is_replay;   /* decisions again with other thresholds */
     bool is_of_one;   /* only with the threshold `at` */
@@ -35,8 +35,13 @@ struct analytics_query {
     bool is_short; /* a table is missing for lack of memory */
 };
 
+static inline struct analytics_query *analytics_of(const struct request *o)
+{
+    return o->own;
+}
+
 /* Write all tables of one pass, as members of an object. */
-void analytics_write_all(struct open *o, struct json_out *out);
+void analytics_write_all(struct request *o, struct json_out *out);
 
 /* The kind of that name, or NULL. */
 const struct analytics_kind *analytics_kind_of(struct str name);

@@ -5,7 +5,7 @@
 
 /* Tables. */
 
-static void put_type_name(struct open *o, struct sheet *s, int64_t type)
+static void put_type_name(struct request *o, struct sheet *s, int64_t type)
 {
     if (caller_is_admin(&o->caller) && type)
         sheet_str(s, learn_type_name(learning_learn(o->api->learning), type));
@@ -13,7 +13,7 @@ static void put_type_name(struct open *o, struct sheet *s, int64_t type)
         sheet_none(s);
 }
 
-static void put_type(struct open *o, struct sheet *s, int64_t type)
+static void put_type(struct request *o, struct sheet *s, int64_t type)
 {
     if (type >= LEARN_TYPE_FIRST || (type && caller_is_admin(&o->caller)))
         sheet_int(s, type);
@@ -49,9 +49,10 @@ static const char *const summary_columns[] = {
 
 #define PUT_LAYER(id, number, name, words) sheet_int(s, sum.by_layer[number]);
 
-static void write_summary(struct open *o, struct sheet *s)
+static void write_summary(struct request *o, struct sheet *s)
 {
-    struct analytics_summary sum = analytics_summary(o->study->analytics);
+    struct analytics_summary sum =
+        analytics_summary(analytics_of(o)->analytics);
 
     sheet_row(s);
     sheet_put_figures(s, &sum.all);
@@ -63,13 +64,13 @@ static void write_summary(struct open *o, struct sheet *s)
 
 static const char *const agent_columns[] = {"agent", FIGURES, NULL};
 
-static void write_agents(struct open *o, struct sheet *s)
+static void write_agents(struct request *o, struct sheet *s)
 {
     size_t n;
     const struct analytics_agent *list =
-        analytics_agents(o->study->analytics, &n);
+        analytics_agents(analytics_of(o)->analytics, &n);
 
-    o->study->is_short |= !list;
+    analytics_of(o)->is_short |= !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
         sheet_str(s, list[i].agent);
@@ -80,13 +81,13 @@ static void write_agents(struct open *o, struct sheet *s)
 static const char *const type_columns[] = {"type", "name", "agent", FIGURES,
                                            NULL};
 
-static void write_types(struct open *o, struct sheet *s)
+static void write_types(struct request *o, struct sheet *s)
 {
     size_t n;
     const struct analytics_type *list =
-        analytics_types(o->study->analytics, &n);
+        analytics_types(analytics_of(o)->analytics, &n);
 
-    o->study->is_short |= !list;
+    analytics_of(o)->is_short |= !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
         put_type(o, s, list[i].type);
@@ -100,12 +101,13 @@ static const char *const gap_columns[] = {
     "type",       "name",          "decisions", "to_default", "refused",
     "best_score", "nearest_agent", "samples",   NULL};
 
-static void write_gaps(struct open *o, struct sheet *s)
+static void write_gaps(struct request *o, struct sheet *s)
 {
     size_t n;
-    const struct analytics_gap *list = analytics_gaps(o->study->analytics, &n);
+    const struct analytics_gap *list =
+        analytics_gaps(analytics_of(o)->analytics, &n);
 
-    o->study->is_short |= !list;
+    analytics_of(o)->is_short |= !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
         put_type(o, s, list[i].type);
@@ -125,11 +127,11 @@ static void write_gaps(struct open *o, struct sheet *s)
 static const char *const signal_columns[] = {
     "signal", "decisions", "would_differ", "helped", "hurt", NULL};
 
-static void write_signals(struct open *o, struct sheet *s)
+static void write_signals(struct request *o, struct sheet *s)
 {
     struct analytics_signal list[N_SIGNALS];
 
-    analytics_signals(o->study->analytics, list);
+    analytics_signals(analytics_of(o)->analytics, list);
     for (int i = 0; i < N_SIGNALS; i++) {
         sheet_row(s);
         sheet_str(s, signal_name((enum signal)i));
@@ -143,13 +145,13 @@ static void write_signals(struct open *o, struct sheet *s)
 static const char *const keyword_columns[] = {
     "keyword", "agent", "fired", "won", "pulled", "right", "wrong", NULL};
 
-static void write_keywords(struct open *o, struct sheet *s)
+static void write_keywords(struct request *o, struct sheet *s)
 {
     size_t n;
     const struct analytics_keyword *list =
-        analytics_keywords(o->study->analytics, &n);
+        analytics_keywords(analytics_of(o)->analytics, &n);
 
-    o->study->is_short |= !list;
+    analytics_of(o)->is_short |= !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
         sheet_str(s, list[i].keyword);
@@ -164,13 +166,13 @@ static void write_keywords(struct open *o, struct sheet *s)
 
 static const char *const time_columns[] = {"from_ms", FIGURES, NULL};
 
-static void write_times(struct open *o, struct sheet *s)
+static void write_times(struct request *o, struct sheet *s)
 {
     size_t n;
     const struct analytics_time *list =
-        analytics_times(o->study->analytics, &n);
+        analytics_times(analytics_of(o)->analytics, &n);
 
-    o->study->is_short |= !list;
+    analytics_of(o)->is_short |= !list;
     for (size_t i = 0; list && i < n; i++) {
         sheet_row(s);
         sheet_int(s, list[i].from_ms);
@@ -183,11 +185,12 @@ static const char *const threshold_columns[] = {
     "to_agent",  "to_default", "to_nobody",  "better",    "worse",
     "as_bad",    "was_bad",    "unknown",    "not_known", NULL};
 
-static void write_thresholds(struct open *o, struct sheet *s)
+static void write_thresholds(struct request *o, struct sheet *s)
 {
-    const struct threshold_row *rows = thresholds_rows(o->study->thresholds);
+    const struct threshold_row *rows =
+        thresholds_rows(analytics_of(o)->thresholds);
 
-    for (int i = 0; o->study->n_read && i < THRESHOLDS; i++) {
+    for (int i = 0; analytics_of(o)->n_read && i < THRESHOLDS; i++) {
         sheet_row(s);
         sheet_real(s, i / 100.0);
         sheet_int(s, rows[i].by_score);
@@ -208,11 +211,12 @@ static const char *const alpha_columns[] = {
     "to_nobody", "better",    "worse",  "as_bad",       "was_bad", "unknown",
     "not_known", NULL};
 
-static void write_alphas(struct open *o, struct sheet *s)
+static void write_alphas(struct request *o, struct sheet *s)
 {
-    const struct alpha_row *rows = thresholds_alphas(o->study->thresholds);
+    const struct alpha_row *rows =
+        thresholds_alphas(analytics_of(o)->thresholds);
 
-    for (int i = 0; o->study->n_read && i < ALPHAS; i++) {
+    for (int i = 0; analytics_of(o)->n_read && i < ALPHAS; i++) {
         sheet_row(s);
         sheet_real(s, decision_alphas[i]);
         sheet_int(s, rows[i].by_band[BAND_CONFIDENT]);
@@ -231,11 +235,11 @@ static const char *const change_columns[] = {
     "id",         "at_ms", "text",     "best_score", "from",
     "from_layer", "to",    "to_layer", "outcome",    NULL};
 
-static void write_changes(struct open *o, struct sheet *s)
+static void write_changes(struct request *o, struct sheet *s)
 {
     size_t n;
     const struct threshold_change *c =
-        thresholds_changes(o->study->thresholds, &n);
+        thresholds_changes(analytics_of(o)->thresholds, &n);
 
     for (; n; n--, c++) {
         sheet_row(s);
@@ -296,7 +300,7 @@ const struct analytics_kind *analytics_kind_of(struct str name)
     return NULL;
 }
 
-void analytics_write_all(struct open *o, struct json_out *out)
+void analytics_write_all(struct request *o, struct json_out *out)
 {
     const struct learning *learning = o->api->learning;
 
@@ -306,7 +310,7 @@ void analytics_write_all(struct open *o, struct json_out *out)
         struct sheet s;
 
         if (!kinds[i].write || kinds[i].is_replay ||
-            (kinds[i].span_ms && kinds[i].span_ms != o->study->span_ms))
+            (kinds[i].span_ms && kinds[i].span_ms != analytics_of(o)->span_ms))
             continue;
         json_key(out, kinds[i].name);
         sheet_open(&s, out->out, false, kinds[i].columns);

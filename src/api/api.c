@@ -200,13 +200,13 @@ void api_init(struct api *c, const struct api_opts *opts)
                       .is_ready = true};
     buf_init(&c->body, ANSWER_BYTES);
     arena_init(&c->scratch, SCRATCH_BYTES);
-    open_requests_init(c, opts->seed);
+    requests_init(c, opts->seed);
     throttle_set(c->throttle, &opts->settings.limits);
 }
 
 void api_fini(struct api *c)
 {
-    open_requests_fini(c);
+    requests_fini(c);
     throttle_free(c->throttle);
     arena_fini(&c->scratch);
     buf_fini(&c->body);

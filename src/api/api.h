@@ -2,7 +2,7 @@
 #define API_API_H
 
 /* api: the HTTP API. One table maps path and method to a function and the scope
- * it needs; one file per noun has the functions; open_requests.c has all
+ * it needs; one file per noun has the functions; request_http.c has all
  * requests that wait, and all streams.
  *
  * Across turns a request and a task are referred to by id: either may be gone.
@@ -118,8 +118,8 @@ struct api {
     struct buf body;              /* the answer being written */
     struct arena scratch;         /* for the call being handled */
 
-    /* open_requests.c: open requests. */
-    struct map by_id; /* request id -> struct open */
+    /* request_http.c: open requests. */
+    struct map by_id; /* request id -> struct request */
     struct list open; /* all of them; the first is checked next */
     struct list
         gone; /* the client has gone, but the store or the walk has something */
@@ -137,7 +137,7 @@ struct api {
         int64_t number;
         bool has_decision;
     } result;
-    int64_t n_by_kind[4]; /* by enum open_kind */
+    int64_t n_by_kind[4]; /* by enum request_kind */
     int64_t revoked_total;
 };
 

@@ -14,12 +14,12 @@ enum {
     OWN_MAX = 6, /* budgets of one user and their org */
 };
 
-static struct ledger *open_ledger(const struct open *o)
+static struct ledger *request_ledger(const struct request *o)
 {
     return walk_ledger(o->api->walk);
 }
 
-static void budget_put(struct open *o, struct json_out *out,
+static void budget_put(struct request *o, struct json_out *out,
                        const struct ledger_budget *b, int64_t used)
 {
     int64_t now_ms = loop_wall_ms(o->api->loop);
@@ -208,15 +208,15 @@ static void budget_report_change(struct books *b, const char *type,
                          .root_user = is_users ? str_of(x->name) : STR("")});
 }
 
-static void on_budget_used(struct open *o)
+static void on_budget_used(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
-    budget_put(o, &out, &o->books->budget,
+    budget_put(o, &out, &books_of(o)->budget,
                o->query.rows ? row_int(o->query.rows, SPENT_AMOUNT) : 0);
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 static enum err budget_tx_error(const struct tx *tx)
@@ -230,20 +230,20 @@ static enum err budget_tx_error(const struct tx *tx)
 
 static void on_budget_put(struct tx *tx, void *ctx)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
     enum err e = budget_tx_error(tx);
 
-    ledger_budget_settle(open_ledger(o), &o->books->budget, e == OK);
-    if (!open_back(o))
+    ledger_budget_settle(request_ledger(o), &books_of(o)->budget, e == OK);
+    if (!request_back(o))
         return;
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
-    budget_spent_query(&o->query, &o->books->budget,
+    budget_spent_query(&o->query, &books_of(o)->budget,
                        loop_wall_ms(o->api->loop));
     o->has_query = true;
-    open_read(o, &o->query, on_budget_used);
+    request_read(o, &o->query, on_budget_used);
 }
 
 void call_budgets_put(struct call *c)
@@ -251,44 +251,45 @@ void call_budgets_put(struct call *c)
     struct ledger_budget b = {.updated_ms = c->now_ms};
     struct speak_budget_call said;
     struct why why = {""};
-    struct open *o;
+    struct request *o;
     enum err e = speak_budget_put(&c->api->scratch, c->rq->body, &said, &why);
 
     if (e) {
         call_refuse(c, e, str_of(why.text));
         return;
     }
-    if (!call_read_budget_owner(c, &said, true, &b) || !(o = open_books_new(c)))
+    if (!call_read_budget_owner(c, &said, true, &b) ||
+        !(o = books_request_begin(c)))
         return;
     b.limit = said.limit_micros;
     snprintf(b.by, sizeof(b.by), "%s", o->caller.principal);
-    o->books->budget = b;
-    tx_init(&o->books->tx);
-    o->books->has_tx = true;
-    e = ledger_budget_put(open_ledger(o), &b, &o->books->tx, &why);
+    books_of(o)->budget = b;
+    tx_init(&books_of(o)->tx);
+    books_of(o)->has_tx = true;
+    e = ledger_budget_put(request_ledger(o), &b, &books_of(o)->tx, &why);
     if (e) {
-        open_refuse(o, e, str_of(why.text), STR(""));
+        request_refuse(o, e, str_of(why.text), STR(""));
         return;
     }
-    budget_report_change(o->books, "budget.set", c->now_ms);
-    open_out(o);
-    store_submit(o->api->store, &o->books->tx, on_budget_put, o);
+    budget_report_change(books_of(o), "budget.set", c->now_ms);
+    request_out(o);
+    store_submit(o->api->store, &books_of(o)->tx, on_budget_put, o);
 }
 
 static void on_budget_removed(struct tx *tx, void *ctx)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
     enum err e = budget_tx_error(tx);
 
     if (!e)
-        ledger_budget_forget(open_ledger(o), &o->books->budget);
-    if (!open_back(o))
+        ledger_budget_forget(request_ledger(o), &books_of(o)->budget);
+    if (!request_back(o))
         return;
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
-    open_answer_nothing(o);
+    request_answer_nothing(o);
 }
 
 void call_budgets_delete(struct call *c)
@@ -301,7 +302,7 @@ void call_budgets_delete(struct call *c)
     const struct ledger_budget *there;
     struct ledger_budget b = {.limit = 0};
     struct why why = {""};
-    struct open *o;
+    struct request *o;
     enum err e = speak_budget_check(&said, &why);
 
     if (!e &&
@@ -323,33 +324,33 @@ void call_budgets_delete(struct call *c)
         return;
     }
     b = *there;
-    if (!(o = open_books_new(c)))
+    if (!(o = books_request_begin(c)))
         return;
-    o->books->budget = b;
-    snprintf(o->books->budget.by, sizeof(b.by), "%s", o->caller.principal);
-    tx_init(&o->books->tx);
-    o->books->has_tx = true;
-    ledger_budget_drop(&b, &o->books->tx);
-    budget_report_change(o->books, "budget.removed", c->now_ms);
-    open_out(o);
-    store_submit(o->api->store, &o->books->tx, on_budget_removed, o);
+    books_of(o)->budget = b;
+    snprintf(books_of(o)->budget.by, sizeof(b.by), "%s", o->caller.principal);
+    tx_init(&books_of(o)->tx);
+    books_of(o)->has_tx = true;
+    ledger_budget_drop(&b, &books_of(o)->tx);
+    budget_report_change(books_of(o), "budget.removed", c->now_ms);
+    request_out(o);
+    store_submit(o->api->store, &books_of(o)->tx, on_budget_removed, o);
 }
 
 /* The list: a page of the budgets that the caller may see, then the used amount
  * of each, one after the other. A balance lists those of one user too. */
 
-void budgets_put_listed(struct open *o, struct json_out *out)
+void budgets_put_listed(struct request *o, struct json_out *out)
 {
-    const struct books *b = o->books;
+    const struct books *b = o->own;
 
     for (size_t i = 0; i < b->n_listed; i++)
         budget_put(o, out, &b->listed[i].budget, b->listed[i].used);
 }
 
-static void budgets_answer_list(struct open *o)
+static void budgets_answer_list(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
-    const struct books *b = o->books;
+    struct json_out out = request_json(o);
+    const struct books *b = o->own;
     struct ledger_budget_key last = {""};
 
     speak_list_open(&out);
@@ -359,26 +360,26 @@ static void budgets_answer_list(struct open *o)
                                  str_of(b->listed[b->n_listed - 1].budget.name),
                                  b->listed[b->n_listed - 1].budget.period);
     speak_list_close(&out, b->has_more ? str_of(last.text) : STR(""));
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
-static void budgets_read_next(struct open *o);
+static void budgets_read_next(struct request *o);
 
-static void on_budget_listed(struct open *o)
+static void on_budget_listed(struct request *o)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     b->listed[b->at++].used =
         o->query.rows ? row_int(o->query.rows, SPENT_AMOUNT) : 0;
-    open_drop_queries(o);
+    request_drop_queries(o);
     budgets_read_next(o);
 }
 
-static void budgets_read_next(struct open *o)
+static void budgets_read_next(struct request *o)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
 
     if (b->at == b->n_listed) {
         b->listed_then(o);
@@ -387,14 +388,14 @@ static void budgets_read_next(struct open *o)
     budget_spent_query(&o->query, &b->listed[b->at].budget,
                        loop_wall_ms(o->api->loop));
     o->has_query = true;
-    open_read(o, &o->query, on_budget_listed);
+    request_read(o, &o->query, on_budget_listed);
 }
 
-static void budgets_list_all(struct open *o, struct str after, size_t limit)
+static void budgets_list_all(struct request *o, struct str after, size_t limit)
 {
-    const struct ledger *l = open_ledger(o);
+    const struct ledger *l = request_ledger(o);
     size_t i = ledger_budgets_behind(l, after);
-    struct books *b = o->books;
+    struct books *b = o->own;
 
     for (; i < ledger_n_budgets(l) && b->n_listed < limit; i++)
         b->listed[b->n_listed++].budget = *ledger_budget_at(l, i);
@@ -402,18 +403,18 @@ static void budgets_list_all(struct open *o, struct str after, size_t limit)
 }
 
 /* The budgets of a user and their org: a few, on one page. */
-static void budgets_list_of(struct open *o, struct str user, struct str org)
+static void budgets_list_of(struct request *o, struct str user, struct str org)
 {
     const struct {
         enum budget_kind kind;
         struct str name;
     } of[] = {{BUDGET_ORG, org}, {BUDGET_SELF, user}, {BUDGET_USER, user}};
-    struct books *b = o->books;
+    struct books *b = o->own;
 
     for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
         for (enum budget_period p = BUDGET_DAY; p <= BUDGET_MONTH; p++) {
             const struct ledger_budget *x =
-                of[i].name.n ? ledger_budget_find(open_ledger(o), of[i].kind,
+                of[i].name.n ? ledger_budget_find(request_ledger(o), of[i].kind,
                                                   of[i].name, p)
                              : NULL;
 
@@ -422,15 +423,15 @@ static void budgets_list_of(struct open *o, struct str user, struct str org)
         }
 }
 
-static void budgets_list_new(struct open *o, size_t most,
-                             void (*then)(struct open *o))
+static void budgets_list_new(struct request *o, size_t most,
+                             void (*then)(struct request *o))
 {
-    o->books->listed_then = then;
-    o->books->listed = mem_array(most, sizeof(*o->books->listed));
+    books_of(o)->listed_then = then;
+    books_of(o)->listed = mem_array(most, sizeof(*books_of(o)->listed));
 }
 
-void budgets_read_of(struct open *o, struct str user,
-                     void (*then)(struct open *o))
+void budgets_read_of(struct request *o, struct str user,
+                     void (*then)(struct request *o))
 {
     budgets_list_new(o, OWN_MAX, then);
     budgets_list_of(o, user, access_org_of(o->api->access, user));
@@ -440,10 +441,10 @@ void budgets_read_of(struct open *o, struct str user,
 void call_budgets_list(struct call *c)
 {
     struct str cursor = call_arg(c, "cursor");
-    struct open *o;
+    struct request *o;
     size_t limit;
 
-    if (!call_limit(c, &limit) || !(o = open_books_new(c)))
+    if (!call_limit(c, &limit) || !(o = books_request_begin(c)))
         return;
     budgets_list_new(o, limit + OWN_MAX, budgets_answer_list);
     if (may_see_all_books(&o->caller))

@@ -1,19 +1,19 @@
 /* Conversations: their owner, and the agent that answers. */
 #include "api/internal.h"
 
-static void on_conversation_row(struct open *o)
+static void on_conversation_row(struct request *o)
 {
     const struct row *r = o->query.rows;
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
 
     if (o->query.err || !r) {
-        open_fail(o, o->query.err ? o->query.err : ERR_NOT_FOUND);
+        request_fail(o, o->query.err ? o->query.err : ERR_NOT_FOUND);
         return;
     }
     speak_conversation(
         &out, row_str(r, CONVERSATION_ID), row_str(r, CONVERSATION_AGENT),
         row_int(r, CONVERSATION_CREATED_MS), row_int(r, CONVERSATION_USED_MS));
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 /* The owner is part of the name; conversations of others are for admins. User
@@ -22,7 +22,7 @@ void call_conversations_get(struct call *c)
 {
     struct str owner = call_arg(c, "owner"), name = caller_name(&c->caller);
     struct access_user found;
-    struct open *o;
+    struct request *o;
 
     if (!owner.p || str_eq_nocase(owner, name)) {
         owner = name;
@@ -32,11 +32,11 @@ void call_conversations_get(struct call *c)
     } else if (access_user_find(c->api->access, owner, &found)) {
         owner = str_of(found.name);
     }
-    o = open_new(c);
+    o = request_of_call(c, NULL);
     if (!o)
         return;
-    open_query(o, &conversation_table, 1);
+    request_query(o, &conversation_table, 1);
     query_if(&o->query, CONVERSATION_OWNER, IS, value_text(owner));
     query_if(&o->query, CONVERSATION_ID, IS, value_text(c->param));
-    open_read(o, &o->query, on_conversation_row);
+    request_read(o, &o->query, on_conversation_row);
 }

@@ -7,7 +7,10 @@
 #include "api/internal.h"
 #include "base/wordfind.h"
 
+/* What a list of decisions keeps; a list without a scan only the first. */
 struct decision_scan {
+    bool is_whole; /* with all members of each decision */
+
     struct wordfind words; /* empty: no words */
     struct query wish;     /* its conditions apply to each page */
     int64_t since_ms;      /* the time in them; zero: none */
@@ -20,16 +23,18 @@ struct decision_scan {
     int64_t n_looked, n_passed;
 };
 
-/* Start below cursor; zero: at the newest. */
-MUST_USE struct decision_scan *decision_scan_new(const struct wordfind *words,
-                                                 size_t limit, int64_t cursor);
+extern const struct request_state decision_scan_state;
 
-/* Scan for o->scan, with its conditions, and answer o. */
-void decision_scan_begin(struct open *o);
+/* Start below cursor; zero: at the newest. */
+void decision_scan_init(struct decision_scan *h, const struct wordfind *words,
+                        size_t limit, int64_t cursor);
+
+/* Scan for the request of a decision_scan, with its conditions, and answer. */
+void decision_scan_begin(struct request *o);
 
 /* decisions.c: write one decision of a list, and end the page; a zero cursor
  * means no more. */
-MUST_USE enum err decisions_put(struct open *o, struct json_out *out,
+MUST_USE enum err decisions_put(struct request *o, struct json_out *out,
                                 const struct row *row);
 
 #endif

@@ -13,7 +13,7 @@ static bool decision_is_for(const struct row *r, const struct caller *c)
 }
 
 /* ERR_SYNTAX: recorded by an unknown version; ERR_NOMEM. */
-static enum err write_decision(struct open *o, struct json_out *out,
+static enum err write_decision(struct request *o, struct json_out *out,
                                const struct row *row, enum speak_length length)
 {
     struct arena *scratch = &o->api->scratch;
@@ -31,10 +31,11 @@ static enum err write_decision(struct open *o, struct json_out *out,
     return OK;
 }
 
-enum err decisions_put(struct open *o, struct json_out *out,
+enum err decisions_put(struct request *o, struct json_out *out,
                        const struct row *row)
 {
-    enum speak_length length = o->list.is_whole ? SPEAK_WHOLE : SPEAK_LISTED;
+    const struct decision_scan *list = o->own;
+    enum speak_length length = list->is_whole ? SPEAK_WHOLE : SPEAK_LISTED;
     enum err e = write_decision(o, out, row, length);
 
     if (e != ERR_SYNTAX)
@@ -50,9 +51,9 @@ enum err decisions_put(struct open *o, struct json_out *out,
 
 /* A single decision. */
 
-static void on_decision_row(struct open *o)
+static void on_decision_row(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     const struct row *r = o->query.rows;
     enum err e = o->query.err;
 
@@ -61,36 +62,36 @@ static void on_decision_row(struct open *o)
     if (!e)
         e = write_decision(o, &out, r, SPEAK_WHOLE);
     if (e && e != ERR_SYNTAX)
-        open_fail(o, e);
+        request_fail(o, e);
     else if (e)
-        open_refuse(o, ERR_INTERNAL,
-                    STR("this decision was recorded by another version"),
-                    STR(""));
+        request_refuse(o, ERR_INTERNAL,
+                       STR("this decision was recorded by another version"),
+                       STR(""));
     else {
-        open_answer(o, 200);
+        request_answer(o, 200);
     }
 }
 
 void call_decisions_get(struct call *c)
 {
-    struct open *o;
+    struct request *o;
 
     if (!id_is_valid(c->param, "dec")) {
         call_refuse(c, ERR_NOT_FOUND, STR(""));
         return;
     }
-    o = open_new(c);
+    o = request_of_call(c, NULL);
     if (!o)
         return;
-    open_query(o, &decision_table, 1);
+    request_query(o, &decision_table, 1);
     query_if(&o->query, DECISION_ID, IS, value_text(c->param));
-    open_read(o, &o->query, on_decision_row);
+    request_read(o, &o->query, on_decision_row);
 }
 
 /* The list. */
 
 /* The page, or a part of it that ends with *last. */
-static enum err decisions_write_page(struct open *o, struct json_out *out,
+static enum err decisions_write_page(struct request *o, struct json_out *out,
                                      const struct row **last, bool *has_more)
 {
     QUERY_EACH(r, &o->query)
@@ -109,9 +110,9 @@ static enum err decisions_write_page(struct open *o, struct json_out *out,
     return OK;
 }
 
-static void on_decisions_page(struct open *o)
+static void on_decisions_page(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     const struct row *last = NULL;
     bool has_more = o->query.has_more;
     enum err e = o->query.err;
@@ -120,10 +121,10 @@ static void on_decisions_page(struct open *o)
     if (!e)
         e = decisions_write_page(o, &out, &last, &has_more);
     if (e)
-        open_fail(o, e);
+        request_fail(o, e);
     else
-        open_answer_list(o, &out,
-                         has_more && last ? row_int(last, DECISION_SEQ) : 0);
+        request_answer_list(o, &out,
+                            has_more && last ? row_int(last, DECISION_SEQ) : 0);
 }
 
 /* Filters. */
@@ -284,7 +285,8 @@ void call_decisions_list(struct call *c)
     struct wordfind words = {.n = 0};
     int64_t cursor = 0;
     size_t limit;
-    struct open *o = NULL;
+    struct decision_scan *list;
+    struct request *o = NULL;
     struct query q;
 
     if (!call_limit(c, &limit) ||
@@ -294,27 +296,28 @@ void call_decisions_list(struct call *c)
     query_init(&q, &decision_table, limit);
     /* Check the filters before the request is opened. */
     if (decisions_filter_query(c, &q))
-        o = open_new(c);
+        o = request_of_call(c, &decision_scan_state);
     scans = words.n || decisions_are_filtered(c, &q);
     query_fini(&q);
     if (!o)
         return;
-    o->list.is_whole = is_whole;
+    list = o->own;
+    list->is_whole = is_whole;
     if (!scans) {
-        open_query(o, &decision_table, limit);
+        request_query(o, &decision_table, limit);
         query_order(&o->query, DECISION_SEQ, true);
         (void)decisions_filter_query(c, &o->query);
         if (cursor)
             query_if(&o->query, DECISION_SEQ, IS_LESS, value_int(cursor));
-        open_read_list(o, &o->query, on_decisions_page);
+        request_read_list(o, &o->query, on_decisions_page);
         return;
     }
-    o->scan = decision_scan_new(&words, limit, cursor);
-    (void)decisions_filter_query(c, &o->scan->wish);
-    if (str_to_i64(call_arg(c, "since"), &o->scan->since_ms) != OK)
-        o->scan->since_ms = 0; /* not given */
-    if (o->scan->wish.build_error)
-        open_fail(o, ERR_NOMEM);
+    decision_scan_init(list, &words, limit, cursor);
+    (void)decisions_filter_query(c, &list->wish);
+    if (str_to_i64(call_arg(c, "since"), &list->since_ms) != OK)
+        list->since_ms = 0; /* not given */
+    if (list->wish.build_error)
+        request_fail(o, ERR_NOMEM);
     else
         decision_scan_begin(o);
 }

@@ -9,25 +9,27 @@
 
 /* Requests. */
 
-static void on_delegated_task(struct open *o, enum err e, const struct task *t)
+static void on_delegated_task(struct request *o, enum err e,
+                              const struct task *t)
 {
     if (e)
-        open_fail(o, e);
+        request_fail(o, e);
     else
         events_begin(o, t);
 }
 
 /* Stream the events of the only item, as for a message. */
-static void delegate_stream(struct open *o)
+static void delegate_stream(struct request *o)
 {
     struct delegation_request_piece piece;
 
-    if (!delegation_request_piece(o->delegation_request, 0, &piece)) {
-        open_fail(o, ERR_INTERNAL);
+    if (!delegation_request_piece(message_of(o)->delegation_request, 0,
+                                  &piece)) {
+        request_fail(o, ERR_INTERNAL);
         return;
     }
-    delegation_request_leave(o->delegation_request);
-    o->delegation_request = NULL;
+    delegation_request_leave(message_of(o)->delegation_request);
+    message_of(o)->delegation_request = NULL;
     loop_timer_cancel(o->api->loop, &o->timer);
     o->task_id = piece.task_id;
     o->message_id = piece.message_id;
@@ -36,20 +38,22 @@ static void delegate_stream(struct open *o)
 
 static void on_delegate_request_done(void *ctx)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
     struct str words = {NULL, 0}, details = {NULL, 0};
-    enum err e =
-        delegation_request_refused(o->delegation_request, &words, &details);
-    struct json_out out = json_out(&o->api->body);
+    enum err e = delegation_request_refused(message_of(o)->delegation_request,
+                                            &words, &details);
+    struct json_out out = request_json(o);
 
     if (e) {
-        open_refuse(o, e, words, details);
-    } else if (o->message.wants_events && o->api->is_ready) {
+        request_refuse(o, e, words, details);
+    } else if (message_of(o)->wants_events && o->api->is_ready) {
         delegate_stream(o);
     } else {
-        delegation_request_write(o->delegation_request, &out);
-        open_answer(o, delegation_request_is_over(o->delegation_request) ? 200
-                                                                         : 202);
+        delegation_request_write(message_of(o)->delegation_request, &out);
+        request_answer(
+            o, delegation_request_is_over(message_of(o)->delegation_request)
+                   ? 200
+                   : 202);
     }
 }
 
@@ -57,10 +61,10 @@ static void on_delegate_request_done(void *ctx)
 static void on_delegate_wait_over(struct timer *t)
 {
     delegation_request_hurry(
-        LIST_OF(t, struct open, timer)->delegation_request);
+        message_of(LIST_OF(t, struct request, timer))->delegation_request);
 }
 
-static bool delegate_request_new(struct open *o, struct call *c)
+static bool delegate_request_new(struct request *o, struct call *c)
 {
     struct api *api = c->api;
     struct str key = http_header(c->rq, STR("Idempotency-Key"));
@@ -68,10 +72,10 @@ static bool delegate_request_new(struct open *o, struct call *c)
     enum err e;
 
     if (key.p && !key.n) {
-        open_refuse(o, ERR_BAD_REQUEST, STR(EMPTY_KEY_WORDS), STR(""));
+        request_refuse(o, ERR_BAD_REQUEST, STR(EMPTY_KEY_WORDS), STR(""));
         return false;
     }
-    o->delegation_request =
+    message_of(o)->delegation_request =
         delegation_request_new(&(struct delegation_request_opts){
             .loop = api->loop,
             .log = api->log,
@@ -80,47 +84,50 @@ static bool delegate_request_new(struct open *o, struct call *c)
             .registry = api->registry,
             .list = &api->delegation_requests,
             .caller = &c->caller,
-            .waits_for_nothing = o->message.wants_events,
+            .waits_for_nothing = message_of(o)->wants_events,
             .idempotency_key = key,
             .done = on_delegate_request_done,
             .ctx = o,
         });
-    e = delegation_request_read(o->delegation_request, c->rq->body, false,
-                                &why);
-    if (!e && o->message.wants_events &&
-        delegation_request_is_piece(o->delegation_request, 1))
+    e = delegation_request_read(message_of(o)->delegation_request, c->rq->body,
+                                false, &why);
+    if (!e && message_of(o)->wants_events &&
+        delegation_request_is_piece(message_of(o)->delegation_request, 1))
         e = why_err(&why, ERR_BAD_REQUEST,
                     "events are of one task: request each of several on its "
                     "own");
     if (!e)
         return true;
-    open_refuse(o, e, str_of(why.text), STR(""));
+    request_refuse(o, e, str_of(why.text), STR(""));
     return false;
 }
 
 void call_delegate_post(struct call *c)
 {
     struct api *api = c->api;
-    struct open *o = open_new(c);
+    struct request *o = request_of_call(c, &message_state);
 
     if (!o)
         return;
-    o->message.wants_events = call_wants_events(c);
+    message_of(o)->wants_events = call_wants_events(c);
     if (!delegate_request_new(o, c))
         return;
     o->timer.fire = on_delegate_wait_over;
-    open_becomes(o, OPEN_WAITING);
+    request_becomes(o, REQUEST_WAITING);
     loop_timer_set(api->loop, &o->timer,
                    api_patience_ms(api, SPEAK_TIMEOUT_MAX_MS));
-    delegation_request_go(o->delegation_request);
+    delegation_request_go(message_of(o)->delegation_request);
 }
 
 /* The state. */
 
+const struct request_state delegation_look_state = {
+    .bytes = sizeof(struct delegation_look)};
+
 /* A caller who may act for the agent acknowledges by this, unless the agent has
  * a hub connection and acknowledges there. The row stays as long as its task:
  * after a lost answer the caller can ask again. */
-static bool caller_acts_for_agent(const struct open *o, struct str agent)
+static bool caller_acts_for_agent(const struct request *o, struct str agent)
 {
     struct registry_by by = {.caller = &o->caller,
                              .now_ms = loop_wall_ms(o->api->loop)};
@@ -128,15 +135,16 @@ static bool caller_acts_for_agent(const struct open *o, struct str agent)
     struct agent_url url;
     struct why why;
 
-    return registry_self(o->api->registry, agent, &by, &a, &why) == OK && a &&
+    return !delegation_of(o)->by[0] &&
+           registry_self(o->api->registry, agent, &by, &a, &why) == OK && a &&
            agent_url_read(a->url, &url, NULL) == OK &&
            url.transport != TRANSPORT_HUB;
 }
 
-static void delegation_acknowledge(const struct open *o)
+static void delegation_acknowledge(const struct request *o)
 {
     struct delegations *delegations = walk_delegations(o->api->walk);
-    struct str key = str_of(o->delegation.key.text);
+    struct str key = str_of(delegation_of(o)->key.text);
     const struct delegation *d = delegation_find(delegations, key);
     enum err e = OK;
 
@@ -147,65 +155,109 @@ static void delegation_acknowledge(const struct open *o)
                  LOG_C("because", err_row(e)->code));
 }
 
-static void on_delegation_state(struct open *o, enum err e,
+static void on_delegation_task_seen(struct request *o, enum err e,
+                                    const struct task *t)
+{
+    int64_t turn = delegation_of(o)->turn;
+
+    if (!e && turn && t->turn != turn)
+        look_number(o, t, turn, delegation_of(o)->found);
+    else
+        delegation_of(o)->found(o, e, t);
+}
+
+void delegation_look_task(struct request *o, task_found *found)
+{
+    delegation_of(o)->found = found;
+    look_task(o, on_delegation_task_seen);
+}
+
+static void on_delegation_state(struct request *o, enum err e,
                                 const struct task *t)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out;
 
-    if (!e && o->delegation.turn && t->turn != o->delegation.turn &&
-        !o->has_turns) {
-        look_number(o, t, o->delegation.turn, on_delegation_state);
-        return;
-    }
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
+    out = request_json(o);
     json_open(&out, '{');
-    speak_delegated(&out, str_of(o->delegation.key.text), t);
+    speak_delegated(&out, str_of(delegation_of(o)->key.text), t);
     json_member_text(&out, "agentId", t->agent);
     json_close(&out, '}');
     if (task_is_over(t->status))
         delegation_acknowledge(o);
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
-static void on_delegation_found(struct open *o)
+static void delegation_look_at(struct request *o, const struct delegation *d)
 {
-    const struct row *row = o->query.rows;
+    struct delegation_look *l = o->own;
 
-    if (o->query.err || !row) {
-        open_fail(o, o->query.err ? o->query.err : ERR_NOT_FOUND);
+    if (l->by[0] && (!str_eq_nocase(d->agent, str_of(l->by)) ||
+                     !delegation_is_own(walk_delegations(o->api->walk), d))) {
+        request_fail(o, ERR_NOT_FOUND);
         return;
     }
-    o->task_id = id_from(row_str(row, DELEGATION_TASK_ID));
-    o->delegation.turn = row_int(row, DELEGATION_TURN);
-    look_task(o, on_delegation_state);
+    o->sees_task = l->by[0];
+    o->task_id = d->task_id;
+    l->turn = d->turn;
+    delegation_look_task(o, on_delegation_state);
+}
+
+static void on_delegation_row(struct request *o)
+{
+    const struct row *row = o->query.rows;
+    struct delegation d;
+
+    if (o->query.err || !row) {
+        request_fail(o, o->query.err ? o->query.err : ERR_NOT_FOUND);
+        return;
+    }
+    d = (struct delegation){.agent = row_str(row, DELEGATION_AGENT),
+                            .creator = row_str(row, DELEGATION_CREATOR),
+                            .created_ms = row_int(row, DELEGATION_CREATED_MS),
+                            .task_id =
+                                id_from(row_str(row, DELEGATION_TASK_ID)),
+                            .turn = row_int(row, DELEGATION_TURN)};
+    delegation_look_at(o, &d);
+}
+
+void delegation_answer(struct request *o)
+{
+    struct str key = str_of(delegation_of(o)->key.text);
+    const struct delegation *d =
+        delegation_find(walk_delegations(o->api->walk), key);
+
+    if (d) {
+        delegation_look_at(o, d);
+        return;
+    }
+    query_if(request_query(o, &delegation_table, 1), DELEGATION_KEY, IS,
+             value_text(key));
+    request_read(o, &o->query, on_delegation_row);
 }
 
 /* Visible like its task: to the requester, the user it is for, and admins. A
  * delegation by a person has the id of its task as key. */
 void call_delegations_get(struct call *c)
 {
-    const struct delegation *d =
-        delegation_find(walk_delegations(c->api->walk), c->param);
     bool is_task = id_is_valid(c->param, "task");
-    struct open *o;
+    struct request *o;
 
     if (!is_task && !id_is_valid(c->param, "del")) {
         call_refuse(c, ERR_NOT_FOUND, STR(""));
         return;
     }
-    o = open_new(c);
+    o = request_of_call(c, &delegation_look_state);
     if (!o)
         return;
-    o->delegation.key = id_from(c->param);
-    if (!d && !is_task) {
-        share_delegation_ask(&o->query, &o->has_query, c->param);
-        open_read(o, &o->query, on_delegation_found);
+    delegation_of(o)->key = id_from(c->param);
+    if (!is_task) {
+        delegation_answer(o);
         return;
     }
-    o->task_id = d ? d->task_id : id_from(c->param);
-    o->delegation.turn = d ? d->turn : 0;
-    look_task(o, on_delegation_state);
+    o->task_id = id_from(c->param);
+    delegation_look_task(o, on_delegation_state);
 }

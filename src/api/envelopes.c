@@ -5,21 +5,21 @@
 
 static void on_envelope_accepted(struct msg *m, void *ctx)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
     struct json_out out;
 
-    if (!open_back(o)) {
+    if (!request_back(o)) {
         msg_free(m);
         return;
     }
     if (m->err) {
         refuse_message(o, m);
     } else {
-        out = json_out(&o->api->body);
+        out = request_json(o);
         json_open(&out, '{');
         share_gate_result(&out, m);
         json_close(&out, '}');
-        open_answer(o, 200);
+        request_answer(o, 200);
     }
     msg_free(m);
 }
@@ -33,16 +33,16 @@ void call_envelopes_post(struct call *c)
         .limits = gatekeeper_limits(walk_gatekeeper(api->walk))};
     struct msg *m = msg_new(&c->caller, c->now_ms);
     enum err e = m ? share_envelope(m, c->rq->body, &by) : ERR_NOMEM;
-    struct open *o = NULL;
+    struct request *o = NULL;
 
     if (e)
         call_refuse(c, e, m ? str_of(m->why.text) : STR(""));
     else
-        o = open_new(c);
+        o = request_of_call(c, NULL);
     if (!o) {
         msg_free(m);
         return;
     }
-    open_out(o);
+    request_out(o);
     walk_message(api->walk, m, on_envelope_accepted, o);
 }

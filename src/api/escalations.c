@@ -3,20 +3,17 @@
 #include "api/internal.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
-
+/* What a request about an escalation keeps. */
 struct call_reply {
+    struct id id; /* of the escalation */
     enum escalation_status status;
     char agent[AGENT_NAME_MAX + 1];
     char comment[SPEAK_DECIDED_MAX + 1];
 };
 
-void call_reply_free(struct call_reply *s)
-{
-    free(s);
-}
+static const struct request_state escalation_state = {
+    .bytes = sizeof(struct call_reply)};
 
 static bool escalation_is_for(const struct row *r, const struct caller *c)
 {
@@ -65,12 +62,13 @@ static void escalation_write(struct json_out *out, const struct row *r)
 
 /* With the message as it was sent, byte for byte for an envelope; if retention
  * removed the task, only what the row has. */
-static void on_escalation_task(struct open *o, enum err e, const struct task *t)
+static void on_escalation_task(struct request *o, enum err e,
+                               const struct task *t)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
 
     if (e && e != ERR_NOT_FOUND) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
     json_open(&out, '{');
@@ -89,11 +87,11 @@ static void on_escalation_task(struct open *o, enum err e, const struct task *t)
         json_put_null(&out);
     }
     json_close(&out, '}');
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 /* The escalation is read into `turns`, since look_task uses the other query. */
-static enum err escalation_found(struct open *o)
+static enum err escalation_found(struct request *o)
 {
     if (o->turns.err)
         return o->turns.err;
@@ -102,47 +100,47 @@ static enum err escalation_found(struct open *o)
                : ERR_NOT_FOUND;
 }
 
-static void on_escalation_row(struct open *o)
+static void on_escalation_row(struct request *o)
 {
     enum err e = escalation_found(o);
 
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
     o->task_id = id_from(row_str(o->turns.rows, ESCALATION_TASK_ID));
     look_task(o, on_escalation_task);
 }
 
-static void escalation_read(struct open *o, void (*then)(struct open *o))
+static void escalation_read(struct request *o, void (*then)(struct request *o))
 {
-    if (o->has_turns)
-        query_fini(&o->turns);
-    query_init(&o->turns, &escalation_table, 1);
-    o->has_turns = true;
-    query_if(&o->turns, ESCALATION_ID, IS,
-             value_text(str_of(o->escalation_id.text)));
-    o->turns.is_quick = true;
-    open_read(o, &o->turns, then);
+    const struct call_reply *s = o->own;
+
+    request_query_turns(o, &escalation_table, 1)->is_quick = true;
+    query_if(&o->turns, ESCALATION_ID, IS, value_text(str_of(s->id.text)));
+    request_read(o, &o->turns, then);
 }
 
 /* An invalid id is answered like an unknown one. */
-static struct open *escalation_open_new(struct call *c)
+static struct request *escalation_request_new(struct call *c)
 {
-    struct open *o = NULL;
+    struct call_reply *s;
+    struct request *o = NULL;
 
     if (!id_is_valid(c->param, "esc"))
         call_refuse(c, ERR_NOT_FOUND, STR(""));
     else
-        o = open_new(c);
-    if (o)
-        o->escalation_id = id_from(c->param);
+        o = request_of_call(c, &escalation_state);
+    if (o) {
+        s = o->own;
+        s->id = id_from(c->param);
+    }
     return o;
 }
 
 void call_escalations_get(struct call *c)
 {
-    struct open *o = escalation_open_new(c);
+    struct request *o = escalation_request_new(c);
 
     if (o)
         escalation_read(o, on_escalation_row);
@@ -150,12 +148,12 @@ void call_escalations_get(struct call *c)
 
 /* The list. */
 
-static void on_escalations_page(struct open *o)
+static void on_escalations_page(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     const struct row *last = NULL;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     speak_list_open(&out);
     QUERY_EACH(r, &o->query)
@@ -165,7 +163,7 @@ static void on_escalations_page(struct open *o)
         json_close(&out, '}');
         last = r;
     }
-    open_answer_list(
+    request_answer_list(
         o, &out, o->query.has_more && last ? row_int(last, ESCALATION_SEQ) : 0);
 }
 
@@ -218,50 +216,49 @@ static void escalations_filter_query(struct call *c, struct query *q,
 void call_escalations_list(struct call *c)
 {
     struct wanted w;
-    struct open *o;
+    struct request *o;
     size_t limit;
 
     if (!call_limit(c, &limit) || !escalations_read_filter(c, &w) ||
-        !(o = open_new(c)))
+        !(o = request_of_call(c, NULL)))
         return;
-    open_query(o, &escalation_table, limit);
+    request_query(o, &escalation_table, limit);
     escalations_filter_query(c, &o->query, &w);
     query_order(&o->query, ESCALATION_SEQ, true);
-    open_read_list(o, &o->query, on_escalations_page);
+    request_read_list(o, &o->query, on_escalations_page);
 }
 
 /* Replies. */
 
 static void on_escalation_replied(void *ctx, enum err e, const struct why *why)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
 
-    if (!open_back(o))
+    if (!request_back(o))
         return;
     if (e)
-        open_refuse(o, e, str_of(why->text), STR(""));
+        request_refuse(o, e, str_of(why->text), STR(""));
     else
         escalation_read(o, on_escalation_row);
 }
 
-static void on_escalation_to_reply(struct open *o)
+static void on_escalation_to_reply(struct request *o)
 {
-    const struct call_reply *s = o->say;
+    const struct call_reply *s = o->own;
     enum err e = escalation_found(o);
 
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
-    open_out(o);
-    gatekeeper_reply(
-        walk_gatekeeper(o->api->walk),
-        &(struct escalation_reply){.id = str_of(o->escalation_id.text),
-                                   .status = s->status,
-                                   .agent = str_of(s->agent),
-                                   .comment = str_of(s->comment),
-                                   .by = caller_name(&o->caller)},
-        on_escalation_replied, o);
+    request_out(o);
+    gatekeeper_reply(walk_gatekeeper(o->api->walk),
+                     &(struct escalation_reply){.id = str_of(s->id.text),
+                                                .status = s->status,
+                                                .agent = str_of(s->agent),
+                                                .comment = str_of(s->comment),
+                                                .by = caller_name(&o->caller)},
+                     on_escalation_replied, o);
 }
 
 static void escalation_send_reply(struct call *c, enum escalation_status status)
@@ -270,7 +267,7 @@ static void escalation_send_reply(struct call *c, enum escalation_status status)
     struct speak_decided said;
     struct why why = {""};
     struct call_reply *s;
-    struct open *o;
+    struct request *o;
     enum err e = speak_decided(scratch, c->rq->body,
                                status == ESCALATION_REDIRECTED, &said, &why);
 
@@ -278,14 +275,13 @@ static void escalation_send_reply(struct call *c, enum escalation_status status)
         call_refuse(c, e, str_of(why.text));
         return;
     }
-    o = escalation_open_new(c);
+    o = escalation_request_new(c);
     if (!o)
         return;
-    s = mem_new(sizeof(*s));
+    s = o->own;
     s->status = status;
     snprintf(s->agent, sizeof(s->agent), "%.*s", STR_ARG(said.agent));
     snprintf(s->comment, sizeof(s->comment), "%.*s", STR_ARG(said.comment));
-    o->say = s;
     escalation_read(o, on_escalation_to_reply);
 }
 

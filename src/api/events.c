@@ -29,7 +29,7 @@ bool call_task_id(struct call *c, struct id *out)
 
 /* Start an event: its id and the members that all have. A zero number is left
  * out. */
-static struct speak_event event_open(struct open *o, struct json_out *out,
+static struct speak_event event_open(struct request *o, struct json_out *out,
                                      const char *type, int64_t number,
                                      int64_t at_ms)
 {
@@ -51,24 +51,25 @@ static void event_close(const struct speak_event *e, struct json_out *out)
     speak_event_close(e);
 }
 
-static void events_put_task(struct open *o, struct json_out *out, int64_t turn)
+static void events_put_task(struct request *o, struct json_out *out,
+                            int64_t turn)
 {
     json_member_text(out, "task_id", str_of(o->task_id.text));
     json_member_int(out, "turn", turn);
 }
 
-static void events_write_gap(struct open *o, int64_t number, int64_t at_ms)
+static void events_write_gap(struct request *o, int64_t number, int64_t at_ms)
 {
     struct json_out out;
     struct speak_event e = event_open(o, &out, "gap", number, at_ms);
 
     events_put_task(o, &out, o->turn);
     event_close(&e, &out);
-    o->events.needs_gap = false;
+    message_of(o)->needs_gap = false;
 }
 
-static void events_write_input(struct open *o, const char *type, int64_t number,
-                               int64_t at_ms, struct str input)
+static void events_write_input(struct request *o, const char *type,
+                               int64_t number, int64_t at_ms, struct str input)
 {
     struct json_out out;
     struct speak_event e = event_open(o, &out, type, number, at_ms);
@@ -81,7 +82,7 @@ static void events_write_input(struct open *o, const char *type, int64_t number,
 
 /* Open questions that the client has missed or came too late for. Their events
  * have no number, so they are no position to continue from. */
-static void events_write_missed_inputs(struct open *o)
+static void events_write_missed_inputs(struct request *o)
 {
     const struct input *list[TASK_INPUTS_MAX];
     size_t n =
@@ -93,7 +94,7 @@ static void events_write_missed_inputs(struct open *o)
         struct json_out out;
         struct buf text;
 
-        if (number <= o->events.inputs_told || number >= o->listener.next)
+        if (number <= message_of(o)->inputs_told || number >= o->listener.next)
             continue;
         buf_init(&text, 8 * INPUT_BYTES_MAX);
         out = json_out(&text);
@@ -101,11 +102,11 @@ static void events_write_missed_inputs(struct open *o)
         if (!text.over) /* otherwise GET /api/tasks/ID has it */
             events_write_input(o, "input", 0, in->at_ms, buf_str(&text));
         buf_fini(&text);
-        o->events.inputs_told = number;
+        message_of(o)->inputs_told = number;
     }
 }
 
-static void events_write(struct open *o, const struct task_event *event)
+static void events_write(struct request *o, const struct task_event *event)
 {
     bool is_chunk = event->kind == TASK_EVENT_CHUNK;
     struct json_out out;
@@ -123,7 +124,7 @@ static void events_write(struct open *o, const struct task_event *event)
         events_write_input(
             o, event->kind == TASK_EVENT_INPUT ? "input" : "input_over",
             event->number, event->at_ms, event->text);
-        o->events.inputs_told = event->number;
+        message_of(o)->inputs_told = event->number;
         return;
     }
     e = event_open(o, &out, is_chunk ? "chunk" : "status", event->number,
@@ -139,18 +140,18 @@ static void events_write(struct open *o, const struct task_event *event)
 
 /* The result. */
 
-static void events_go_on_with_result(struct open *o);
+static void events_go_on_with_result(struct request *o);
 
-static bool events_result_is_kept(const struct open *o)
+static bool events_result_is_kept(const struct request *o)
 {
     const struct api_result *r = &o->api->result;
 
-    return r->text.n && r->number == o->events.result_number &&
+    return r->text.n && r->number == message_of(o)->result_number &&
            strcmp(r->message_id.text, o->message_id.text) == 0 &&
-           r->has_decision == (o->message.decision != NULL);
+           r->has_decision == (message_of(o)->decision.n > 0);
 }
 
-static void events_write_result(struct open *o, const struct task *t)
+static void events_write_result(struct request *o, const struct task *t)
 {
     struct api *c = o->api;
     struct api_result *r = &c->result;
@@ -160,85 +161,86 @@ static void events_write_result(struct open *o, const struct task *t)
 
     buf_clear(&r->text);
     c->body = r->text; /* the writers use this buffer */
-    e = event_open(o, &out, "result", o->events.result_number, t->finished_ms);
+    e = event_open(o, &out, "result", message_of(o)->result_number,
+                   t->finished_ms);
     write_answer(o, &out, t);
     event_close(&e, &out);
     r->text = c->body;
     c->body = body;
-    r->number = o->events.result_number;
+    r->number = message_of(o)->result_number;
     r->message_id = o->message_id;
-    r->has_decision = o->message.decision != NULL;
+    r->has_decision = message_of(o)->decision.n > 0;
 }
 
 /* A result of a different size could not be continued in the middle. */
-static bool events_result_is_same_size(struct open *o)
+static bool events_result_is_same_size(struct request *o)
 {
     size_t n = o->api->result.text.n;
 
-    if (!o->events.result_bytes)
-        o->events.result_bytes = n;
-    return n == o->events.result_bytes && !o->api->result.text.over;
+    if (!message_of(o)->result_bytes)
+        message_of(o)->result_bytes = n;
+    return n == message_of(o)->result_bytes && !o->api->result.text.over;
 }
 
 /* Send as much of the kept result as net accepts. */
-static void events_send_kept_result(struct open *o)
+static void events_send_kept_result(struct request *o)
 {
     struct str all = buf_str(&o->api->result.text);
-    size_t *said = &o->events.result_said;
+    size_t *said = &message_of(o)->result_said;
 
     if (!events_result_is_same_size(o)) {
         log_error(o->api->log, "calls.result_not_told");
         buf_clear(&o->api->result.text);
-        open_end_stream(o);
+        request_end_stream(o);
         return;
     }
     while (*said < all.n) {
         struct str part = str_sub(all, *said, *said + BATCH_BYTES);
 
-        if (!open_has_room(o) || !open_send_bytes(o, part))
+        if (!request_has_room(o) || !request_send_bytes(o, part))
             return;
         *said += part.n;
         o->is_within = *said < all.n;
     }
-    open_end_stream(o);
+    request_end_stream(o);
 }
 
 /* The cost, before the result: the result is the same for all watchers, the
  * cost is for the payer and admins. False: later. */
-static bool events_send_cost(struct open *o, const struct task *t)
+static bool events_send_cost(struct request *o, const struct task *t)
 {
     struct json_out out;
     struct speak_event e;
 
-    if (o->events.is_cost_told)
+    if (message_of(o)->is_cost_told)
         return true;
     if (answer_needs_cost(o, t, events_go_on_with_result))
         return false;
-    if (!o->message.cost.tree && !o->message.cost.conversation) {
-        o->events.is_cost_told = true;
+    if (!message_of(o)->cost.tree && !message_of(o)->cost.conversation) {
+        message_of(o)->is_cost_told = true;
         return true;
     }
-    if (!open_has_room(o))
+    if (!request_has_room(o))
         return false;
     buf_clear(&o->api->body);
     e = event_open(o, &out, "cost", 0, t->finished_ms);
     events_put_task(o, &out, t->turn);
-    share_cost_say(&out, &o->message.cost, t);
+    share_cost_say(&out, &message_of(o)->cost, t);
     event_close(&e, &out);
-    o->events.is_cost_told = true;
-    return open_send(o);
+    message_of(o)->is_cost_told = true;
+    return request_send(o);
 }
 
-static void events_send_result(struct open *o, const struct task *t)
+static void events_send_result(struct request *o, const struct task *t)
 {
     if (!events_send_cost(o, t))
         return;
-    if (o->events.needs_gap) {
-        if (!open_has_room(o))
+    if (message_of(o)->needs_gap) {
+        if (!request_has_room(o))
             return;
         buf_clear(&o->api->body);
         events_write_gap(o, 0, loop_wall_ms(o->api->loop));
-        if (!open_send(o))
+        if (!request_send(o))
             return;
     }
     if (!events_result_is_kept(o))
@@ -247,17 +249,18 @@ static void events_send_result(struct open *o, const struct task *t)
 }
 
 /* An error cannot be reported in a stream that has started. */
-static void on_events_result(struct open *o, enum err e, const struct task *t)
+static void on_events_result(struct request *o, enum err e,
+                             const struct task *t)
 {
     if (e)
-        open_end_stream(o);
+        request_end_stream(o);
     else
         events_send_result(o, t);
     if (!o->is_out)
-        open_drop_queries(o); /* a slow reader must not hold them */
+        request_drop_queries(o); /* a slow reader must not hold them */
 }
 
-static void on_events_task_again(struct open *o, enum err e,
+static void on_events_task_again(struct request *o, enum err e,
                                  const struct task *t)
 {
     if (e || look_is_current(o, t))
@@ -266,11 +269,11 @@ static void on_events_task_again(struct open *o, enum err e,
         look_past(o, t, on_events_result);
 }
 
-static void events_go_on_with_result(struct open *o)
+static void events_go_on_with_result(struct request *o)
 {
     if (o->is_out)
         return;
-    if (!open_has_room(o)) {
+    if (!request_has_room(o)) {
         /* A slow reader must not hold the task in memory. */
         if (o->is_listening)
             task_unlisten(walk_tasks(o->api->walk), &o->listener);
@@ -279,8 +282,8 @@ static void events_go_on_with_result(struct open *o)
     }
     if (o->is_listening)
         events_send_result(o, task_heard(&o->listener));
-    else if (events_result_is_kept(o) && !o->events.needs_gap &&
-             o->events.is_cost_told)
+    else if (events_result_is_kept(o) && !message_of(o)->needs_gap &&
+             message_of(o)->is_cost_told)
         events_send_kept_result(o);
     else
         look_task(o, on_events_task_again);
@@ -289,7 +292,7 @@ static void events_go_on_with_result(struct open *o)
 /* Events. */
 
 /* Write a batch of events, up to the result if that is next. */
-static void events_write_batch(struct open *o)
+static void events_write_batch(struct request *o)
 {
     struct tasks *tasks = walk_tasks(o->api->walk);
     struct task_event event;
@@ -302,29 +305,29 @@ static void events_write_batch(struct open *o)
             continue;
         }
         if (event.kind == TASK_EVENT_RESULT) {
-            o->events.is_at_result = true;
-            o->events.result_number = event.number;
+            message_of(o)->is_at_result = true;
+            message_of(o)->result_number = event.number;
             return;
         }
-        if (o->events.needs_gap)
+        if (message_of(o)->needs_gap)
             events_write_gap(o, 0, event.at_ms);
         events_write(o, &event);
     }
 }
 
-static void events_pump(struct open *o)
+static void events_pump(struct request *o)
 {
-    while (!o->events.is_at_result) {
-        if (!open_has_room(o))
+    while (!message_of(o)->is_at_result) {
+        if (!request_has_room(o))
             return;
         buf_clear(&o->api->body);
-        if (!o->events.has_begun)
+        if (!message_of(o)->has_begun)
             events_write_missed_inputs(o);
-        o->events.has_begun = true;
+        message_of(o)->has_begun = true;
         events_write_batch(o);
-        if (!o->api->body.n && !o->events.is_at_result)
+        if (!o->api->body.n && !message_of(o)->is_at_result)
             return;
-        if (!open_send(o))
+        if (!request_send(o))
             return;
     }
     events_go_on_with_result(o);
@@ -332,21 +335,21 @@ static void events_pump(struct open *o)
 
 static void on_task_events(struct task_listener *l)
 {
-    events_pump(LIST_OF(l, struct open, listener));
+    events_pump(LIST_OF(l, struct request, listener));
 }
 
 /* The first event to send. */
-static int64_t events_begin_at(struct open *o)
+static int64_t events_begin_at(struct request *o)
 {
-    if (!o->events.has_place)
+    if (!message_of(o)->has_place)
         return 1;
-    if (o->events.place.epoch == store_epoch(o->api->store))
-        return o->events.place.number + 1;
-    o->events.needs_gap = true;
+    if (message_of(o)->place.epoch == store_epoch(o->api->store))
+        return message_of(o)->place.number + 1;
+    message_of(o)->needs_gap = true;
     return 1;
 }
 
-static enum err events_listen(struct open *o, const struct task *t)
+static enum err events_listen(struct request *o, const struct task *t)
 {
     int64_t from = events_begin_at(o);
     enum err e;
@@ -360,30 +363,30 @@ static enum err events_listen(struct open *o, const struct task *t)
     /* A position that no event has had yet is of another task, or invented. A
      * client that has the result gets it again. */
     if (!e && from > o->listener.next + task_is_over(t->status))
-        o->events.needs_gap = true;
+        message_of(o)->needs_gap = true;
     return e;
 }
 
-void events_begin(struct open *o, const struct task *t)
+void events_begin(struct request *o, const struct task *t)
 {
     bool is_current = look_is_current(o, t);
     enum err e = is_current ? events_listen(o, t) : ERR_NOT_FOUND;
 
     if (e && e != ERR_NOT_FOUND) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
     if (is_current) /* the stream stays with this turn */
         o->message_id = t->message_id;
-    if (!open_stream(o, OPEN_EVENTS, events_pump))
+    if (!request_stream(o, REQUEST_EVENTS, events_pump))
         return;
     if (o->is_listening) {
-        open_drop_queries(o);
+        request_drop_queries(o);
         events_pump(o);
         return;
     }
-    o->events.needs_gap = o->events.has_place;
-    o->events.is_at_result = true;
+    message_of(o)->needs_gap = message_of(o)->has_place;
+    message_of(o)->is_at_result = true;
     if (is_current)
         on_events_result(o, OK, t);
     else
@@ -392,12 +395,12 @@ void events_begin(struct open *o, const struct task *t)
 
 /* GET /api/tasks/ID/events */
 
-static void on_events_task(struct open *o, enum err e, const struct task *t)
+static void on_events_task(struct request *o, enum err e, const struct task *t)
 {
     if (!e && !o->api->is_ready)
         e = ERR_STOPPING;
     if (e)
-        open_fail(o, e);
+        request_fail(o, e);
     else
         events_begin(o, t);
 }
@@ -406,7 +409,7 @@ void call_tasks_events(struct call *c)
 {
     struct str place = http_header(c->rq, STR("Last-Event-ID"));
     struct speak_place p = {0, 0};
-    struct open *o;
+    struct request *o;
     struct id id;
 
     if (!place.n)
@@ -417,10 +420,10 @@ void call_tasks_events(struct call *c)
                          "of this task, like 3-14");
         return;
     }
-    if (!call_task_id(c, &id) || !(o = open_new(c)))
+    if (!call_task_id(c, &id) || !(o = request_of_call(c, &message_state)))
         return;
     o->task_id = id;
-    o->events.has_place = place.p != NULL;
-    o->events.place = p;
+    message_of(o)->has_place = place.p != NULL;
+    message_of(o)->place = p;
     look_task(o, on_events_task);
 }

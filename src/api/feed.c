@@ -8,16 +8,44 @@ enum {
     SPAN = 20000, /* entries that one page looks at */
 };
 
+/* What a call keeps: a page, or a stream. */
+struct feed_call {
+    struct feed_reader reader;
+    struct request *request; /* of the reader */
+    bool is_reading, has_begun;
+    int64_t was_further; /* the position of a client ahead of the feed; zero:
+                            it is not */
+    int64_t upto;        /* the last entry that a page looks at */
+    size_t page_rows;
+};
+
+static struct feed_call *feed_of(const struct request *o)
+{
+    return o->own;
+}
+
+static void feed_quiet(struct request *o)
+{
+    struct feed_call *f = o->own;
+
+    if (f->is_reading)
+        feed_leave(o->api->feed, &f->reader);
+    f->is_reading = false;
+}
+
+static const struct request_state feed_state = {
+    .bytes = sizeof(struct feed_call), .quiet = feed_quiet};
+
 /* A page. */
 
 /* All entries up to feed.upto were looked at: a client who sees none of them
  * need not ask for them again. */
-static void on_feed_page_read(struct open *o)
+static void on_feed_page_read(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
-    int64_t after = o->query.has_more ? 0 : o->feed.upto;
+    struct json_out out = request_json(o);
+    int64_t after = o->query.has_more ? 0 : feed_of(o)->upto;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     json_open(&out, '{');
     json_key(&out, STR("items"));
@@ -35,12 +63,12 @@ static void on_feed_page_read(struct open *o)
     json_close(&out, ']');
     json_member_int(&out, "next_after", after);
     json_close(&out, '}');
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 /* Turn the page around: the newest entry was first. There is nothing after the
  * newest of all. */
-static void on_feed_last(struct open *o)
+static void on_feed_last(struct request *o)
 {
     struct row *back = NULL, *next;
 
@@ -54,33 +82,29 @@ static void on_feed_last(struct open *o)
     on_feed_page_read(o);
 }
 
-static void feed_read_page(struct open *o, int64_t after, bool is_last)
+static void feed_read_page(struct request *o, int64_t after, bool is_last)
 {
-    struct query *q = &o->query;
+    struct query *q = request_query(o, &feed_table, feed_of(o)->page_rows);
 
-    if (o->has_query)
-        query_fini(q);
-    query_init(q, &feed_table, o->feed.page_rows);
-    o->has_query = true;
     query_if(q, FEED_SEQ, IS_MORE, value_int(after));
-    query_if(q, FEED_SEQ, IS_AT_MOST, value_int(o->feed.upto));
+    query_if(q, FEED_SEQ, IS_AT_MOST, value_int(feed_of(o)->upto));
     feed_query_for(q, &o->caller);
     query_order(q, FEED_SEQ, is_last);
-    open_read_list(o, q, is_last ? on_feed_last : on_feed_page_read);
+    request_read_list(o, q, is_last ? on_feed_last : on_feed_page_read);
 }
 
 /* The oldest entry after the position: the ones between may have been removed
  * long ago. */
-static void on_feed_oldest(struct open *o)
+static void on_feed_oldest(struct request *o)
 {
-    int64_t from = o->feed.upto;
+    int64_t from = feed_of(o)->upto;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     if (o->query.rows)
         from = row_int(o->query.rows, FEED_SEQ) - 1;
-    if (o->feed.upto - from > SPAN)
-        o->feed.upto = from + SPAN;
+    if (feed_of(o)->upto - from > SPAN)
+        feed_of(o)->upto = from + SPAN;
     feed_read_page(o, from, false);
 }
 
@@ -89,39 +113,39 @@ static void on_feed_oldest(struct open *o)
  * before the feed was restored; the next cursor is right again. */
 static void feed_answer_page(struct call *c, int64_t after)
 {
-    struct open *o;
+    struct request *o;
     size_t limit;
 
-    if (!call_limit(c, &limit) || !(o = open_new(c)))
+    if (!call_limit(c, &limit) || !(o = request_of_call(c, &feed_state)))
         return;
-    o->feed.upto = feed_newest(c->api->feed);
-    o->feed.page_rows = limit;
+    feed_of(o)->upto = feed_newest(c->api->feed);
+    feed_of(o)->page_rows = limit;
     if (caller_is_admin(&c->caller)) {
         feed_read_page(o, after, false);
         return;
     }
-    open_query(o, &feed_table, 1);
+    request_query(o, &feed_table, 1);
     o->query.is_quick = true;
     query_if(&o->query, FEED_SEQ, IS_MORE, value_int(after));
     query_order(&o->query, FEED_SEQ, false);
-    open_read(o, &o->query, on_feed_oldest);
+    request_read(o, &o->query, on_feed_oldest);
 }
 
 /* The newest entries, in ascending order. */
 static void feed_answer_last(struct call *c, struct str last)
 {
-    struct open *o;
+    struct request *o;
     int64_t n, upto;
 
     if (str_to_i64(last, &n) || n < 1 || n > 500) {
         call_bad_request(c, "last must be a whole number from 1 to 500");
         return;
     }
-    if (!(o = open_new(c)))
+    if (!(o = request_of_call(c, &feed_state)))
         return;
     upto = feed_newest(c->api->feed);
-    o->feed.upto = upto;
-    o->feed.page_rows = (size_t)n;
+    feed_of(o)->upto = upto;
+    feed_of(o)->page_rows = (size_t)n;
     feed_read_page(o, caller_is_admin(&c->caller) ? 0 : upto - SPAN, true);
 }
 
@@ -131,34 +155,34 @@ static void feed_answer_last(struct call *c, struct str last)
  * can continue from it. Clients take it as an id without an event. A client
  * whose position is after the newest entry has seen entries that a restored
  * backup does not have, and is told so. */
-static void feed_write_start(struct open *o)
+static void feed_write_start(struct request *o)
 {
     struct buf *body = &o->api->body;
-    int64_t after = o->feed.reader.after;
+    int64_t after = feed_of(o)->reader.after;
     struct json_out out = json_out(body);
     struct speak_event event;
     char id[24];
 
-    o->feed.has_begun = true;
+    feed_of(o)->has_begun = true;
     snprintf(id, sizeof(id), "%lld", (long long)after);
-    if (!o->feed.was_further) {
+    if (!feed_of(o)->was_further) {
         buf_addf(body, "id: %s\n\n", id);
         return;
     }
     event = speak_event_open(body, str_of(id), STR("gap"));
-    speak_feed_gap(&out, o->feed.was_further, after);
+    speak_feed_gap(&out, feed_of(o)->was_further, after);
     speak_event_close(&event);
 }
 
-static void feed_write_batch(struct open *o)
+static void feed_write_batch(struct request *o)
 {
     struct buf *body = &o->api->body;
     struct feed_entry e;
 
-    if (!o->feed.has_begun)
+    if (!feed_of(o)->has_begun)
         feed_write_start(o);
     while (body->n < BATCH_BYTES &&
-           feed_next(o->api->feed, &o->feed.reader, &e)) {
+           feed_next(o->api->feed, &feed_of(o)->reader, &e)) {
         struct json_out out = json_out(body);
         struct speak_event event;
         char id[24];
@@ -170,32 +194,33 @@ static void feed_write_batch(struct open *o)
     }
 }
 
-static void feed_pump(struct open *o)
+static void feed_pump(struct request *o)
 {
-    while (open_has_room(o)) {
+    while (request_has_room(o)) {
         buf_clear(&o->api->body);
         feed_write_batch(o);
-        if (!o->api->body.n || !open_send(o))
+        if (!o->api->body.n || !request_send(o))
             return;
     }
 }
 
 static void on_feed_entries(struct feed_reader *r)
 {
-    feed_pump(LIST_OF(r, struct open, feed.reader));
+    feed_pump(LIST_OF(r, struct feed_call, reader)->request);
 }
 
 static void feed_open_stream(struct call *c, int64_t after)
 {
-    struct open *o = open_new(c);
+    struct request *o = request_of_call(c, &feed_state);
 
-    if (!o || !open_stream(o, OPEN_FEED, feed_pump))
+    if (!o || !request_stream(o, REQUEST_FEED, feed_pump))
         return;
-    o->feed.reader = (struct feed_reader){.on_news = on_feed_entries};
-    o->feed.is_reading = true;
-    feed_join(c->api->feed, &o->feed.reader, &c->caller, after);
-    if (after > o->feed.reader.after)
-        o->feed.was_further = after;
+    feed_of(o)->reader = (struct feed_reader){.on_news = on_feed_entries};
+    feed_of(o)->request = o;
+    feed_of(o)->is_reading = true;
+    feed_join(c->api->feed, &feed_of(o)->reader, &c->caller, after);
+    if (after > feed_of(o)->reader.after)
+        feed_of(o)->was_further = after;
     feed_pump(o);
 }
 

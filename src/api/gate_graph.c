@@ -314,25 +314,25 @@ static enum err sketch(struct api *c, const struct caller *caller,
     return e;
 }
 
-static void on_graph_task(struct open *o, enum err e, const struct task *t)
+static void on_graph_task(struct request *o, enum err e, const struct task *t)
 {
     if (!e)
         e = sketch(o->api, &o->caller, &(struct graph_about){.task = t});
     if (e)
-        open_fail(o, e);
+        request_fail(o, e);
     else
-        open_answer(o, 200);
+        request_answer(o, 200);
 }
 
 static void graph_for_task(struct call *c, struct str id)
 {
-    struct open *o;
+    struct request *o;
 
     if (!id_is_valid(id, "task")) {
         call_refuse(c, ERR_NOT_FOUND, STR(""));
         return;
     }
-    o = open_new(c);
+    o = request_of_call(c, NULL);
     if (!o)
         return;
     o->task_id = id_from(id);

@@ -141,10 +141,10 @@ static const struct agent_grant *agent_find_grant(const struct agent *a,
     return NULL;
 }
 
-static void on_granted(struct open *o)
+static void grant_answer(struct request *o, int status)
 {
     struct api *c = o->api;
-    const struct registry_change *made = o->registering;
+    const struct registry_change *made = o->own;
     struct eyes eyes = eyes_of(&o->caller, loop_wall_ms(c->loop));
     const struct agent *a =
         registry_find(c->registry, str_of(made->name), &eyes);
@@ -152,11 +152,21 @@ static void on_granted(struct open *o)
     struct json_out out = json_out(&c->body);
 
     if (!g) { /* revoked by another request meanwhile */
-        open_fail(o, ERR_NOT_FOUND);
+        request_fail(o, ERR_NOT_FOUND);
         return;
     }
     speak_grant(&out, a->name, g);
-    open_answer(o, o->is_new_grant ? 201 : 200);
+    request_answer(o, status);
+}
+
+static void on_grant_made(struct request *o)
+{
+    grant_answer(o, 201);
+}
+
+static void on_grant_changed(struct request *o)
+{
+    grant_answer(o, 200);
 }
 
 /* Find the spelling of the user name. An unknown name is most likely a typing
@@ -187,23 +197,25 @@ static void grant_submit(struct call *c, const struct speak_grant_call *said,
         .agent = said->agent, .user = user, .org = said->org};
     struct eyes eyes = call_eyes(c);
     struct why why = {""};
-    struct open *o = change_begin(c);
+    struct request *o = change_begin(c);
+    struct registry_change *made;
+    bool is_new;
     enum err e;
 
     if (!o)
         return;
+    made = o->own;
     if (said->expires_in_s)
         g.expires_ms = c->now_ms + said->expires_in_s * 1000;
-    e = registry_grant(c->api->registry, o->registering, &g, &by, &why);
+    e = registry_grant(c->api->registry, made, &g, &by, &why);
     if (e) {
-        open_refuse(o, e, str_of(why.text), STR(""));
+        request_refuse(o, e, str_of(why.text), STR(""));
         return;
     }
     /* Memory still has the state before the change. */
-    o->is_new_grant =
-        !agent_find_grant(registry_find(c->api->registry, said->agent, &eyes),
-                          &o->registering->grant_id);
-    change_submit(o, on_granted);
+    is_new = !agent_find_grant(
+        registry_find(c->api->registry, said->agent, &eyes), &made->grant_id);
+    change_submit(o, is_new ? on_grant_made : on_grant_changed);
 }
 
 void call_grants_post(struct call *c)
@@ -229,7 +241,7 @@ void call_grants_delete(struct call *c)
 {
     struct registry_by by = {.caller = &c->caller, .now_ms = c->now_ms};
     struct why why = {""};
-    struct open *o;
+    struct request *o;
     enum err e;
 
     if (!call_has_no_body(c))
@@ -237,10 +249,10 @@ void call_grants_delete(struct call *c)
     o = change_begin(c);
     if (!o)
         return;
-    e = registry_ungrant(c->api->registry, o->registering, c->param, &by, &why);
+    e = registry_ungrant(c->api->registry, o->own, c->param, &by, &why);
     if (e)
-        open_refuse(o, e, e == ERR_NOT_FOUND ? STR("") : str_of(why.text),
-                    STR(""));
+        request_refuse(o, e, e == ERR_NOT_FOUND ? STR("") : str_of(why.text),
+                       STR(""));
     else
-        change_submit(o, open_answer_nothing);
+        change_submit(o, request_answer_nothing);
 }

@@ -3,10 +3,6 @@
  * cancel it. */
 #include "api/internal.h"
 
-#include <stdlib.h>
-
-#include "base/mem.h"
-
 enum { SAID_BYTES = 4 * INPUT_VALUE_MAX };
 
 struct call_input {
@@ -14,12 +10,11 @@ struct call_input {
     struct speak_input said;
 };
 
-void call_input_free(struct call_input *i)
+static void call_input_fini(void *own)
 {
-    if (!i)
-        return;
+    struct call_input *i = own;
+
     arena_fini(&i->arena);
-    free(i);
 }
 
 void write_inputs(struct api *c, struct json_out *out, struct str task_id)
@@ -36,58 +31,52 @@ void write_inputs(struct api *c, struct json_out *out, struct str task_id)
 
 /* Answering. */
 
-static void on_input_task(struct open *o, enum err e, const struct task *t)
+static void on_input_task(struct request *o, enum err e, const struct task *t)
 {
-    const struct speak_input *said = &o->input->said;
-    struct json_out out = json_out(&o->api->body);
+    const struct call_input *i = o->own;
+    const struct speak_input *said = &i->said;
+    struct json_out out = request_json(o);
     const struct input *in = NULL;
     struct why why = {""};
 
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
     e = walk_answer(o->api->walk, str_of(t->id.text), said->input_id,
                     &said->answer, caller_name(&o->caller), &in, &why);
     if (e == ERR_NOT_FOUND && task_is_over(t->status))
-        open_fail(o, ERR_TASK_IS_OVER);
+        request_fail(o, ERR_TASK_IS_OVER);
     else if (e)
-        open_refuse(o, e, str_of(why.text), STR(""));
+        request_refuse(o, e, str_of(why.text), STR(""));
     else {
         input_write(&out, in);
-        open_answer(o, 200);
+        request_answer(o, 200);
     }
-}
-
-static struct call_input *input_read_call(struct call *c)
-{
-    struct call_input *i = mem_new(sizeof(*i));
-    struct why why = {""};
-    enum err e;
-
-    arena_init(&i->arena, SAID_BYTES);
-    e = speak_input(&i->arena, c->rq->body, &i->said, &why);
-    if (!e)
-        return i;
-    call_refuse(c, e, str_of(why.text));
-    call_input_free(i);
-    return NULL;
 }
 
 void call_tasks_input(struct call *c)
 {
-    struct call_input *i;
-    struct open *o;
+    static const struct request_state state = {
+        .bytes = sizeof(struct call_input), .fini = call_input_fini};
+    struct call_input i;
+    struct why why = {""};
+    struct request *o;
     struct id id;
+    enum err e;
 
-    if (!call_task_id(c, &id) || !(i = input_read_call(c)))
+    if (!call_task_id(c, &id))
         return;
-    o = open_new(c);
+    arena_init(&i.arena, SAID_BYTES);
+    e = speak_input(&i.arena, c->rq->body, &i.said, &why);
+    if (e)
+        call_refuse(c, e, str_of(why.text));
+    o = e ? NULL : request_of_call(c, &state);
     if (!o) {
-        call_input_free(i);
+        arena_fini(&i.arena);
         return;
     }
+    memcpy(o->own, &i, sizeof(i));
     o->task_id = id;
-    o->input = i;
     look_task(o, on_input_task);
 }

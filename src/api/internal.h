@@ -2,6 +2,7 @@
 #define API_INTERNAL_H
 
 #include "api/api.h"
+#include "api/request.h"
 #include "api/share.h"
 #include "speak/speak.h"
 #include "walk/delegation_request.h"
@@ -63,256 +64,132 @@ MUST_USE bool call_status(struct call *c, enum task_status *out);
 /* The answer is wanted as server-sent events. */
 bool call_wants_events(const struct call *c);
 
-/* open_requests.c: a request that is not answered yet, or answered by a stream.
- * One struct for all, so that leaving, revoking, stopping and heartbeats each
- * have one place. Kinds:
- *
- *   ASKING    the store or the walk has something of it, and will answer
- *   WAITING   for the end of a task
- *   EVENTS    a stream of a task's events
- *   FEED      a stream of the feed */
-enum open_kind { OPEN_ASKING, OPEN_WAITING, OPEN_EVENTS, OPEN_FEED };
-enum { N_OPEN_KINDS = 4 };
-
-struct open;
-
-typedef void look_found(struct open *o, enum err e, const struct task *t);
-
-/* The message for a call whose path names something unknown: "there is no
- * decision dec_x, or ..."; empty: the default message. */
-enum { CALL_MISSING_BYTES = 128 };
+/* The default words of an error about what the path names: CALL_MISSING_BYTES
+ * of request.h. */
 void call_word_missing(const struct call *c, char out[CALL_MISSING_BYTES]);
 
-struct open {
-    struct list_node node;
-    struct api *api;
-    char missing[CALL_MISSING_BYTES];
-    uint64_t id; /* of the request; zero: the client has gone */
-    enum open_kind kind;
-    bool is_out; /* the store or the walk has something of it, which must come
-                    back before it is freed */
-    struct caller caller;
-    struct throttle_share *place; /* held for its caller */
-    struct timer timer;           /* end of the wait, or the next heartbeat */
+/* request_http.c: the front end of HTTP. */
 
-    /* Reads, one after the other. */
-    struct query query, turns;
-    bool has_query, has_turns;
-    unsigned n_looks;
-    look_found *found, *then_found;
-    void (*then)(struct open *o); /* called when a query is back */
-    struct query *asked;      /* the query that the store has now, or NULL */
-    struct list_node listing; /* in api.listings or api.studies */
-    int64_t page_bytes;       /* of memory that its pages take at most */
-    unsigned n_pages;         /* pages that were read */
+void requests_init(struct api *c, const uint64_t seed[2]);
+void requests_fini(struct api *c);
 
-    /* A task. */
-    struct id task_id, message_id;
-    int64_t turn; /* turn of the task when it was last seen */
-    struct task_listener listener;
-    bool is_listening;
-    bool answers_inputs; /* its header says so: questions of agents wait for it
-                          */
-
-    /* A message, and the wait for its result. */
-    struct {
-        int64_t wait_until_ms; /* monotonic */
-        bool wants_events;
-        bool is_repeat; /* the task existed before */
-        struct id decision_id;
-        char *decision; /* as JSON; owned; NULL: unknown */
-        struct share_cost cost;
-        bool has_cost; /* it was read */
-        void (*then)(struct open *o);
-    } message;
-
-    /* Streams; pump continues sending. */
-    void (*pump)(struct open *o);
-    bool is_within; /* an event was sent in part */
-
-    /* Events of a task. */
-    struct {
-        struct speak_place place; /* the last event that the client has */
-        bool has_place, needs_gap;
-        bool has_begun;        /* the first events were written */
-        bool is_at_result;     /* only the result is left */
-        int64_t result_number; /* zero: it has none */
-        size_t result_bytes;   /* size of the written result */
-        size_t result_said;    /* bytes of it that were sent */
-        int64_t inputs_told;   /* number of the last question that was sent */
-        bool is_cost_told;     /* or there is none */
-    } events;
-
-    /* The feed: a page, or a stream. */
-    struct {
-        struct feed_reader reader;
-        bool is_reading, has_begun;
-        int64_t was_further; /* the position of a client ahead of the feed;
-                                zero: it is not */
-        int64_t upto;        /* the last entry that a page looks at */
-        size_t page_rows;
-    } feed;
-
-    /* One task with its turns; cancelling a task. */
-    struct {
-        unsigned shows_left, cancels_left; /* remaining tries */
-        int64_t cancels; /* the turn to cancel; zero: not seen yet */
-    } one;
-
-    /* A list of tasks. */
-    struct {
-        enum task_status status; /* zero: any */
-        bool is_whole;           /* of decisions */
-    } list;
-
-    struct books *books;           /* ledger_calls.h; NULL: none */
-    struct analytics_query *study; /* analytics.c; NULL: none */
-    struct decision_scan *scan;    /* decision_scan.h; NULL: none */
-    struct tree_look *tree;        /* tree.c; NULL: none */
-
-    /* Delegations. */
-    struct delegation_request *delegation_request; /* NULL: none */
-    struct {
-        struct id key;
-        int64_t turn;
-    } delegation;
-
-    /* A change of agents or grants. */
-    struct registry_change *registering;
-    bool is_new_grant; /* not a new expiry of an existing grant */
-
-    /* A search. */
-    struct {
-        uint64_t id; /* zero: no search under way */
-        struct speak_search_call call;
-        char *text; /* of the query; owned */
-    } search;
-
-    /* A verdict on a decision. */
-    struct id decision_id;
-    struct call_verdict *word;
-
-    /* A reply to an escalation, or an action on an agent. */
-    struct id escalation_id;
-    struct call_reply *say; /* NULL: none */
-    char agent[AGENT_NAME_MAX + 1];
-
-    struct call_input *input; /* an answer to an agent's question; NULL: none */
-
-    /* A change of users or tokens. */
-    struct access_change *change;
-    struct access_token secret;
-    char label[ACCESS_LABEL_MAX + 1];
-};
-
-void open_requests_init(struct api *c, const uint64_t seed[2]);
-void open_requests_fini(struct api *c);
-
-/* A request that is answered later. NULL: an error was answered. */
-MUST_USE struct open *open_new(struct call *c);
-
-/* The request is answered, or the client has gone. o must not be used any more,
- * except to come back from the store or the walk. */
-void open_end(struct open *o);
-
-/* o goes to the store or the walk, or comes back. open_back is false if the
- * client has gone; o must then not be used. */
-void open_out(struct open *o);
-MUST_USE bool open_back(struct open *o);
-
-/* Read from the store; then() is called unless the client has gone. open_query
- * starts such a query; it frees the one before. */
-void open_read(struct open *o, struct query *q, void (*then)(struct open *o));
-struct query *open_query(struct open *o, const struct table *t, size_t limit);
-
-/* o->query was read. False: an error was answered. */
-MUST_USE bool open_query_ok(struct open *o);
-
-/* Read a page of a list, which may take long: one token may read a few lists at
- * a time. A second call for the same o reads the next page, unless the client
- * has closed its side. The last thing to do with o. */
-void open_read_list(struct open *o, struct query *q,
-                    void (*then)(struct open *o));
-
-/* Call before the first page of a query over very many records: one token may
- * run a few of these, besides its lists. False: an error was answered. */
-MUST_USE bool open_analytics(struct open *o);
+/* The request of a call that is answered later. NULL: an error was answered. */
+MUST_USE struct request *request_of_call(struct call *c,
+                                         const struct request_state *state);
 
 /* Change the kind. */
-void open_becomes(struct open *o, enum open_kind kind);
+void request_becomes(struct request *o, enum request_kind kind);
 
-/* Stop everything that o listens to. */
-void open_quiet(struct open *o);
+/* Answer 204, and end. */
+void request_answer_nothing(struct request *o);
 
-/* Answer and end. open_answer adds a newline to api->body; open_answer_nothing
- * answers 204; open_answer_list closes a list, with a zero cursor at its end;
- * open_fail has no words. */
-void open_answer(struct open *o, int status);
-void open_answer_nothing(struct open *o);
-void open_answer_list(struct open *o, struct json_out *out, int64_t cursor);
-void open_fail(struct open *o, enum err e);
-void open_refuse(struct open *o, enum err e, struct str message,
-                 struct str details);
+/* Answer that the token is not valid any more, or that its role or org has
+ * changed. */
+void request_refuse_revoked(struct request *o, int64_t now_ms);
 
 /* Start a stream of server-sent events; false: o has ended. */
-MUST_USE bool open_stream(struct open *o, enum open_kind kind,
-                          void (*pump)(struct open *o));
+MUST_USE bool request_stream(struct request *o, enum request_kind kind,
+                             void (*pump)(struct request *o));
 
 /* net accepts more of the stream now. If not, pump is called once it does;
  * nothing needs to be written or kept before. Also false if the client has
  * gone: either way o must not be used. */
-MUST_USE bool open_has_room(struct open *o);
+MUST_USE bool request_has_room(struct request *o);
 
-/* Send bytes, or api->body, after open_has_room. False: the client has gone. */
-MUST_USE bool open_send_bytes(struct open *o, struct str bytes);
-MUST_USE bool open_send(struct open *o);
+/* Send bytes, or api->body, after request_has_room. False: the client has
+ * gone. */
+MUST_USE bool request_send_bytes(struct request *o, struct str bytes);
+MUST_USE bool request_send(struct request *o);
 
 /* End a stream. */
-void open_end_stream(struct open *o);
+void request_end_stream(struct request *o);
 
-/* Answer that the token is not valid any more, or that its role or org has
- * changed. */
-void open_refuse_revoked(struct open *o, int64_t now_ms);
+/* What a message, a delegation or the events of a task keep: each may become
+ * the stream of a task. */
+struct message_state {
+    int64_t wait_until_ms; /* for the result; monotonic */
+    bool wants_events;
+    bool is_repeat; /* the task existed before */
+    struct id decision_id;
+    struct str decision; /* as JSON, in the arena; empty: unknown */
+    struct share_cost cost;
+    bool has_cost; /* it was read */
+    void (*then)(struct request *o);
+    struct str gate_result; /* of an envelope on the hub, as JSON, likewise */
+    /* Called between the answer and the end; NULL: nothing more. */
+    void (*on_answered)(struct request *o, const struct task *t);
+    struct delegation_request *delegation_request; /* NULL: none */
 
-/* Free the queries. */
-void open_drop_queries(struct open *o);
+    /* Events of a task. */
+    struct speak_place place; /* the last event that the client has */
+    bool has_place, needs_gap;
+    bool has_begun;        /* the first events were written */
+    bool is_at_result;     /* only the result is left */
+    int64_t result_number; /* zero: it has none */
+    size_t result_bytes;   /* size of the written result */
+    size_t result_said;    /* bytes of it that were sent */
+    int64_t inputs_told;   /* number of the last question that was sent */
+    bool is_cost_told;     /* or there is none */
+};
+extern const struct request_state message_state;
 
-/* task_lookup.c: tasks in memory or in the store. */
+static inline struct message_state *message_of(const struct request *o)
+{
+    return o->own;
+}
 
-/* Find o->task_id and pass it to found(), perhaps before this returns; valid
- * during that call. ERR_NOT_FOUND: there is none that the caller may see. */
-void look_task(struct open *o, look_found *found);
+static inline struct delegation_request *
+delegation_request_of(const struct request *o)
+{
+    return o->state == &message_state ? message_of(o)->delegation_request
+                                      : NULL;
+}
 
-/* The turn that o is about is the current one of t. */
-bool look_is_current(const struct open *o, const struct task *t);
+/* delegate.c: what a lookup of a delegation keeps. */
+struct delegation_look {
+    struct id key;
+    int64_t turn;                /* zero: any */
+    char by[AGENT_NAME_MAX + 1]; /* this agent must own it, and may then see its
+                                    task; empty: who sees the task sees it */
+    task_found *found;
+};
+extern const struct request_state delegation_look_state;
 
-/* Read the past turn o->message_id of t, and pass the task with the fields of
- * that turn to found(). */
-void look_past(struct open *o, const struct task *t, look_found *found);
+static inline struct delegation_look *delegation_of(const struct request *o)
+{
+    return o->own;
+}
 
-/* The same for a turn by its number. */
-void look_number(struct open *o, const struct task *t, int64_t turn,
-                 look_found *found);
+/* Answer the state of delegation_of(o)->key. */
+void delegation_answer(struct request *o);
+
+/* Find the task of a delegation in its turn. */
+void delegation_look_task(struct request *o, task_found *found);
 
 /* messages.c, events.c */
 
 /* Stream the events of the task from now on: o becomes a stream, or is answered
  * with an error. */
-void events_begin(struct open *o, const struct task *t);
+void events_begin(struct request *o, const struct task *t);
 
 /* wait_ms, limited so that the answer starts before net gives up on it. */
 int64_t api_patience_ms(const struct api *c, int64_t wait_ms);
 
+/* For walk_message and walk_agent_message: answer that m was accepted, or the
+ * result, or stream the events. ctx is a request with a message_state. */
+void on_message_accepted(struct msg *m, void *ctx);
+
 /* Answer with the error of m. */
-void refuse_message(struct open *o, const struct msg *m);
+void refuse_message(struct request *o, const struct msg *m);
 
 /* Write the members of the answer to a message. */
-void write_answer(struct open *o, struct json_out *out, const struct task *t);
+void write_answer(struct request *o, struct json_out *out,
+                  const struct task *t);
 
 /* Read the cost of t, its tree and its conversation, and then call then(),
  * which finds t again. False: it is known, or not for this caller. */
-MUST_USE bool answer_needs_cost(struct open *o, const struct task *t,
-                                void (*then)(struct open *o));
+MUST_USE bool answer_needs_cost(struct request *o, const struct task *t,
+                                void (*then)(struct request *o));
 
 /* Read the task id in the path. An invalid one is answered like an unknown one:
  * false. */
@@ -323,12 +200,13 @@ MUST_USE bool call_task_id(struct call *c, struct id *out);
 /* The visibility of the caller. */
 struct eyes call_eyes(const struct call *c);
 
-/* A request with an empty o->registering. NULL: an error was answered. */
-MUST_USE struct open *change_begin(struct call *c);
+/* A request that owns an empty struct registry_change. NULL: an error was
+ * answered. */
+MUST_USE struct request *change_begin(struct call *c);
 
 /* Submit the change, and call then() when it has effect; or answer with an
  * error. At once if nothing is to be written. */
-void change_submit(struct open *o, void (*then)(struct open *o));
+void change_submit(struct request *o, void (*then)(struct request *o));
 
 /* Answer that there is no such agent, or none that the caller may see: the
  * answer does not tell which. */
@@ -344,26 +222,11 @@ void write_agent(struct api *c, struct json_out *out, const struct agent *a,
 /* Agents and tags that one call looks at: it blocks the loop meanwhile. */
 enum { PAGE_LOOKS = 50 * 1000 };
 
-/* verdicts.c. NULL is fine. */
-struct call_verdict;
-void verdict_free(struct call_verdict *w);
-/* Stop waiting for the vector. */
-void verdict_quiet(struct open *o);
-
-/* tree.c. NULL is fine. */
-void tree_look_free(struct tree_look *l);
-
-/* inputs.c. NULL is fine. */
-struct call_input;
-void call_input_free(struct call_input *i);
+/* inputs.c */
 
 /* Write the member "inputs": open questions of the task and of those below
  * it. */
 void write_inputs(struct api *c, struct json_out *out, struct str task_id);
-
-/* escalations.c. NULL is fine. */
-struct call_reply;
-void call_reply_free(struct call_reply *s);
 
 #define EMPTY_KEY_WORDS \
     "the Idempotency-Key header is empty: give a key, or leave it out"
@@ -406,8 +269,5 @@ call_function call_messages_post, call_envelopes_post, call_delegate_post,
 extern const struct metric api_metrics[];
 extern const size_t api_metrics_n;
 
-void analytics_query_free(struct analytics_query *s); /* NULL is fine */
-void decision_scan_free(struct decision_scan *h);     /* likewise */
-void books_free(struct books *b);                     /* NULL is fine */
 
 #endif

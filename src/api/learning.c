@@ -44,26 +44,26 @@ void call_learning_export(struct call *c)
 /* Jobs. */
 
 /* NULL: an error was answered. */
-static struct open *learning_open_new(struct call *c)
+static struct request *learning_request_new(struct call *c)
 {
-    return call_has_no_body(c) ? open_new(c) : NULL;
+    return call_has_no_body(c) ? request_of_call(c, NULL) : NULL;
 }
 
-static void learning_answer_count(struct open *o, enum err e, const char *key,
-                                  int64_t n)
+static void learning_answer_count(struct request *o, enum err e,
+                                  const char *key, int64_t n)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
 
-    if (!open_back(o))
+    if (!request_back(o))
         return;
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
     json_open(&out, '{');
     json_member_int(&out, key, n);
     json_close(&out, '}');
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 static void on_learning_run(void *ctx, enum err e, int64_t n)
@@ -78,33 +78,33 @@ static void on_learning_rebuilt(void *ctx, enum err e, int64_t n)
 
 static void on_learning_reset(void *ctx, enum err e)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
 
-    if (!open_back(o))
+    if (!request_back(o))
         return;
     if (e)
-        open_fail(o, e);
+        request_fail(o, e);
     else
-        open_answer_nothing(o);
+        request_answer_nothing(o);
 }
 
 void call_learning_run(struct call *c)
 {
-    struct open *o = learning_open_new(c);
+    struct request *o = learning_request_new(c);
 
     if (!o)
         return;
-    open_out(o);
+    request_out(o);
     learning_run(c->api->learning, on_learning_run, o);
 }
 
 void call_learning_rebuild(struct call *c)
 {
-    struct open *o = learning_open_new(c);
+    struct request *o = learning_request_new(c);
 
     if (!o)
         return;
-    open_out(o);
+    request_out(o);
     learning_rebuild(c->api->learning, on_learning_rebuilt, o);
 }
 
@@ -123,7 +123,7 @@ void call_learning_reset(struct call *c)
     struct str agent;
     enum err e =
         speak_learning_reset(&c->api->scratch, c->rq->body, &agent, &why);
-    struct open *o;
+    struct request *o;
 
     if (e) {
         call_refuse(c, e, str_of(why.text));
@@ -133,10 +133,10 @@ void call_learning_reset(struct call *c)
         api_refuse_agent(c->api, c->id, &c->caller, agent);
         return;
     }
-    o = open_new(c);
+    o = request_of_call(c, NULL);
     if (!o)
         return;
-    open_out(o);
+    request_out(o);
     learning_forget(c->api->learning, agent, caller_name(&c->caller),
                     on_learning_reset, o);
 }
@@ -144,20 +144,20 @@ void call_learning_reset(struct call *c)
 static void on_learning_voided(void *ctx, enum err e, int64_t n,
                                int64_t n_voided)
 {
-    struct open *o = ctx;
-    struct json_out out = json_out(&o->api->body);
+    struct request *o = ctx;
+    struct json_out out = request_json(o);
 
-    if (!open_back(o))
+    if (!request_back(o))
         return;
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
     json_open(&out, '{');
     json_member_int(&out, "voided", n_voided);
     json_member_int(&out, "outcomes", n);
     json_close(&out, '}');
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 /* A removed user can be voided, too. */
@@ -168,7 +168,7 @@ void call_learning_void(struct call *c)
     char target[PRINCIPAL_NAME_MAX + 8];
     enum err e =
         speak_learning_void(&c->api->scratch, c->rq->body, &said, &why);
-    struct open *o;
+    struct request *o;
     int n;
 
     if (!e && !principal_name_is_valid(said.name))
@@ -180,13 +180,13 @@ void call_learning_void(struct call *c)
         call_refuse(c, e, str_of(why.text));
         return;
     }
-    o = open_new(c);
+    o = request_of_call(c, NULL);
     if (!o)
         return;
     n = snprintf(target, sizeof(target), "%s:%.*s",
                  said.is_owner ? "owner" : "user", STR_ARG(said.name));
     assert(n > 0 && (size_t)n < sizeof(target));
-    open_out(o);
+    request_out(o);
     learning_void(c->api->learning, (struct str){target, (size_t)n},
                   caller_name(&c->caller), on_learning_voided, o);
 }

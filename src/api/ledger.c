@@ -15,36 +15,36 @@ enum {
 
 #define CSV STR("text/csv; charset=utf-8")
 
-void books_free(struct books *b)
+static void books_fini(void *own)
 {
-    if (!b)
-        return;
+    struct books *b = own;
+
     if (b->has_tx)
         tx_fini(&b->tx);
     ledger_check_free(b->check);
     free(b->listed);
-    free(b);
 }
 
-struct open *open_books_new(struct call *c)
+struct request *books_request_begin(struct call *c)
 {
-    struct open *o = open_new(c);
+    static const struct request_state state = {.bytes = sizeof(struct books),
+                                               .fini = books_fini};
+    struct request *o = request_of_call(c, &state);
 
-    if (!o)
-        return NULL;
-    o->books = mem_new(sizeof(*o->books));
-    snprintf(o->books->user, sizeof(o->books->user), "%s", c->caller.principal);
+    if (o)
+        snprintf(books_of(o)->user, sizeof(books_of(o)->user), "%s",
+                 c->caller.principal);
     return o;
 }
 
-void books_refuse_user(struct open *o)
+void books_refuse_user(struct request *o)
 {
     struct why why;
 
     why_err(&why, ERR_NOT_FOUND,
             "there is no user \"%s\", and no account of that name",
-            o->books->user);
-    open_refuse(o, ERR_NOT_FOUND, str_of(why.text), STR(""));
+            books_of(o)->user);
+    request_refuse(o, ERR_NOT_FOUND, str_of(why.text), STR(""));
 }
 
 static bool ledger_refuse_others(struct call *c)
@@ -78,16 +78,16 @@ static bool ledger_read_user(struct call *c, struct access_user *out,
 }
 
 /* NULL: an error was answered. */
-static struct open *ledger_open_for(struct call *c)
+static struct request *ledger_open_for(struct call *c)
 {
     struct access_user user;
     bool is_there;
-    struct open *o;
+    struct request *o;
 
-    if (!ledger_read_user(c, &user, &is_there) || !(o = open_books_new(c)))
+    if (!ledger_read_user(c, &user, &is_there) || !(o = books_request_begin(c)))
         return NULL;
-    snprintf(o->books->user, sizeof(o->books->user), "%s", user.name);
-    o->books->is_unknown = !is_there;
+    snprintf(books_of(o)->user, sizeof(books_of(o)->user), "%s", user.name);
+    books_of(o)->is_unknown = !is_there;
     return o;
 }
 
@@ -95,12 +95,12 @@ static struct open *ledger_open_for(struct call *c)
  * budget. Budgets of agents are left out: they belong to no user, and are for
  * admins. */
 
-static void ledger_answer_balance(struct open *o)
+static void ledger_answer_balance(struct request *o)
 {
     const struct ledger_settings *s =
         ledger_settings(walk_ledger(o->api->walk));
-    struct json_out out = json_out(&o->api->body);
-    const struct books *b = o->books;
+    struct json_out out = request_json(o);
+    const struct books *b = o->own;
     int64_t left = s->per_day > b->spent ? s->per_day - b->spent : 0;
 
     json_open(&out, '{');
@@ -123,27 +123,27 @@ static void ledger_answer_balance(struct open *o)
     json_close(&out, ']');
     json_close(&out, '}');
     json_close(&out, '}');
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
-static void on_ledger_spent_today(struct open *o)
+static void on_ledger_spent_today(struct request *o)
 {
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     if (o->query.rows)
-        o->books->spent = row_int(o->query.rows, SPENT_AMOUNT);
-    open_drop_queries(o);
-    budgets_read_of(o, str_of(o->books->user), ledger_answer_balance);
+        books_of(o)->spent = row_int(o->query.rows, SPENT_AMOUNT);
+    request_drop_queries(o);
+    budgets_read_of(o, str_of(books_of(o)->user), ledger_answer_balance);
 }
 
-static void ledger_read_reserved(struct open *o);
+static void ledger_read_reserved(struct request *o);
 
-static void on_ledger_reserved(struct open *o)
+static void on_ledger_reserved(struct request *o)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
     bool has_more = o->query.has_more;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     QUERY_EACH(r, &o->query)
     {
@@ -151,29 +151,29 @@ static void on_ledger_reserved(struct open *o)
         snprintf(b->after, sizeof(b->after), "%.*s",
                  STR_ARG(row_str(r, RESERVATION_OF)));
     }
-    open_drop_queries(o);
+    request_drop_queries(o);
     if (has_more) {
         ledger_read_reserved(o);
         return;
     }
     ledger_day_query(&o->query, str_of(b->user), loop_wall_ms(o->api->loop));
     o->has_query = true;
-    open_read(o, &o->query, on_ledger_spent_today);
+    request_read(o, &o->query, on_ledger_spent_today);
 }
 
-static void ledger_read_reserved(struct open *o)
+static void ledger_read_reserved(struct request *o)
 {
-    ledger_reserved_query(&o->query, str_of(o->books->user),
-                          str_of(o->books->after), RESERVED_ROWS);
+    ledger_reserved_query(&o->query, str_of(books_of(o)->user),
+                          str_of(books_of(o)->after), RESERVED_ROWS);
     o->has_query = true;
-    open_read(o, &o->query, on_ledger_reserved);
+    request_read(o, &o->query, on_ledger_reserved);
 }
 
-static void on_ledger_earned(struct open *o)
+static void on_ledger_earned(struct request *o)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     if (o->query.rows)
         b->earned = row_int(o->query.rows, ACCOUNT_BALANCE);
@@ -181,46 +181,46 @@ static void on_ledger_earned(struct open *o)
         books_refuse_user(o);
         return;
     }
-    open_drop_queries(o);
+    request_drop_queries(o);
     ledger_read_reserved(o);
 }
 
-static void on_ledger_balance(struct open *o)
+static void on_ledger_balance(struct request *o)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     b->has_account = o->query.rows != NULL;
     if (b->has_account)
         b->balance = row_int(o->query.rows, ACCOUNT_BALANCE);
-    open_drop_queries(o);
+    request_drop_queries(o);
     b->account = ledger_creator(str_of(b->user));
     ledger_balance_query(&o->query, str_of(b->account.text));
     o->has_query = true;
-    open_read(o, &o->query, on_ledger_earned);
+    request_read(o, &o->query, on_ledger_earned);
 }
 
 void call_ledger_balance(struct call *c)
 {
-    struct open *o = ledger_open_for(c);
+    struct request *o = ledger_open_for(c);
 
     if (!o)
         return;
-    o->books->account = ledger_user(str_of(o->books->user));
-    ledger_balance_query(&o->query, str_of(o->books->account.text));
+    books_of(o)->account = ledger_user(str_of(books_of(o)->user));
+    ledger_balance_query(&o->query, str_of(books_of(o)->account.text));
     o->has_query = true;
-    open_read(o, &o->query, on_ledger_balance);
+    request_read(o, &o->query, on_ledger_balance);
 }
 
 /* All accounts. */
 
-static void on_ledger_accounts(struct open *o)
+static void on_ledger_accounts(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     struct str last = {NULL, 0};
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     speak_list_open(&out);
     QUERY_EACH(r, &o->query)
@@ -233,24 +233,24 @@ static void on_ledger_accounts(struct open *o)
         json_close(&out, '}');
     }
     speak_list_close(&out, o->query.has_more ? last : STR(""));
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 void call_ledger_accounts(struct call *c)
 {
-    struct open *o;
+    struct request *o;
     size_t limit;
 
-    if (!call_limit(c, &limit) || !(o = open_new(c)))
+    if (!call_limit(c, &limit) || !(o = request_of_call(c, NULL)))
         return;
     ledger_balances_query(&o->query, call_arg(c, "cursor"), limit);
     o->has_query = true;
-    open_read_list(o, &o->query, on_ledger_accounts);
+    request_read_list(o, &o->query, on_ledger_accounts);
 }
 
 /* A statement. */
 
-static void statement_write_lines(struct open *o, struct sheet *s)
+static void statement_write_lines(struct request *o, struct sheet *s)
 {
     sheet_open(s, &o->api->body, s->is_csv, speak_line_columns(s->is_csv));
     QUERY_EACH(r, &o->query)
@@ -258,7 +258,7 @@ static void statement_write_lines(struct open *o, struct sheet *s)
         struct ledger_entry e;
 
         ledger_entry_from(&e, r);
-        o->books->span.cursor = e.seq;
+        books_of(o)->span.cursor = e.seq;
         speak_line(
             s, &(struct speak_line){.seq = e.seq,
                                     .at_ms = e.at_ms,
@@ -278,7 +278,7 @@ static void statement_write_lines(struct open *o, struct sheet *s)
 }
 
 /* A CSV file has no place for a cursor, so it is in a header. */
-static void statement_answer_csv(struct open *o)
+static void statement_answer_csv(struct request *o)
 {
     struct sheet s = {.is_csv = true};
     struct http_header next = {STR("Next-Cursor"), {NULL, 0}};
@@ -286,20 +286,20 @@ static void statement_answer_csv(struct open *o)
 
     statement_write_lines(o, &s);
     next.value.n = (size_t)snprintf(cursor, sizeof(cursor), "%lld",
-                                    (long long)o->books->span.cursor);
+                                    (long long)books_of(o)->span.cursor);
     next.value.p = cursor;
     api_answer_with(o->api, o->id, 200, CSV, &next, o->query.has_more);
-    open_end(o);
+    request_end(o);
 }
 
-static void on_statement_lines(struct open *o)
+static void on_statement_lines(struct request *o)
 {
     struct buf *body = &o->api->body;
     struct sheet s = {.is_csv = false};
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
-    if (o->books->is_csv) {
+    if (books_of(o)->is_csv) {
         statement_answer_csv(o);
         return;
     }
@@ -307,31 +307,31 @@ static void on_statement_lines(struct open *o)
     statement_write_lines(o, &s);
     if (o->query.has_more)
         buf_addf(body, ",\"next_cursor\":\"%lld\"}",
-                 (long long)o->books->span.cursor);
+                 (long long)books_of(o)->span.cursor);
     else
         buf_add_str(body, STR(",\"next_cursor\":null}"));
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
-static void statement_read_lines(struct open *o)
+static void statement_read_lines(struct request *o)
 {
-    struct ledger_span span = o->books->span;
+    struct ledger_span span = books_of(o)->span;
 
-    span.account = str_of(o->books->account.text);
+    span.account = str_of(books_of(o)->account.text);
     ledger_statement_query(&o->query, &span);
     o->has_query = true;
-    open_read_list(o, &o->query, on_statement_lines);
+    request_read_list(o, &o->query, on_statement_lines);
 }
 
-static void on_statement_account(struct open *o)
+static void on_statement_account(struct request *o)
 {
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     if (!o->query.rows) {
         books_refuse_user(o);
         return;
     }
-    open_drop_queries(o);
+    request_drop_queries(o);
     statement_read_lines(o);
 }
 
@@ -420,25 +420,26 @@ void call_ledger_statement(struct call *c)
     struct ledger_span span;
     bool is_csv, is_earned;
     struct str whole;
-    struct open *o;
+    struct request *o;
 
     if (!statement_read_span(c, &span, &is_csv) ||
         !statement_read_account(c, &is_earned, &whole) ||
         !(o = ledger_open_for(c)))
         return;
-    o->books->span = span;
-    o->books->is_csv = is_csv;
+    books_of(o)->span = span;
+    books_of(o)->is_csv = is_csv;
     if (!whole.n)
-        o->books->account = is_earned ? ledger_creator(str_of(o->books->user))
-                                      : ledger_user(str_of(o->books->user));
+        books_of(o)->account = is_earned
+                                   ? ledger_creator(str_of(books_of(o)->user))
+                                   : ledger_user(str_of(books_of(o)->user));
     else if (!str_eq(whole, STR("all"))) /* an empty name is all */
-        snprintf(o->books->account.text, sizeof(o->books->account.text), "%.*s",
-                 STR_ARG(whole));
-    if (whole.n || !o->books->is_unknown) {
+        snprintf(books_of(o)->account.text, sizeof(books_of(o)->account.text),
+                 "%.*s", STR_ARG(whole));
+    if (whole.n || !books_of(o)->is_unknown) {
         statement_read_lines(o);
         return;
     }
-    ledger_balance_query(&o->query, str_of(o->books->account.text));
+    ledger_balance_query(&o->query, str_of(books_of(o)->account.text));
     o->has_query = true;
-    open_read(o, &o->query, on_statement_account);
+    request_read(o, &o->query, on_statement_account);
 }

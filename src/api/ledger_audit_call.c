@@ -3,9 +3,10 @@
 #include "api/ledger_calls.h"
 #include "walk/ledger_audit.h"
 
-static void ledger_audit_answer(struct open *o, const struct ledger_report *r)
+static void ledger_audit_answer(struct request *o,
+                                const struct ledger_report *r)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     struct speak_books b = {
         .n_accounts = r->n_accounts,
         .n_entries = r->n_entries,
@@ -25,41 +26,41 @@ static void ledger_audit_answer(struct open *o, const struct ledger_report *r)
                   LOG_I("problems", r->n_problems),
                   LOG_S("first", str_of(r->problems[0].text)));
     speak_books(&out, &b);
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
-static void ledger_audit_go_on(struct open *o);
+static void ledger_audit_go_on(struct request *o);
 
-static void on_ledger_audit_page(struct open *o)
+static void on_ledger_audit_page(struct request *o)
 {
-    ledger_check_take(o->books->check, &o->query);
-    open_drop_queries(o);
+    ledger_check_take(books_of(o)->check, &o->query);
+    request_drop_queries(o);
     ledger_audit_go_on(o);
 }
 
-static void ledger_audit_go_on(struct open *o)
+static void ledger_audit_go_on(struct request *o)
 {
     const struct ledger_report *r;
 
-    if (ledger_check_next(o->books->check, &o->query)) {
+    if (ledger_check_next(books_of(o)->check, &o->query)) {
         o->has_query = true;
-        open_read_list(o, &o->query, on_ledger_audit_page);
+        request_read_list(o, &o->query, on_ledger_audit_page);
         return;
     }
-    r = ledger_check_report(o->books->check);
+    r = ledger_check_report(books_of(o)->check);
     if (r->err)
-        open_fail(o, r->err);
+        request_fail(o, r->err);
     else
         ledger_audit_answer(o, r);
 }
 
 void call_ledger_check(struct call *c)
 {
-    struct open *o = open_books_new(c);
+    struct request *o = books_request_begin(c);
 
     if (!o)
         return;
-    o->books->check = ledger_audit_new(c->api->by_id.seed);
-    if (open_analytics(o))
+    books_of(o)->check = ledger_audit_new(c->api->by_id.seed);
+    if (request_analytics(o))
         ledger_audit_go_on(o);
 }

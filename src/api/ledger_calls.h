@@ -8,7 +8,7 @@
 #include "api/internal.h"
 #include "ledger/ledger.h"
 
-/* The state of a ledger request; owned by the open request. */
+/* The state of a ledger request; owned by the request. */
 struct books {
     char user[PRINCIPAL_NAME_MAX + 1];
     bool is_unknown; /* no such user now, but there may be an account */
@@ -46,12 +46,17 @@ struct books {
     } * listed;
     size_t n_listed, at; /* `used` is known up to `at` */
     bool has_more;
-    void (*listed_then)(struct open *o); /* called when all are known */
+    void (*listed_then)(struct request *o); /* called when all are known */
 };
+
+static inline struct books *books_of(const struct request *o)
+{
+    return o->own;
+}
 
 /* A request with its books, at first for the caller's own account. NULL: an
  * error was answered. */
-MUST_USE struct open *open_books_new(struct call *c);
+MUST_USE struct request *books_request_begin(struct call *c);
 
 /* The caller may see and change the accounts and budgets of others. */
 static inline bool may_see_all_books(const struct caller *c)
@@ -62,11 +67,11 @@ static inline bool may_see_all_books(const struct caller *c)
 /* Read the budgets that apply to a user's messages and that the user may see,
  * with their used amounts, into books.listed; then call then(), or answer with
  * an error. budgets_put_listed writes them into an array. */
-void budgets_read_of(struct open *o, struct str user,
-                     void (*then)(struct open *o));
-void budgets_put_listed(struct open *o, struct json_out *out);
+void budgets_read_of(struct request *o, struct str user,
+                     void (*then)(struct request *o));
+void budgets_put_listed(struct request *o, struct json_out *out);
 
 /* Answer that there is no user and no account of that name. */
-void books_refuse_user(struct open *o);
+void books_refuse_user(struct request *o);
 
 #endif

@@ -48,12 +48,12 @@ static enum err money_make_id(struct call *c, struct books *b, struct str key)
 
 /* The answer. */
 
-static void on_money_balance(struct open *o)
+static void on_money_balance(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
-    const struct books *b = o->books;
+    struct json_out out = request_json(o);
+    const struct books *b = o->own;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     json_open(&out, '{');
     json_member_str(&out, "posting", str_of(b->id));
@@ -71,15 +71,15 @@ static void on_money_balance(struct open *o)
     json_member_known(&out, "turn", b->task_id.text[0], b->turn);
     json_member_bool(&out, "is_repeat", b->is_repeat);
     json_close(&out, '}');
-    open_answer(o, b->is_repeat ? 200 : 201);
+    request_answer(o, b->is_repeat ? 200 : 201);
 }
 
-static void money_read_balance(struct open *o)
+static void money_read_balance(struct request *o)
 {
-    open_drop_queries(o);
-    ledger_balance_query(&o->query, str_of(o->books->account.text));
+    request_drop_queries(o);
+    ledger_balance_query(&o->query, str_of(books_of(o)->account.text));
     o->has_query = true;
-    open_read(o, &o->query, on_money_balance);
+    request_read(o, &o->query, on_money_balance);
 }
 
 /* The earlier posting is what is requested now. The posting of a turn's refund
@@ -97,13 +97,13 @@ static bool money_is_same(const struct books *b, const struct row *r)
 }
 
 /* The posting exists, or the id belongs to another one. */
-static void on_money_posting(struct open *o)
+static void on_money_posting(struct request *o)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
     const struct row *r = o->query.rows;
     struct why why;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     if (r && b->part && b->part != row_int(r, POSTING_AMOUNT) &&
         str_eq(row_str(r, POSTING_ID), str_of(b->id))) {
@@ -111,11 +111,11 @@ static void on_money_posting(struct open *o)
                 "%s of this charge was already refunded, and a charge is "
                 "refunded once",
                 amount_write(row_int(r, POSTING_AMOUNT)).text);
-        open_refuse(o, ERR_EXISTS, str_of(why.text), STR(""));
+        request_refuse(o, ERR_EXISTS, str_of(why.text), STR(""));
         return;
     }
     if (!r || !money_is_same(b, r)) {
-        open_fail(o, r ? ERR_IDEMPOTENCY_MISMATCH : ERR_INTERNAL);
+        request_fail(o, r ? ERR_IDEMPOTENCY_MISMATCH : ERR_INTERNAL);
         return;
     }
     b->is_repeat = true;
@@ -128,8 +128,8 @@ static void on_money_posting(struct open *o)
 
 static void on_money_moved(struct tx *tx, void *ctx)
 {
-    struct open *o = ctx;
-    const struct books *b = o->books;
+    struct request *o = ctx;
+    const struct books *b = o->own;
     struct why why = {""};
     enum err e = ledger_order_refused(tx, &why);
 
@@ -139,17 +139,17 @@ static void on_money_moved(struct tx *tx, void *ctx)
                  LOG_S("account", str_of(b->account.text)),
                  LOG_I("amount_micros", b->order.amount),
                  LOG_S("by", b->order.by), LOG_S("posting", str_of(b->id)));
-    if (!open_back(o))
+    if (!request_back(o))
         return;
     if (!e)
         money_read_balance(o);
     else if (e == ERR_EXISTS) {
-        open_drop_queries(o);
+        request_drop_queries(o);
         ledger_posting_query(&o->query, tx_value(tx->failed_op, POSTING_ID).s);
         o->has_query = true;
-        open_read(o, &o->query, on_money_posting);
+        request_read(o, &o->query, on_money_posting);
     } else
-        open_refuse(o, e, str_of(why.text), STR(""));
+        request_refuse(o, e, str_of(why.text), STR(""));
 }
 
 /* Reported to the owner of the account, the author and admins. The cost of a
@@ -182,17 +182,17 @@ static void money_report(struct books *b, struct str user, struct str account,
 
 /* A refund of a charge is reported to its payer, and to the creator who gives
  * it back or owes it. */
-static void money_submit(struct open *o)
+static void money_submit(struct request *o)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
     struct str creator = str_of(b->refunded.creator.text), name = creator;
 
     money_report(b, str_of(b->user), str_of(b->account.text), b->order.amount);
     str_cut(&name, ':');
     if (creator.n)
         money_report(b, name, creator, -b->refunded.from_creator);
-    open_out(o);
-    store_submit(o->api->store, &o->books->tx, on_money_moved, o);
+    request_out(o);
+    store_submit(o->api->store, &books_of(o)->tx, on_money_moved, o);
 }
 
 static struct tx *money_begin_tx(struct books *b)
@@ -240,13 +240,13 @@ static bool refund_find_payer(struct books *b, const struct query *entries)
     return false;
 }
 
-static void on_refund_entries(struct open *o)
+static void on_refund_entries(struct request *o)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
     struct why why = {""};
     enum err e;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     if (!refund_find_payer(b, &o->query))
         e = why_err(&why, ERR_NOT_FOUND, "nothing was paid for turn %lld of %s",
@@ -255,7 +255,7 @@ static void on_refund_entries(struct open *o)
         e = ledger_refund_turn(&b->order, &o->query, money_begin_tx(b),
                                &b->refunded, &why);
     if (e) {
-        open_refuse(o, e, str_of(why.text), STR(""));
+        request_refuse(o, e, str_of(why.text), STR(""));
         return;
     }
     b->order.amount = b->refunded.amount;
@@ -263,40 +263,40 @@ static void on_refund_entries(struct open *o)
              (long long)b->turn);
     refund_claim_key(b);
     snprintf(b->id, sizeof(b->id), "%s:refund", b->of);
-    open_drop_queries(o);
+    request_drop_queries(o);
     money_submit(o);
 }
 
-static void refund_read_entries(struct open *o)
+static void refund_read_entries(struct request *o)
 {
-    open_drop_queries(o);
-    ledger_turn_query(&o->query, str_of(o->books->task_id.text),
-                      o->books->turn);
+    request_drop_queries(o);
+    ledger_turn_query(&o->query, str_of(books_of(o)->task_id.text),
+                      books_of(o)->turn);
     o->has_query = true;
-    open_read(o, &o->query, on_refund_entries);
+    request_read(o, &o->query, on_refund_entries);
 }
 
-static void on_refund_last_turn(struct open *o)
+static void on_refund_last_turn(struct request *o)
 {
     struct why why;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     if (!o->query.rows) {
         why_err(&why, ERR_NOT_FOUND,
                 "nothing was paid for %s: there is no such task, it cost "
                 "nothing, or it is not completed",
-                o->books->task_id.text);
-        open_refuse(o, ERR_NOT_FOUND, str_of(why.text), STR(""));
+                books_of(o)->task_id.text);
+        request_refuse(o, ERR_NOT_FOUND, str_of(why.text), STR(""));
         return;
     }
-    o->books->turn = row_int(o->query.rows, ENTRY_TURN);
+    books_of(o)->turn = row_int(o->query.rows, ENTRY_TURN);
     refund_read_entries(o);
 }
 
-static void refund_begin(struct open *o)
+static void refund_begin(struct request *o)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
 
     if (b->turn) {
         refund_read_entries(o);
@@ -304,7 +304,7 @@ static void refund_begin(struct open *o)
     }
     ledger_last_turn_query(&o->query, str_of(b->task_id.text));
     o->has_query = true;
-    open_read(o, &o->query, on_refund_last_turn);
+    request_read(o, &o->query, on_refund_last_turn);
 }
 
 /* The request. */
@@ -341,14 +341,14 @@ static void money_fill_order(struct call *c, struct books *b,
                                      .at_ms = c->now_ms};
 }
 
-static void money_order(struct call *c, struct open *o, struct str user)
+static void money_order(struct call *c, struct request *o, struct str user)
 {
-    struct books *b = o->books;
+    struct books *b = o->own;
     struct why why = {""};
     enum err e;
 
     if (!money_find_user(c, b, user, &why)) {
-        open_refuse(o, ERR_NOT_FOUND, str_of(why.text), STR(""));
+        request_refuse(o, ERR_NOT_FOUND, str_of(why.text), STR(""));
         return;
     }
     b->order.name = str_of(b->user);
@@ -356,7 +356,7 @@ static void money_order(struct call *c, struct open *o, struct str user)
                                                : ledger_user(b->order.name);
     e = ledger_order_check(&b->order, &why);
     if (e) {
-        open_refuse(o, e, str_of(why.text), STR(""));
+        request_refuse(o, e, str_of(why.text), STR(""));
         return;
     }
     ledger_order(&b->order, money_begin_tx(b));
@@ -369,7 +369,7 @@ static void money_take_call(struct call *c, enum speak_money what,
     struct speak_money_call said;
     struct why why = {""};
     struct buf meaning;
-    struct open *o;
+    struct request *o;
     enum err e;
 
     buf_init(&meaning, 4096);
@@ -383,20 +383,20 @@ static void money_take_call(struct call *c, enum speak_money what,
         call_refuse(c, e, str_of(why.text));
         return;
     }
-    if (!(o = open_books_new(c)))
+    if (!(o = books_request_begin(c)))
         return;
-    money_fill_order(c, o->books, kind, &said);
-    o->books->order.by = caller_name(&o->caller);
-    e = money_make_id(c, o->books, said.key);
+    money_fill_order(c, books_of(o), kind, &said);
+    books_of(o)->order.by = caller_name(&o->caller);
+    e = money_make_id(c, books_of(o), said.key);
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
-    o->books->order.id = str_of(o->books->id);
-    o->books->turn = said.turn;
-    o->books->part = said.task_id.n ? said.amount_micros : 0;
+    books_of(o)->order.id = str_of(books_of(o)->id);
+    books_of(o)->turn = said.turn;
+    books_of(o)->part = said.task_id.n ? said.amount_micros : 0;
     if (said.task_id.n) {
-        o->books->task_id = id_from(said.task_id);
+        books_of(o)->task_id = id_from(said.task_id);
         refund_begin(o);
     } else {
         money_order(c, o, said.user);

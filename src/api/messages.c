@@ -11,81 +11,101 @@
 
 #include "base/digest.h"
 
+enum { GATE_RESULT_BYTES_MAX = 8 * 1024 };
+
+static void message_quiet(struct request *o)
+{
+    struct message_state *s = o->own;
+
+    if (s->delegation_request)
+        delegation_request_leave(s->delegation_request);
+    s->delegation_request = NULL;
+}
+
+const struct request_state message_state = {
+    .bytes = sizeof(struct message_state), .quiet = message_quiet};
+
 /* The answer. */
 
-void write_answer(struct open *o, struct json_out *out, const struct task *t)
+void write_answer(struct request *o, struct json_out *out, const struct task *t)
 {
-    speak_answer(out, t,
-                 o->message.decision ? str_of(o->message.decision) : STR(""));
+    speak_answer(out, t, message_of(o)->decision);
 }
 
-static void on_message_cost_below(struct open *o)
+static void on_message_cost_below(struct request *o)
 {
-    share_cost_add(&o->message.cost, &o->query);
-    open_drop_queries(o);
-    o->message.then(o);
+    share_cost_add(&message_of(o)->cost, &o->query);
+    request_drop_queries(o);
+    message_of(o)->then(o);
 }
 
-static void on_message_cost_conversation(struct open *o)
+static void on_message_cost_conversation(struct request *o)
 {
-    o->message.cost = share_cost(&o->query, &o->turns);
+    message_of(o)->cost = share_cost(&o->query, &o->turns);
     share_cost_below(&o->query, &o->turns);
-    open_read(o, &o->query, on_message_cost_below);
+    request_read(o, &o->query, on_message_cost_below);
 }
 
-static void on_message_cost_tree(struct open *o)
+static void on_message_cost_tree(struct request *o)
 {
-    open_read(o, &o->turns, on_message_cost_conversation);
+    request_read(o, &o->turns, on_message_cost_conversation);
 }
 
-bool answer_needs_cost(struct open *o, const struct task *t,
-                       void (*then)(struct open *o))
+bool answer_needs_cost(struct request *o, const struct task *t,
+                       void (*then)(struct request *o))
 {
     struct query tree, talk;
 
-    if (o->message.has_cost ||
+    if (message_of(o)->has_cost ||
         !share_cost_is_for(walk_ledger(o->api->walk), t, &o->caller))
         return false;
-    o->message.has_cost = true;
-    o->message.then = then;
+    message_of(o)->has_cost = true;
+    message_of(o)->then = then;
     share_cost_ask(t, &tree, &talk);
-    open_drop_queries(o); /* t may be in one of them */
+    request_drop_queries(o); /* t may be in one of them */
     o->query = tree;
     o->turns = talk;
     o->has_query = o->has_turns = true;
-    open_read(o, &o->query, on_message_cost_tree);
+    request_read(o, &o->query, on_message_cost_tree);
     return true;
 }
 
-static void message_look_again(struct open *o);
+static void message_look_again(struct request *o);
 
-static void answer_message(struct open *o, const struct task *t, int status)
+static void answer_message(struct request *o, const struct task *t, int status)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct message_state *s = o->own;
+    struct json_out out;
 
     if (answer_needs_cost(o, t, message_look_again))
         return;
+    out = request_json(o);
     json_open(&out, '{');
     write_answer(o, &out, t);
-    share_cost_say(&out, &o->message.cost, t);
+    if (s->gate_result.n)
+        json_member_raw(&out, "routing", s->gate_result);
+    share_cost_say(&out, &message_of(o)->cost, t);
     share_budget_warnings(&out, walk_ledger(o->api->walk), t, &o->caller,
                           loop_wall_ms(o->api->loop));
     json_close(&out, '}');
-    open_answer(o, status);
+    o->front->answer(o, status);
+    if (s->on_answered)
+        s->on_answered(o, t);
+    request_end(o);
 }
 
 /* Waiting. */
 
 /* Keys are kept for a day, even if retention removes their task. */
-static void message_refuse_task(struct open *o, enum err e)
+static void message_refuse_task(struct request *o, enum err e)
 {
-    if (e == ERR_NOT_FOUND && o->message.is_repeat)
-        open_refuse(o, ERR_GONE, SHARE_KEY_IS_OLD, STR(""));
+    if (e == ERR_NOT_FOUND && message_of(o)->is_repeat)
+        request_refuse(o, ERR_GONE, SHARE_KEY_IS_OLD, STR(""));
     else
-        open_fail(o, e);
+        request_fail(o, e);
 }
 
-static void on_message_past_turn(struct open *o, enum err e,
+static void on_message_past_turn(struct request *o, enum err e,
                                  const struct task *t)
 {
     if (e)
@@ -94,13 +114,14 @@ static void on_message_past_turn(struct open *o, enum err e,
         answer_message(o, t, 200);
 }
 
-static void on_message_task(struct open *o, enum err e, const struct task *t);
+static void on_message_task(struct request *o, enum err e,
+                            const struct task *t);
 
 /* Whatever the event is, the task has the current state. It is the turn that is
  * listened to, whatever has started since. */
 static void on_message_events(struct task_listener *l)
 {
-    struct open *o = LIST_OF(l, struct open, listener);
+    struct request *o = LIST_OF(l, struct request, listener);
     struct tasks *tasks = walk_tasks(o->api->walk);
     struct task_event event;
 
@@ -112,37 +133,37 @@ static void on_message_events(struct task_listener *l)
 
 static void on_message_wait_over(struct timer *t)
 {
-    struct open *o = LIST_OF(t, struct open, timer);
+    struct request *o = LIST_OF(t, struct request, timer);
 
-    o->message.wait_until_ms = 0;
+    message_of(o)->wait_until_ms = 0;
     if (!o->is_out)
         on_message_task(o, OK, task_heard(&o->listener));
 }
 
-static bool message_may_wait(const struct open *o)
+static bool message_may_wait(const struct request *o)
 {
     return o->api->is_ready &&
-           loop_mono_ms(o->api->loop) < o->message.wait_until_ms;
+           loop_mono_ms(o->api->loop) < message_of(o)->wait_until_ms;
 }
 
 /* If the wait cannot start, the answer is 202: the task is kept. */
-static void message_wait(struct open *o, const struct task *t)
+static void message_wait(struct request *o, const struct task *t)
 {
     struct api *c = o->api;
 
     o->timer.fire = on_message_wait_over;
     o->listener = (struct task_listener){.on_news = on_message_events};
     loop_timer_set(c->loop, &o->timer,
-                   o->message.wait_until_ms - loop_mono_ms(c->loop));
+                   message_of(o)->wait_until_ms - loop_mono_ms(c->loop));
     if (task_listen(walk_tasks(c->walk), str_of(t->id.text), &o->listener, 0)) {
         answer_message(o, t, 202);
         return;
     }
     o->is_listening = true;
-    open_becomes(o, OPEN_WAITING);
+    request_becomes(o, REQUEST_WAITING);
 }
 
-static void on_message_task(struct open *o, enum err e, const struct task *t)
+static void on_message_task(struct request *o, enum err e, const struct task *t)
 {
     if (e) {
         message_refuse_task(o, e);
@@ -152,17 +173,17 @@ static void on_message_task(struct open *o, enum err e, const struct task *t)
         answer_message(o, t, 200);
     } else if (!message_may_wait(o)) {
         answer_message(o, t, 202);
-    } else if (o->kind == OPEN_ASKING) {
+    } else if (o->kind == REQUEST_ASKING) {
         message_wait(o, t);
     }
 }
 
-static void message_look_again(struct open *o)
+static void message_look_again(struct request *o)
 {
     look_task(o, on_message_task);
 }
 
-static void on_message_task_for_events(struct open *o, enum err e,
+static void on_message_task_for_events(struct request *o, enum err e,
                                        const struct task *t)
 {
     if (e || !o->api->is_ready) /* no new streams while stopping */
@@ -173,37 +194,54 @@ static void on_message_task_for_events(struct open *o, enum err e,
 
 /* The answer of the walk. */
 
-void refuse_message(struct open *o, const struct msg *m)
+void refuse_message(struct request *o, const struct msg *m)
 {
     struct buf details;
 
     buf_init(&details, SPEAK_REFUSAL_MAX);
     speak_refusal_details(&details, m);
-    open_refuse(o, m->err, str_of(m->why.text),
-                details.over ? STR("") : buf_str(&details));
+    request_refuse(o, m->err, str_of(m->why.text),
+                   details.over ? STR("") : buf_str(&details));
     buf_fini(&details);
 }
 
-static void message_look_for_task(struct open *o)
+static void message_look_for_task(struct request *o)
 {
-    look_task(o, o->message.wants_events ? on_message_task_for_events
-                                         : on_message_task);
+    look_task(o, message_of(o)->wants_events ? on_message_task_for_events
+                                             : on_message_task);
 }
 
 /* A repeat is answered with its original decision, if that is still kept. */
-static void on_message_decision(struct open *o)
+static void on_message_decision(struct request *o)
 {
     if (!o->query.err && o->query.rows)
-        o->message.decision =
-            share_decision_of(o->query.rows, &o->api->scratch);
+        message_of(o)->decision =
+            share_decision_of(&o->arena, o->query.rows, &o->api->scratch);
     message_look_for_task(o);
 }
 
-static void on_message_accepted(struct msg *m, void *ctx)
+/* The answer to an envelope has the result of the gate beside the task. */
+static void message_keep_gate_result(struct request *o, const struct msg *m)
 {
-    struct open *o = ctx;
+    struct buf out;
+    struct json_out json;
 
-    if (!open_back(o)) {
+    buf_init(&out, GATE_RESULT_BYTES_MAX);
+    json = json_out(&out);
+    json_open(&json, '{');
+    share_gate_result(&json, m);
+    json_close(&json, '}');
+    if (out.over ||
+        !arena_keep(&o->arena, buf_str(&out), &message_of(o)->gate_result))
+        message_of(o)->gate_result = STR("");
+    buf_fini(&out);
+}
+
+void on_message_accepted(struct msg *m, void *ctx)
+{
+    struct request *o = ctx;
+
+    if (!request_back(o)) {
         msg_free(m);
         return;
     }
@@ -214,17 +252,20 @@ static void on_message_accepted(struct msg *m, void *ctx)
     }
     o->task_id = m->task.id;
     o->message_id = m->task.message_id;
-    o->message.is_repeat = m->task.is_repeat;
-    o->message.decision_id = m->choice.id;
-    if (!m->task.is_repeat)
-        o->message.decision = share_decision_keep(walk_router(o->api->walk), m);
+    message_of(o)->is_repeat = m->task.is_repeat;
+    message_of(o)->decision_id = m->choice.id;
+    if (m->call.envelope)
+        message_keep_gate_result(o, m);
+    else if (!m->task.is_repeat)
+        message_of(o)->decision =
+            share_decision_keep(&o->arena, walk_router(o->api->walk), m);
     msg_free(m);
-    if (!o->message.is_repeat || !o->message.decision_id.text[0]) {
+    if (!message_of(o)->is_repeat || !message_of(o)->decision_id.text[0]) {
         message_look_for_task(o);
         return;
     }
-    share_decision_ask(&o->query, &o->has_query, &o->message.decision_id);
-    open_read(o, &o->query, on_message_decision);
+    share_decision_ask(&o->query, &o->has_query, &message_of(o)->decision_id);
+    request_read(o, &o->query, on_message_decision);
 }
 
 void share_hash(struct msg *m, struct str meaning)
@@ -281,7 +322,7 @@ int64_t api_patience_ms(const struct api *c, int64_t wait_ms)
 void call_messages_post(struct call *c)
 {
     struct msg *m = msg_new(&c->caller, c->now_ms);
-    struct open *o;
+    struct request *o;
     enum err e = m ? message_read_call(c, m) : ERR_NOMEM;
 
     if (e) {
@@ -289,14 +330,14 @@ void call_messages_post(struct call *c)
         msg_free(m);
         return;
     }
-    o = open_new(c);
+    o = request_of_call(c, &message_state);
     if (!o) {
         msg_free(m);
         return;
     }
-    o->message.wants_events = m->call.is_stream;
-    o->message.wait_until_ms =
+    message_of(o)->wants_events = m->call.is_stream;
+    message_of(o)->wait_until_ms =
         loop_mono_ms(c->api->loop) + api_patience_ms(c->api, m->call.wait_ms);
-    open_out(o);
+    request_out(o);
     walk_message(c->api->walk, m, on_message_accepted, o);
 }

@@ -40,7 +40,7 @@ struct figures_taken {
     struct learning_stats learning;
     struct hub_stats hub;
     struct fetch_stats fetch;
-    int64_t limited[N_THROTTLES], open[N_OPEN_KINDS];
+    int64_t limited[N_THROTTLES], open[N_REQUEST_KINDS];
     int64_t shut_out, reloads, reloads_failed;
     int64_t agents[VISIBILITY_PUBLIC]; /* the public ones first */
     int64_t holds_ended;
@@ -189,8 +189,9 @@ const struct metric api_metrics[] = {
      AT(net.dials_failed_total)},
 
     {"signalbox_calls_open", "Requests that wait for something, and streams.",
-     BY("kind", open, [OPEN_ASKING] = "asking", [OPEN_WAITING] = "waiting",
-        [OPEN_EVENTS] = "events", [OPEN_FEED] = "feed")},
+     BY("kind",
+        open, [REQUEST_ASKING] = "asking", [REQUEST_WAITING] = "waiting",
+        [REQUEST_EVENTS] = "events", [REQUEST_FEED] = "feed")},
     {"signalbox_calls_shut_out_total",
      "Streams and waiting requests ended because their token was revoked or "
      "expired, or its role changed.",

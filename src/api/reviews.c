@@ -2,31 +2,32 @@
  * which card is used meanwhile. */
 #include "api/internal.h"
 
-static void on_review_committed(struct open *o)
+static void on_review_committed(struct request *o)
 {
     struct api *c = o->api;
     struct eyes eyes = eyes_of(&o->caller, loop_wall_ms(c->loop));
-    struct str name = str_of(o->registering->name);
+    const struct registry_change *made = o->own;
+    struct str name = str_of(made->name);
     const struct agent *a = registry_find(c->registry, name, &eyes);
     struct json_out out = json_out(&c->body);
 
     if (!a) { /* removed by another request meanwhile */
         api_refuse_agent(c, o->id, &o->caller, name);
-        open_end(o);
+        request_end(o);
         return;
     }
     write_agent(c, &out, a, &eyes, NULL, NULL);
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
-static void review_refuse_change(struct open *o, struct str name, enum err e,
+static void review_refuse_change(struct request *o, struct str name, enum err e,
                                  const struct why *why)
 {
     if (e == ERR_NOT_FOUND) {
         api_refuse_agent(o->api, o->id, &o->caller, name);
-        open_end(o);
+        request_end(o);
     } else {
-        open_refuse(o, e, str_of(why->text), STR(""));
+        request_refuse(o, e, str_of(why->text), STR(""));
     }
 }
 
@@ -35,7 +36,7 @@ static void review_submit(struct call *c, enum review_verdict verdict)
     struct registry_by by = {.caller = &c->caller, .now_ms = c->now_ms};
     struct speak_review said;
     struct why why = {""};
-    struct open *o;
+    struct request *o;
     enum err e = speak_review(&c->api->scratch, c->rq->body,
                               verdict == REVIEW_APPROVE ? SPEAK_APPROVAL
                                                         : SPEAK_OBJECTION,
@@ -49,8 +50,8 @@ static void review_submit(struct call *c, enum review_verdict verdict)
     o = change_begin(c);
     if (!o)
         return;
-    e = registry_judge(c->api->registry, o->registering, c->param, verdict,
-                       said.reason, &by, &why);
+    e = registry_judge(c->api->registry, o->own, c->param, verdict, said.reason,
+                       &by, &why);
     if (e)
         review_refuse_change(o, c->param, e, &why);
     else
@@ -79,7 +80,7 @@ void call_agents_report(struct call *c)
     struct registry_by by = {.caller = &c->caller, .now_ms = c->now_ms};
     struct speak_review said;
     struct why why = {""};
-    struct open *o;
+    struct request *o;
     enum err e =
         speak_review(&c->api->scratch, c->rq->body, SPEAK_REPORT, &said, &why);
 
@@ -90,12 +91,12 @@ void call_agents_report(struct call *c)
     o = change_begin(c);
     if (!o)
         return;
-    e = registry_report(c->api->registry, o->registering, c->param, said.reason,
-                        &by, &why);
+    e = registry_report(c->api->registry, o->own, c->param, said.reason, &by,
+                        &why);
     if (e)
         review_refuse_change(o, c->param, e, &why);
     else
-        change_submit(o, open_answer_nothing);
+        change_submit(o, request_answer_nothing);
 }
 
 void call_agents_reports(struct call *c)
@@ -128,7 +129,7 @@ void call_agents_dismiss(struct call *c)
 {
     struct registry_by by = {.caller = &c->caller, .now_ms = c->now_ms};
     struct why why = {""};
-    struct open *o;
+    struct request *o;
     enum err e;
 
     if (!call_has_no_body(c))
@@ -136,10 +137,9 @@ void call_agents_dismiss(struct call *c)
     o = change_begin(c);
     if (!o)
         return;
-    e = registry_dismiss_reports(c->api->registry, o->registering, c->param,
-                                 &by, &why);
+    e = registry_dismiss_reports(c->api->registry, o->own, c->param, &by, &why);
     if (e)
         review_refuse_change(o, c->param, e, &why);
     else
-        change_submit(o, open_answer_nothing);
+        change_submit(o, request_answer_nothing);
 }

@@ -6,7 +6,8 @@
 /* A note that is not in the decision: why the text was not compared by its
  * meaning, or that the chosen agent would not accept the message now, or not
  * for that price. */
-static void route_put_note(struct open *o, struct json_out *out, struct msg *m)
+static void route_put_note(struct request *o, struct json_out *out,
+                           struct msg *m)
 {
     struct agents all = registry_agents(o->api->registry);
     const struct agent *chosen = agent_find(&all, m->choice.agent);
@@ -30,7 +31,7 @@ static void route_put_note(struct open *o, struct json_out *out, struct msg *m)
 }
 
 /* The price is guaranteed for a while, for a message that names the quote. */
-static void route_put_quote(struct open *o, struct json_out *out,
+static void route_put_quote(struct request *o, struct json_out *out,
                             const struct msg *m)
 {
     struct agents all = registry_agents(o->api->registry);
@@ -43,9 +44,9 @@ static void route_put_quote(struct open *o, struct json_out *out,
     json_member_known(out, "quote_until_ms", until_ms > 0, until_ms);
 }
 
-static void route_answer(struct open *o, struct msg *m)
+static void route_answer(struct request *o, struct msg *m)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     struct decision d;
 
     route_decision(walk_router(o->api->walk), m, &d);
@@ -59,19 +60,19 @@ static void route_answer(struct open *o, struct msg *m)
     route_put_quote(o, &out, m);
     route_put_note(o, &out, m);
     json_close(&out, '}');
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 static void on_route_decided(struct msg *m, enum err e, void *ctx)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
     struct agents all = registry_agents(o->api->registry);
     const struct agent *chosen = e ? NULL : agent_find(&all, m->choice.agent);
 
     if (chosen) /* their balance is not checked */
         e = ledger_appraise(walk_ledger(o->api->walk), m, chosen, NULL);
     m->err = e;
-    if (open_back(o)) {
+    if (request_back(o)) {
         if (e)
             refuse_message(o, m);
         else
@@ -84,7 +85,7 @@ void call_route_post(struct call *c)
 {
     struct msg *m = msg_new(&c->caller, c->now_ms);
     enum err e = m ? share_message(m, c->rq->body, STR("")) : ERR_NOMEM;
-    struct open *o;
+    struct request *o;
 
     if (!e && m->call.task_id.n)
         e = why_err(&m->why, ERR_BAD_REQUEST,
@@ -99,11 +100,11 @@ void call_route_post(struct call *c)
         msg_free(m);
         return;
     }
-    o = open_new(c);
+    o = request_of_call(c, NULL);
     if (!o) {
         msg_free(m);
         return;
     }
-    open_out(o);
+    request_out(o);
     route_look(walk_router(c->api->walk), m, on_route_decided, o);
 }

@@ -4,10 +4,6 @@
 #include "api/internal.h"
 #include "api/share.h"
 
-#include <stdlib.h>
-
-#include "base/mem.h"
-
 _Static_assert((int)SPEAK_QUERY_MAX == (int)SEARCH_TEXT_MAX &&
                    (int)SPEAK_HITS == (int)SEARCH_LIMIT &&
                    (int)SPEAK_HITS_MAX == (int)SEARCH_LIMIT_MAX,
@@ -52,81 +48,90 @@ void share_hits(struct json_out *out, struct registry *registry,
     speak_hits(out, &said);
 }
 
+struct search_state {
+    uint64_t id; /* zero: no search under way */
+    struct speak_search_call call;
+};
+
+static void search_quiet(struct request *o)
+{
+    struct search_state *s = o->own;
+
+    if (s->id)
+        registry_search_cancel(o->api->registry, s->id);
+    s->id = 0;
+}
+
 static void on_search_done(void *ctx, uint64_t id,
                            const struct search_result *r)
 {
-    struct open *o = ctx;
-    struct json_out out = json_out(&o->api->body);
-    int64_t now_ms = loop_wall_ms(o->api->loop);
+    struct request *o = ctx;
+    struct search_state *s = o->own;
+    struct json_out out;
 
     (void)id;
-    o->search.id = 0; /* nothing to cancel any more */
-    if (!access_is_good(o->api->access, &o->caller, now_ms)) {
-        open_refuse_revoked(o, now_ms);
-    } else if (r->err) {
-        open_fail(o, r->err);
-    } else {
-        share_hits(&out, o->api->registry, &o->search.call, r);
-        open_answer(o, 200);
+    s->id = 0; /* nothing to cancel any more */
+    if (!o->front->is_welcome(o))
+        return;
+    if (r->err) {
+        request_fail(o, r->err);
+        return;
     }
+    out = request_json(o);
+    share_hits(&out, o->api->registry, &s->call, r);
+    request_answer(o, 200);
 }
 
-/* The query is needed until the answer is written, when the request is gone. */
-char *share_search_keep(struct speak_search_call *kept,
-                        const struct speak_search_call *s)
+void search_begin(struct request *o, const struct speak_search_call *call,
+                  const struct eyes *eyes)
 {
-    size_t n = s->text.n + s->tag.n + s->org.n;
-    char *p = mem_new(n + 1), *at = p;
-
-    *kept = *s;
-    memcpy(at, s->text.p, s->text.n);
-    kept->text.p = at;
-    at += s->text.n;
-    if (s->tag.n)
-        kept->tag.p = memcpy(at, s->tag.p, s->tag.n);
-    at += s->tag.n;
-    if (s->org.n)
-        kept->org.p = memcpy(at, s->org.p, s->org.n);
-    return p;
-}
-
-struct search share_search(const struct speak_search_call *s,
-                           const struct eyes *eyes)
-{
-    return (struct search){.text = s->text,
-                           .limit = (size_t)s->limit,
-                           .mode = s->mode,
-                           .has_fusion = s->has_fusion,
-                           .fusion = s->fusion,
-                           .has_order = s->has_order,
-                           .is_plain = s->is_plain,
-                           .tag = s->tag,
-                           .org = s->org,
-                           .state = s->state,
-                           .max_price = s->max_price,
-                           .min_score = s->min_score,
-                           .eyes = *eyes};
-}
-
-static void call_search(struct call *c, const struct speak_search_call *s)
-{
-    struct open *o = open_new(c);
-    struct eyes eyes;
+    struct search_state *kept = o->own;
+    struct speak_search_call *s = &kept->call;
     struct search asked;
     struct why why = {""};
     uint64_t id = 0;
     enum err e;
 
+    *s = *call; /* the call is gone when the answer is written */
+    if (!arena_keep(&o->arena, s->text, &s->text) ||
+        !arena_keep(&o->arena, s->tag, &s->tag) ||
+        !arena_keep(&o->arena, s->org, &s->org)) {
+        request_fail(o, ERR_NOMEM);
+        return;
+    }
+    o->is_search = true;
+    asked = (struct search){.text = s->text,
+                            .limit = (size_t)s->limit,
+                            .mode = s->mode,
+                            .has_fusion = s->has_fusion,
+                            .fusion = s->fusion,
+                            .has_order = s->has_order,
+                            .is_plain = s->is_plain,
+                            .tag = s->tag,
+                            .org = s->org,
+                            .state = s->state,
+                            .max_price = s->max_price,
+                            .min_score = s->min_score,
+                            .eyes = *eyes};
+    e = registry_search(o->api->registry, &asked, on_search_done, o, &id, &why);
+    if (e)
+        request_refuse(o, e, str_of(why.text), STR(""));
+    else if (id) /* otherwise it was answered at once */
+        kept->id = id;
+}
+
+const struct request_state search_state = {.bytes = sizeof(struct search_state),
+                                           .quiet = search_quiet};
+
+static void call_search(struct call *c, const struct speak_search_call *s)
+{
+    struct request *o = request_of_call(c, &search_state);
+    struct eyes eyes;
+
     if (!o)
         return;
-    o->search.text = share_search_keep(&o->search.call, s);
     eyes = eyes_of(&o->caller, c->now_ms);
-    asked = share_search(&o->search.call, &eyes);
-    e = registry_search(c->api->registry, &asked, on_search_done, o, &id, &why);
-    if (e)
-        open_refuse(o, e, str_of(why.text), STR(""));
-    else if (id) /* otherwise it was answered at once */
-        o->search.id = id;
+    search_begin(o, s, &eyes);
 }
 
 void call_search_get(struct call *c)

@@ -39,17 +39,19 @@ MUST_USE enum err share_envelope(struct msg *m, struct str body,
  * answer names the original task. */
 void share_gate_result(struct json_out *o, const struct msg *m);
 
-/* share_decision_keep: the decision of m, as JSON for speak_answer, to be
- * freed. NULL: it does not fit. share_decision_ask and share_decision_of: the
+/* share_decision_keep: the decision of m, as JSON for speak_answer, in the
+ * arena. Empty: it does not fit. share_decision_ask and share_decision_of: the
  * same from the store. The query replaces an earlier one; its row is read with
  * an otherwise empty scratch. */
-MUST_USE char *share_decision_keep(const struct router *r, const struct msg *m);
+struct str share_decision_keep(struct arena *a, const struct router *r,
+                               const struct msg *m);
 /* Remove everything that depends on others: the version numbers of the registry
  * and of learning, which count all changes, and query types that are shared by
  * all orgs. Admins see everything. */
 void share_decision_for(struct decision *d, const struct caller *c);
 void share_decision_ask(struct query *q, bool *is_used, const struct id *id);
-MUST_USE char *share_decision_of(const struct row *row, struct arena *scratch);
+struct str share_decision_of(struct arena *a, const struct row *row,
+                             struct arena *scratch);
 
 /* The cost of a task's tree and of its conversation, the latter with all
  * delegations below: for the payer and admins, if anything ever cost anything.
@@ -106,14 +108,6 @@ struct task share_turn(const struct task *t, const struct query *turn,
                        const struct id *message_id);
 
 enum { SHARE_HITS_BYTES = 4 * 1024 * 1024 }; /* no further agent after this */
-
-/* The search for a request, with the visibility of its caller. */
-struct search share_search(const struct speak_search_call *s,
-                           const struct eyes *eyes);
-
-/* Copy its strings; to be freed. */
-MUST_USE char *share_search_keep(struct speak_search_call *kept,
-                                 const struct speak_search_call *s);
 
 /* Write the answer. */
 void share_hits(struct json_out *out, struct registry *registry,

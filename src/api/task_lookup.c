@@ -3,16 +3,16 @@
 #include "api/internal.h"
 #include "api/share.h"
 
-static void look_give_task(struct open *o, const struct task *t)
+static void look_give_task(struct request *o, const struct task *t)
 {
-    bool is_seen = task_is_for(t, &o->caller);
+    bool is_seen = o->sees_task || task_is_for(t, &o->caller);
 
     o->found(o, is_seen ? OK : ERR_NOT_FOUND, is_seen ? t : NULL);
 }
 
-static void look_again_for_task(struct open *o);
+static void look_again_for_task(struct request *o);
 
-static void on_look_row(struct open *o)
+static void on_look_row(struct request *o)
 {
     const struct task *t;
     struct task row;
@@ -27,7 +27,7 @@ static void on_look_row(struct open *o)
         look_again_for_task(o);
 }
 
-static void look_again_for_task(struct open *o)
+static void look_again_for_task(struct request *o)
 {
     struct str id = str_of(o->task_id.text);
     const struct task *t = task_find(walk_tasks(o->api->walk), id);
@@ -37,23 +37,23 @@ static void look_again_for_task(struct open *o)
         return;
     }
     share_look_ask(&o->query, &o->has_query, id);
-    open_read(o, &o->query, on_look_row);
+    request_read(o, &o->query, on_look_row);
 }
 
-void look_task(struct open *o, look_found *found)
+void look_task(struct request *o, task_found *found)
 {
     o->found = found;
     o->n_looks = 0;
     look_again_for_task(o);
 }
 
-bool look_is_current(const struct open *o, const struct task *t)
+bool look_is_current(const struct request *o, const struct task *t)
 {
     return share_look_is_current(&o->message_id, t);
 }
 
 /* The task as it was in a past turn. */
-static void look_give_past(struct open *o, enum err e, const struct task *t)
+static void look_give_past(struct request *o, enum err e, const struct task *t)
 {
     struct task past;
 
@@ -65,7 +65,7 @@ static void look_give_past(struct open *o, enum err e, const struct task *t)
     o->then_found(o, OK, &past);
 }
 
-static void on_look_past_turn(struct open *o)
+static void on_look_past_turn(struct request *o)
 {
     if (o->turns.err || !o->turns.rows)
         o->then_found(o, o->turns.err ? o->turns.err : ERR_NOT_FOUND, NULL);
@@ -73,25 +73,39 @@ static void on_look_past_turn(struct open *o)
         look_task(o, look_give_past);
 }
 
-void look_past(struct open *o, const struct task *t, look_found *found)
+void look_past(struct request *o, const struct task *t, task_found *found)
 {
     o->then_found = found;
     share_turn_ask(&o->turns, &o->has_turns, t, &o->message_id);
-    open_read(o, &o->turns, on_look_past_turn);
+    request_read(o, &o->turns, on_look_past_turn);
 }
 
 /* The row of the turn names the message it started with. */
-static void on_look_turn_number(struct open *o)
+static void on_look_turn_number(struct request *o)
 {
     if (!o->turns.err && o->turns.rows)
         o->message_id = id_from(row_str(o->turns.rows, TURN_MESSAGE_ID));
     on_look_past_turn(o);
 }
 
-void look_number(struct open *o, const struct task *t, int64_t turn,
-                 look_found *found)
+void look_number(struct request *o, const struct task *t, int64_t turn,
+                 task_found *found)
 {
     o->then_found = found;
     share_number_ask(&o->turns, &o->has_turns, t, turn);
-    open_read(o, &o->turns, on_look_turn_number);
+    request_read(o, &o->turns, on_look_turn_number);
+}
+
+static void look_give_turn(struct request *o, enum err e, const struct task *t)
+{
+    if (e || look_is_current(o, t))
+        o->then_found(o, e, t);
+    else
+        look_past(o, t, o->then_found);
+}
+
+void look_turn(struct request *o, task_found *found)
+{
+    o->then_found = found;
+    look_task(o, look_give_turn);
 }

@@ -7,6 +7,13 @@
 
 enum { TURNS_MAX = 100, SHOW_TRIES = 3 };
 
+/* What a call about a single task keeps. */
+struct task_cancel {
+    void (*answer)(struct request *o, const struct task *t);
+    unsigned n_left; /* remaining tries */
+    int64_t turn;    /* the turn to cancel; zero: not seen yet */
+};
+
 /* A single task. */
 
 static void write_turns(struct json_out *out, const struct query *q,
@@ -32,88 +39,83 @@ static void write_turns(struct json_out *out, const struct query *q,
     json_close(out, ']');
 }
 
-static void answer_one_task(struct open *o, const struct task *t)
+static void answer_one_task(struct request *o, const struct task *t)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
 
     json_open(&out, '{');
     speak_task(&out, t);
     write_inputs(o->api, &out, str_of(t->id.text));
     write_turns(&out, o->has_turns ? &o->turns : NULL, t->turn);
     json_close(&out, '}');
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
-static void show_task(struct open *o, const struct task *t);
+static void show_task(struct request *o, const struct task *t);
 
 /* The turns were read after the task was seen in o->turn. If it has a further
  * turn by now, the previous one may be missing: read again. */
-static void on_task_again(struct open *o, enum err e, const struct task *t)
+static void on_task_again(struct request *o, enum err e, const struct task *t)
 {
     if (e)
-        open_fail(o, e);
-    else if (t->turn == o->turn || o->one.shows_left-- == 0)
+        request_fail(o, e);
+    else if (t->turn == o->turn || o->n_pages++ == SHOW_TRIES)
         answer_one_task(o, t);
     else
         show_task(o, t);
 }
 
-static void on_task_turns(struct open *o)
+static void on_task_turns(struct request *o)
 {
     if (o->turns.err)
-        open_fail(o, o->turns.err);
+        request_fail(o, o->turns.err);
     else
         look_task(o, on_task_again);
 }
 
-static void show_task(struct open *o, const struct task *t)
+static void show_task(struct request *o, const struct task *t)
 {
     if (t->turn == 1) {
         answer_one_task(o, t);
         return;
     }
     o->turn = t->turn;
-    if (o->has_turns)
-        query_fini(&o->turns);
-    query_init(&o->turns, &turn_table, TURNS_MAX);
-    o->has_turns = true;
+    request_query_turns(o, &turn_table, TURNS_MAX)->is_quick = true;
     query_if(&o->turns, TURN_TASK_SEQ, IS, value_int(t->seq));
     query_if(&o->turns, TURN_NUMBER, IS_LESS, value_int(t->turn));
     query_if(&o->turns, TURN_NUMBER, IS_MORE,
              value_int(0)); /* dropped turns have number 0 */
     query_order(&o->turns, TURN_NUMBER, true);
-    o->turns.is_quick = true;
-    open_read(o, &o->turns, on_task_turns);
+    request_read(o, &o->turns, on_task_turns);
 }
 
-static void on_task_to_show(struct open *o, enum err e, const struct task *t)
+static void on_task_to_show(struct request *o, enum err e, const struct task *t)
 {
     if (e)
-        open_fail(o, e);
+        request_fail(o, e);
     else
         show_task(o, t);
 }
 
 void call_tasks_get(struct call *c)
 {
-    struct open *o;
+    struct request *o;
     struct id id;
 
-    if (!call_task_id(c, &id) || !(o = open_new(c)))
+    if (!call_task_id(c, &id) || !(o = request_of_call(c, NULL)))
         return;
     o->task_id = id;
-    o->one.shows_left = SHOW_TRIES;
     look_task(o, on_task_to_show);
 }
 
 /* The list. */
 
 /* Memory has the exact state of a task whose row says queued. */
-static void write_item(struct open *o, struct json_out *out,
+static void write_item(struct request *o, struct json_out *out,
                        const struct row *row)
 {
     struct tasks *tasks = walk_tasks(o->api->walk);
-    enum task_status wanted = o->list.status;
+    const enum task_status *any = o->own, wanted = *any;
     const struct task *now;
     struct task t;
 
@@ -133,13 +135,13 @@ static void write_item(struct open *o, struct json_out *out,
     json_close(out, '}');
 }
 
-static void on_tasks_page(struct open *o)
+static void on_tasks_page(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     const struct row *last = NULL;
     bool has_more = o->query.has_more;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     speak_list_open(&out);
     QUERY_EACH(r, &o->query)
@@ -151,7 +153,8 @@ static void on_tasks_page(struct open *o)
         write_item(o, &out, r);
         last = r;
     }
-    open_answer_list(o, &out, has_more && last ? row_int(last, TASK_SEQ) : 0);
+    request_answer_list(o, &out,
+                        has_more && last ? row_int(last, TASK_SEQ) : 0);
 }
 
 /* The status in the row. Dispatched and working are only in memory. Zero: tasks
@@ -209,106 +212,131 @@ static void tasks_filter_query(struct call *c, struct query *q,
 
 void call_tasks_list(struct call *c)
 {
+    static const struct request_state state = {
+        .bytes = sizeof(enum task_status)}; /* the one wanted; zero: any */
     enum task_status status;
     int64_t cursor;
     size_t limit;
-    struct open *o;
+    struct request *o;
 
     if (!call_limit(c, &limit) || !call_status(c, &status) ||
-        !call_cursor(c, 1, &cursor) || !(o = open_new(c)))
+        !call_cursor(c, 1, &cursor) || !(o = request_of_call(c, &state)))
         return;
-    o->list.status = status;
-    open_query(o, &task_table, limit);
+    memcpy(o->own, &status, sizeof(status));
+    request_query(o, &task_table, limit);
     tasks_filter_query(c, &o->query, status);
     if (cursor)
         query_if(&o->query, TASK_SEQ, IS_LESS, value_int(cursor));
     query_order(&o->query, TASK_SEQ, true);
-    open_read_list(o, &o->query, on_tasks_page);
+    request_read_list(o, &o->query, on_tasks_page);
 }
 
 /* Cancelling. */
 
-static void try_to_cancel(struct open *o);
-
 /* The request means the turn that is seen first: if that ends before it is
  * cancelled and a further one starts, that one must not be cancelled. */
-static bool task_is_turn_to_cancel(struct open *o, const struct task *t)
-{
-    if (!o->one.cancels)
-        o->one.cancels = t->turn;
-    return t->turn == o->one.cancels;
-}
 
-static void on_task_to_cancel_found(struct open *o, enum err e,
+static void on_task_to_cancel(struct request *o, enum err e,
+                              const struct task *t);
+
+static void on_task_cancelled_found(struct request *o, enum err e,
                                     const struct task *t)
 {
+    struct task_cancel *k = o->own;
+
     if (e)
-        open_fail(o, e);
-    else if (!task_is_turn_to_cancel(o, t))
-        open_refuse(
+        request_fail(o, e);
+    else
+        k->answer(o, t);
+}
+
+static void task_after_cancel(struct request *o, enum err e)
+{
+    if (e == OK)
+        look_task(o, on_task_cancelled_found);
+    else if (e == ERR_NOT_FOUND || e == ERR_TASK_IS_OVER)
+        look_task(o, on_task_to_cancel);
+    else
+        request_fail(o, e);
+}
+
+static void on_task_cancelled(void *ctx, struct str task_id, enum err e)
+{
+    struct request *o = ctx;
+
+    (void)task_id;
+    if (request_back(o))
+        task_after_cancel(o, e);
+}
+
+/* Memory may be ahead of the row that was read; then the task is looked up
+ * again. */
+static void task_try_to_cancel(struct request *o)
+{
+    struct str id = str_of(o->task_id.text);
+    const struct task *now = task_find(walk_tasks(o->api->walk), id);
+    struct task_cancel *k = o->own;
+    enum err e;
+
+    if (k->n_left-- == 0) {
+        request_refuse(o, ERR_BUSY, STR("the task is changing; try again"),
+                       STR(""));
+        return;
+    }
+    if (now && now->turn != k->turn) {
+        look_task(o, on_task_to_cancel);
+        return;
+    }
+    request_out(o);
+    e = walk_cancel(o->api->walk, id, caller_name(&o->caller),
+                    on_task_cancelled, o);
+    if (e && request_back(o))
+        task_after_cancel(o, e);
+}
+
+static void on_task_to_cancel(struct request *o, enum err e,
+                              const struct task *t)
+{
+    struct task_cancel *k = o->own;
+
+    if (!e && !k->turn)
+        k->turn = t->turn;
+    if (e)
+        request_fail(o, e);
+    else if (t->turn != k->turn)
+        request_refuse(
             o, ERR_TASK_IS_OVER,
             STR("that turn of the task is already over, and another one "
                 "has started"),
             STR(""));
     else if (t->status == TASK_CANCELLED)
-        show_task(o, t);
+        k->answer(o, t);
     else if (task_is_over(t->status))
-        open_fail(o, ERR_TASK_IS_OVER);
+        request_fail(o, ERR_TASK_IS_OVER);
     else
-        try_to_cancel(o);
+        task_try_to_cancel(o);
 }
 
-static void tasks_after_cancel(struct open *o, enum err e)
+const struct request_state cancel_state = {.bytes = sizeof(struct task_cancel)};
+
+void task_cancel(struct request *o,
+                 void (*answer)(struct request *o, const struct task *t))
 {
-    if (e == OK)
-        look_task(o, on_task_to_show);
-    else if (e == ERR_NOT_FOUND || e == ERR_TASK_IS_OVER)
-        look_task(o, on_task_to_cancel_found);
-    else
-        open_fail(o, e);
-}
+    struct task_cancel *k = o->own;
 
-static void on_tasks_cancelled(void *ctx, struct str task_id, enum err e)
-{
-    struct open *o = ctx;
-
-    (void)task_id;
-    if (open_back(o))
-        tasks_after_cancel(o, e);
-}
-
-/* Memory may be ahead of the row that was read; then the task is looked up
- * again. */
-static void try_to_cancel(struct open *o)
-{
-    const struct task *now =
-        task_find(walk_tasks(o->api->walk), str_of(o->task_id.text));
-    enum err e;
-
-    if (o->one.cancels_left-- == 0) {
-        open_refuse(o, ERR_BUSY, STR("the task is changing; try again"),
-                    STR(""));
-        return;
-    }
-    if (now && now->turn != o->one.cancels) {
-        look_task(o, on_task_to_cancel_found);
-        return;
-    }
-    open_out(o);
-    e = walk_cancel(o->api->walk, str_of(o->task_id.text),
-                    caller_name(&o->caller), on_tasks_cancelled, o);
-    if (e && open_back(o))
-        tasks_after_cancel(o, e);
+    k->answer = answer;
+    k->n_left = SHOW_TRIES;
+    look_task(o, on_task_to_cancel);
 }
 
 void call_tasks_cancel(struct call *c)
 {
-    struct open *o;
+    struct request *o;
     struct id id;
 
-    if (!call_has_no_body(c) || !call_task_id(c, &id) || !(o = open_new(c)))
+    if (!call_has_no_body(c) || !call_task_id(c, &id) ||
+        !(o = request_of_call(c, &cancel_state)))
         return;
     o->task_id = id;
-    o->one.shows_left = o->one.cancels_left = SHOW_TRIES;
-    look_task(o, on_task_to_cancel_found);
+    task_cancel(o, show_task);
 }

@@ -13,27 +13,28 @@
 
 #include "api/share.h"
 
-#include <stdlib.h>
-
-#include "base/mem.h"
 #include "delegation/delegation.h"
 #include "ledger/ledger.h"
 
 enum { KEPT_BYTES = 4 * 1024 * 1024 };
 
-void tree_look_free(struct tree_look *l)
+static void tree_look_fini(void *own)
 {
-    if (l) {
-        arena_fini(&l->arena);
-        tree_page_free(l->page);
-    }
-    free(l);
+    struct tree_look *l = own;
+
+    arena_fini(&l->arena);
+    tree_page_free(l->page);
 }
 
-void tree_look_begin(struct open *o)
+struct request *tree_request_of_call(struct call *c)
 {
-    o->tree = mem_new(sizeof(*o->tree));
-    arena_init(&o->tree->arena, KEPT_BYTES);
+    static const struct request_state state = {
+        .bytes = sizeof(struct tree_look), .fini = tree_look_fini};
+    struct request *o = request_of_call(c, &state);
+
+    if (o)
+        arena_init(&tree_of(o)->arena, KEPT_BYTES);
+    return o;
 }
 
 static bool tree_keep_str(struct tree_look *l, struct str *s)
@@ -42,9 +43,9 @@ static bool tree_keep_str(struct tree_look *l, struct str *s)
 }
 
 /* Copy only what the answer contains. */
-static bool tree_keep_task(struct open *o, const struct task *t)
+static bool tree_keep_task(struct request *o, const struct task *t)
 {
-    struct tree_look *l = o->tree;
+    struct tree_look *l = o->own;
     struct tree_task *x = &l->list[l->n];
 
     x->is_asked_for = task_is_for(t, &o->caller);
@@ -90,10 +91,10 @@ int tree_place_of(const struct tree_look *l, const char *id)
     return -1;
 }
 
-static void tree_answer(struct open *o)
+static void tree_answer(struct request *o)
 {
-    struct tree_look *l = o->tree;
-    struct json_out out = json_out(&o->api->body);
+    struct tree_look *l = o->own;
+    struct json_out out = request_json(o);
     int asked = tree_place_of(l, o->task_id.text);
     struct speak_tree tree = {.list = l->list,
                               .n = l->n,
@@ -104,25 +105,25 @@ static void tree_answer(struct open *o)
 
     /* Retention may have removed it, or it belongs to another user now. */
     if (asked < 0 || !l->list[asked].is_asked_for) {
-        open_fail(o, ERR_NOT_FOUND);
+        request_fail(o, ERR_NOT_FOUND);
         return;
     }
     tree_link(l->list, l->n);
     tree.top = tree_top(l->list, l->n, (size_t)asked);
     tree.is_whole = strcmp(l->list[tree.top].t.id.text, l->root.text) == 0;
     speak_tree(&out, &tree);
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 /* Reading. */
 
-static void tree_go_on(struct open *o);
+static void tree_go_on(struct request *o);
 
-static void on_tree_paid(struct open *o)
+static void on_tree_paid(struct request *o)
 {
-    struct tree_look *l = o->tree;
+    struct tree_look *l = o->own;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     l->list[l->n - 1].captured_micros = ledger_paid(&o->query);
     l->is_cut = l->is_cut || o->query.has_more;
@@ -131,7 +132,7 @@ static void on_tree_paid(struct open *o)
 
 /* A task without a price in its only turn has no payments. False: they are
  * being read. */
-static bool tree_task_is_free(struct open *o, const struct task *t)
+static bool tree_task_is_free(struct request *o, const struct task *t)
 {
     if (!t->price_micros && t->turn <= 1)
         return true;
@@ -139,17 +140,17 @@ static bool tree_task_is_free(struct open *o, const struct task *t)
         query_fini(&o->query);
     ledger_paid_query(&o->query, str_of(t->id.text));
     o->has_query = o->query.is_quick = true;
-    open_read(o, &o->query, on_tree_paid);
+    request_read(o, &o->query, on_tree_paid);
     return false;
 }
 
 /* False: tree_go_on is called again later, or an error was answered. */
-static bool tree_take_task(struct open *o, const struct task *t)
+static bool tree_take_task(struct request *o, const struct task *t)
 {
-    struct tree_look *l = o->tree;
+    struct tree_look *l = o->own;
 
     if (!tree_keep_task(o, t)) {
-        open_fail(o, ERR_NOMEM);
+        request_fail(o, ERR_NOMEM);
         return false;
     }
     l->at++;
@@ -157,9 +158,9 @@ static bool tree_take_task(struct open *o, const struct task *t)
     return tree_task_is_free(o, &l->list[l->n - 1].t);
 }
 
-static void on_tree_task_row(struct open *o)
+static void on_tree_task_row(struct request *o)
 {
-    struct tree_look *l = o->tree;
+    struct tree_look *l = o->own;
     struct task row;
     const struct task *t;
     enum err e =
@@ -171,15 +172,15 @@ static void on_tree_task_row(struct open *o)
         o->n_looks = 0;
         tree_go_on(o);
     } else if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
     } else if (!t || tree_take_task(o, t)) {
         tree_go_on(o); /* without t it is moving: look again */
     }
 }
 
-static void tree_go_on(struct open *o)
+static void tree_go_on(struct request *o)
 {
-    struct tree_look *l = o->tree;
+    struct tree_look *l = o->own;
 
     for (; l->at < l->n_ids;) {
         struct str id = str_of(l->ids[l->at].text);
@@ -187,7 +188,7 @@ static void tree_go_on(struct open *o)
 
         if (!t) {
             share_look_ask(&o->query, &o->has_query, id);
-            open_read(o, &o->query, on_tree_task_row);
+            request_read(o, &o->query, on_tree_task_row);
             return;
         }
         if (!tree_take_task(o, t))
@@ -213,11 +214,11 @@ static size_t tree_add_id(struct tree_look *l, struct str id)
 
 /* A continued task has a row for each of its turns: the first one has its
  * parent. */
-static void on_tree_delegations(struct open *o)
+static void on_tree_delegations(struct request *o)
 {
-    struct tree_look *l = o->tree;
+    struct tree_look *l = o->own;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     l->is_cut = o->query.has_more;
     QUERY_EACH(r, &o->query)
@@ -229,7 +230,7 @@ static void on_tree_delegations(struct open *o)
         l->modes[i] = (enum delegation_mode)row_int(r, DELEGATION_MODE);
         l->parents[i] = row_str(r, DELEGATION_PARENT_ID);
         if (!tree_keep_str(l, &l->parents[i])) {
-            open_fail(o, ERR_NOMEM);
+            request_fail(o, ERR_NOMEM);
             return;
         }
     }
@@ -237,10 +238,10 @@ static void on_tree_delegations(struct open *o)
     tree_go_on(o);
 }
 
-void tree_read(struct open *o, struct str root, struct str task,
-               void (*then)(struct open *o))
+void tree_read(struct request *o, struct str root, struct str task,
+               void (*then)(struct request *o))
 {
-    struct tree_look *l = o->tree;
+    struct tree_look *l = o->own;
 
     arena_reset(&l->arena);
     memset(l->modes, 0, sizeof(l->modes));
@@ -253,18 +254,18 @@ void tree_read(struct open *o, struct str root, struct str task,
     tree_add_id(l, root);
     if (task.n)
         tree_add_id(l, task);
-    open_query(o, &delegation_table, DELEGATION_PER_ROOT)->is_quick = true;
+    request_query(o, &delegation_table, DELEGATION_PER_ROOT)->is_quick = true;
     query_if(&o->query, DELEGATION_ROOT_ID, IS,
              value_text(str_of(l->root.text)));
-    open_read_list(o, &o->query, on_tree_delegations);
+    request_read_list(o, &o->query, on_tree_delegations);
 }
 
-static void on_tree_task(struct open *o, enum err e, const struct task *t)
+static void on_tree_task(struct request *o, enum err e, const struct task *t)
 {
     struct id root, task = o->task_id;
 
     if (e) {
-        open_fail(o, e);
+        request_fail(o, e);
         return;
     }
     root = id_from(task_root(t));
@@ -273,12 +274,11 @@ static void on_tree_task(struct open *o, enum err e, const struct task *t)
 
 void call_tasks_tree(struct call *c)
 {
-    struct open *o;
+    struct request *o;
     struct id id;
 
-    if (!call_task_id(c, &id) || !(o = open_new(c)))
+    if (!call_task_id(c, &id) || !(o = tree_request_of_call(c)))
         return;
-    tree_look_begin(o);
     o->task_id = id;
     look_task(o, on_tree_task);
 }

@@ -17,18 +17,23 @@ struct tree_look {
     bool is_cut;
     struct tree_task list[TREE_TASKS_MAX];
     size_t n;
-    void (*then)(struct open *o); /* called when all are read */
-    struct tree_page *page;       /* NULL: a single tree */
+    void (*then)(struct request *o); /* called when all are read */
+    struct tree_page *page;          /* NULL: a single tree */
 };
 
-/* Start an empty o->tree. */
-void tree_look_begin(struct open *o);
+/* A request that keeps a struct tree_look. NULL: an error was answered. */
+MUST_USE struct request *tree_request_of_call(struct call *c);
 
-/* Read all tasks under a root into o->tree; also `task`, which may be a task
+static inline struct tree_look *tree_of(const struct request *o)
+{
+    return o->own;
+}
+
+/* Read all tasks under a root into tree_of(o); also `task`, which may be a task
  * that the rows do not know (empty: none). Then call then(), unless an error
  * was answered or the client has gone. */
-void tree_read(struct open *o, struct str root, struct str task,
-               void (*then)(struct open *o));
+void tree_read(struct request *o, struct str root, struct str task,
+               void (*then)(struct request *o));
 
 /* The index of the task in the list; -1: it is gone. */
 int tree_place_of(const struct tree_look *l, const char *id);

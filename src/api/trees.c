@@ -34,23 +34,23 @@ void tree_page_free(struct tree_page *p)
     free(p);
 }
 
-static void trees_answer(struct open *o)
+static void trees_answer(struct request *o)
 {
-    struct tree_page *p = o->tree->page;
+    struct tree_page *p = tree_of(o)->page;
     bool has_more = p->has_more || p->at < p->n_roots;
 
     speak_list_close(&p->out, has_more && p->at
                                   ? str_of(p->roots[p->at - 1].text)
                                   : STR(""));
     if (p->text.over) {
-        open_fail(o, ERR_NOMEM);
+        request_fail(o, ERR_NOMEM);
         return;
     }
     buf_add_str(&o->api->body, buf_str(&p->text));
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
-static void trees_read_next(struct open *o);
+static void trees_read_next(struct request *o);
 
 /* By the part that the caller sees. */
 static bool tree_passes_filter(const struct tree_look *l,
@@ -66,9 +66,9 @@ static bool tree_passes_filter(const struct tree_look *l,
 }
 
 /* A tree without a root, because retention removed it, is left out. */
-static void on_tree_read(struct open *o)
+static void on_tree_read(struct request *o)
 {
-    struct tree_look *l = o->tree;
+    struct tree_look *l = o->own;
     struct tree_page *p = l->page;
     int root = tree_place_of(l, l->root.text);
     struct speak_tree tree = {.list = l->list,
@@ -89,9 +89,9 @@ static void on_tree_read(struct open *o)
     trees_read_next(o);
 }
 
-static void trees_read_next(struct open *o)
+static void trees_read_next(struct request *o)
 {
-    struct tree_page *p = o->tree->page;
+    struct tree_page *p = tree_of(o)->page;
 
     if (p->at == p->n_roots || p->n_tasks >= PAGE_TASKS ||
         p->text.n > PAGE_BYTES)
@@ -100,11 +100,11 @@ static void trees_read_next(struct open *o)
         tree_read(o, str_of(p->roots[p->at].text), STR(""), on_tree_read);
 }
 
-static void on_tree_roots(struct open *o)
+static void on_tree_roots(struct request *o)
 {
-    struct tree_page *p = o->tree->page;
+    struct tree_page *p = tree_of(o)->page;
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     p->has_more = o->query.has_more;
     QUERY_EACH(r, &o->query)
@@ -169,21 +169,20 @@ void call_trees_list(struct call *c)
 {
     struct tree_page *p;
     struct tree_filter f;
-    struct open *o;
+    struct request *o;
 
     if (!trees_read_filter(c, &f))
         return;
-    o = open_new(c);
+    o = tree_request_of_call(c);
     if (!o)
         return;
-    tree_look_begin(o);
-    p = o->tree->page = mem_new(sizeof(*p));
+    p = tree_of(o)->page = mem_new(sizeof(*p));
     buf_init(&p->text, 2 * PAGE_BYTES);
     p->out = json_out(&p->text);
     speak_list_open(&p->out);
     p->status = f.status;
     snprintf(p->agent, sizeof(p->agent), "%.*s", STR_ARG(f.agent));
-    open_query(o, &tree_table, f.limit);
+    request_query(o, &tree_table, f.limit);
     trees_add_filter(c, &o->query, &f);
-    open_read_list(o, &o->query, on_tree_roots);
+    request_read_list(o, &o->query, on_tree_roots);
 }

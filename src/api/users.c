@@ -5,10 +5,8 @@
  * the loop. */
 #include "api/internal.h"
 
+#include <openssl/crypto.h>
 #include <stdio.h>
-#include <stdlib.h>
-
-#include "base/mem.h"
 
 #define LAST_ADMIN_TOKEN STR("last_admin_token")
 
@@ -24,57 +22,80 @@ void call_me(struct call *c)
 
 /* Changes. */
 
-/* NULL: an error was answered. */
-static struct open *access_change_begin(struct call *c)
-{
-    struct open *o = open_new(c);
+/* What a change of users or tokens keeps. */
+struct access_call {
+    struct access_change change;
+    struct access_token secret;
+    char label[ACCESS_LABEL_MAX + 1];
+};
 
-    if (!o)
-        return NULL;
-    o->change = mem_new(sizeof(*o->change));
-    access_change_init(o->change);
+static struct access_change *access_change_of(const struct request *o)
+{
+    struct access_call *a = o->own;
+
+    return &a->change;
+}
+
+static void access_call_fini(void *own)
+{
+    struct access_call *a = own;
+
+    access_change_fini(&a->change);
+    OPENSSL_cleanse(&a->secret, sizeof(a->secret));
+}
+
+/* NULL: an error was answered. */
+static struct request *access_change_begin(struct call *c)
+{
+    static const struct request_state state = {
+        .bytes = sizeof(struct access_call), .fini = access_call_fini};
+    struct request *o = request_of_call(c, &state);
+
+    if (o)
+        access_change_init(access_change_of(o));
     return o;
 }
 
 static void on_access_written(struct tx *tx, void *ctx)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
     struct why why = {""};
-    enum err e = access_settle(o->api->access, o->change, &why);
+    enum err e = access_settle(o->api->access, access_change_of(o), &why);
 
     (void)tx;
-    if (!open_back(o))
+    if (!request_back(o))
         return;
     if (e)
-        open_refuse(o, e, str_of(why.text), STR(""));
+        request_refuse(o, e, str_of(why.text), STR(""));
     else
         o->then(o);
 }
 
 /* e and why are from access. */
-static void access_change_submit(struct open *o, enum err e,
+static void access_change_submit(struct request *o, enum err e,
                                  const struct why *why,
-                                 void (*then)(struct open *o))
+                                 void (*then)(struct request *o))
 {
     if (e) {
-        open_refuse(o, e, str_of(why->text), STR(""));
+        request_refuse(o, e, str_of(why->text), STR(""));
         return;
     }
     o->then = then;
-    open_out(o);
-    store_submit(o->api->store, &o->change->tx, on_access_written, o);
+    request_out(o);
+    store_submit(o->api->store, &access_change_of(o)->tx, on_access_written, o);
 }
 
 /* Users. */
 
-static void user_answer(struct open *o, int status)
+static void user_answer(struct request *o, int status)
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     struct access_user u;
 
     /* Removed by another request meanwhile. */
-    if (!access_user_find(o->api->access, str_of(o->change->user), &u)) {
-        open_fail(o, ERR_NOT_FOUND);
+    if (!access_user_find(o->api->access, str_of(access_change_of(o)->user),
+                          &u)) {
+        request_fail(o, ERR_NOT_FOUND);
         return;
     }
     speak_user(&out, &(struct speak_user){.name = str_of(u.name),
@@ -82,15 +103,15 @@ static void user_answer(struct open *o, int status)
                                           .org = str_of(u.org),
                                           .owner = str_of(u.owner),
                                           .created_ms = u.created_ms});
-    open_answer(o, status);
+    request_answer(o, status);
 }
 
-static void on_user_made(struct open *o)
+static void on_user_made(struct request *o)
 {
     user_answer(o, 201);
 }
 
-static void on_user_changed(struct open *o)
+static void on_user_changed(struct request *o)
 {
     user_answer(o, 200);
 }
@@ -103,13 +124,13 @@ typedef enum err change_user(struct access *a, struct access_change *c,
 
 /* The name is in the path, or in the body for a new user. */
 static void user_take_call(struct call *c, read_user *read, change_user *change,
-                           void (*then)(struct open *o))
+                           void (*then)(struct request *o))
 {
     struct speak_user_call u = {.role = 0};
     struct access_wish wish;
     struct why why = {""};
     enum err e = read(&c->api->scratch, c->rq->body, &u, &why);
-    struct open *o;
+    struct request *o;
 
     if (e) {
         call_refuse(c, e, str_of(why.text));
@@ -119,8 +140,9 @@ static void user_take_call(struct call *c, read_user *read, change_user *change,
     if (!o)
         return;
     wish = (struct access_wish){u.role, u.org, u.owner};
-    e = change(c->api->access, o->change, c->param.n ? c->param : u.name, &wish,
-               caller_name(&c->caller), c->now_ms, &why);
+    e = change(c->api->access, access_change_of(o),
+               c->param.n ? c->param : u.name, &wish, caller_name(&c->caller),
+               c->now_ms, &why);
     access_change_submit(o, e, &why, then);
 }
 
@@ -134,35 +156,35 @@ void call_users_patch(struct call *c)
     user_take_call(c, speak_user_patch, access_user_change, on_user_changed);
 }
 
-static struct open *access_removal_begin(struct call *c)
+static struct request *access_removal_begin(struct call *c)
 {
     return call_has_no_body(c) ? access_change_begin(c) : NULL;
 }
 
 void call_users_delete(struct call *c)
 {
-    struct open *o = access_removal_begin(c);
+    struct request *o = access_removal_begin(c);
     struct why why = {""};
     enum err e;
 
     if (!o)
         return;
-    e = access_user_remove(c->api->access, o->change, c->param,
+    e = access_user_remove(c->api->access, access_change_of(o), c->param,
                            caller_name(&c->caller), c->now_ms, &why);
-    access_change_submit(o, e, &why, open_answer_nothing);
+    access_change_submit(o, e, &why, request_answer_nothing);
 }
 
 /* Lists. */
 
-static void users_answer_list(struct open *o, uint8_t key,
+static void users_answer_list(struct request *o, uint8_t key,
                               void (*write)(struct access *a,
                                             struct json_out *out,
                                             const struct row *r))
 {
-    struct json_out out = json_out(&o->api->body);
+    struct json_out out = request_json(o);
     struct str cursor = {NULL, 0};
 
-    if (!open_query_ok(o))
+    if (!request_query_ok(o))
         return;
     speak_list_open(&out);
     QUERY_EACH(r, &o->query)
@@ -171,19 +193,19 @@ static void users_answer_list(struct open *o, uint8_t key,
         cursor = row_str(r, key);
     }
     speak_list_close(&out, o->query.has_more ? cursor : STR(""));
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
-static struct open *users_open_list(struct call *c, const struct table *t,
-                                    uint8_t key)
+static struct request *users_request_list(struct call *c, const struct table *t,
+                                          uint8_t key)
 {
     struct str cursor = call_arg(c, "cursor");
-    struct open *o;
+    struct request *o;
     size_t limit;
 
-    if (!call_limit(c, &limit) || !(o = open_new(c)))
+    if (!call_limit(c, &limit) || !(o = request_of_call(c, NULL)))
         return NULL;
-    open_query(o, t, limit);
+    request_query(o, t, limit);
     if (cursor.p)
         query_if(&o->query, key, IS_MORE, value_text(cursor));
     query_order(&o->query, key, false);
@@ -204,19 +226,19 @@ static void user_write_row(struct access *a, struct json_out *out,
     speak_user(out, &u);
 }
 
-static void on_users(struct open *o)
+static void on_users(struct request *o)
 {
     users_answer_list(o, USER_NAME, user_write_row);
 }
 
 void call_users_list(struct call *c)
 {
-    struct open *o = users_open_list(c, &user_table, USER_NAME);
+    struct request *o = users_request_list(c, &user_table, USER_NAME);
 
     if (!o)
         return;
     query_if(&o->query, USER_REMOVED_MS, IS, value_null());
-    open_read_list(o, &o->query, on_users);
+    request_read_list(o, &o->query, on_users);
 }
 
 /* Tokens. */
@@ -235,7 +257,7 @@ static void token_write_row(struct access *a, struct json_out *out,
     speak_token(out, &t);
 }
 
-static void on_tokens(struct open *o)
+static void on_tokens(struct request *o)
 {
     users_answer_list(o, TOKEN_ID, token_write_row);
 }
@@ -246,7 +268,7 @@ void call_tokens_list(struct call *c)
     struct str user = call_arg(c, "user");
     bool is_admin = caller_is_admin(&c->caller);
     struct access_user found;
-    struct open *o;
+    struct request *o;
 
     if (!is_admin && user.p && !str_eq_nocase(user, caller_name(&c->caller))) {
         api_refuse(c->api, c->id, ERR_NOT_ALLOWED,
@@ -257,44 +279,49 @@ void call_tokens_list(struct call *c)
         user = caller_name(&c->caller);
     else if (user.p && access_user_find(c->api->access, user, &found))
         user = str_of(found.name);
-    o = users_open_list(c, &token_table, TOKEN_ID);
+    o = users_request_list(c, &token_table, TOKEN_ID);
     if (!o)
         return;
     query_if(&o->query, TOKEN_REVOKED_MS, IS, value_null());
     if (user.p)
         query_if(&o->query, TOKEN_USER, IS, value_text(user));
-    open_read_list(o, &o->query, on_tokens);
+    request_read_list(o, &o->query, on_tokens);
 }
 
-static void on_token_made(struct open *o)
+static void on_token_made(struct request *o)
 {
-    struct json_out out = json_out(&o->api->body);
-    const struct access_change *made = o->change;
+    struct json_out out = request_json(o);
+    const struct access_call *a = o->own;
+    const struct access_change *made = &a->change;
     struct speak_token t = {.id = str_of(made->token_id.text),
                             .user = str_of(made->user),
-                            .label = str_of(o->label),
+                            .label = str_of(a->label),
                             .scopes = made->scopes,
                             .created_ms = made->at_ms,
                             .expires_ms = made->expires_ms,
-                            .secret = str_of(o->secret.text)};
+                            .secret = str_of(a->secret.text)};
 
     speak_token(&out, &t);
-    open_answer(o, 201);
+    request_answer(o, 201);
 }
 
-static void token_open_new(struct call *c, const struct speak_token_call *t,
-                           struct str user, unsigned scopes, int64_t expires_ms)
+static void token_request_create(struct call *c,
+                                 const struct speak_token_call *t,
+                                 struct str user, unsigned scopes,
+                                 int64_t expires_ms)
 {
     struct why why = {""};
-    struct open *o = access_change_begin(c);
+    struct request *o = access_change_begin(c);
+    struct access_call *a;
     enum err e;
 
     if (!o)
         return;
-    snprintf(o->label, sizeof(o->label), "%.*s", STR_ARG(t->label));
-    e = access_token_create(c->api->access, o->change, user, scopes, t->label,
+    a = o->own;
+    snprintf(a->label, sizeof(a->label), "%.*s", STR_ARG(t->label));
+    e = access_token_create(c->api->access, &a->change, user, scopes, t->label,
                             expires_ms, caller_name(&c->caller), c->now_ms,
-                            &o->secret, &why);
+                            &a->secret, &why);
     access_change_submit(o, e, &why, on_token_made);
 }
 
@@ -322,7 +349,7 @@ void call_tokens_post(struct call *c)
                        ? admin_details
                        : STR(""));
     else
-        token_open_new(c, &t, user, t.scopes, expires_ms);
+        token_request_create(c, &t, user, t.scopes, expires_ms);
 }
 
 /* Without the last admin token users and tokens could not be created any more,
@@ -347,14 +374,14 @@ static bool token_removal_is_confirmed(struct call *c)
 
 void call_tokens_delete(struct call *c)
 {
-    struct open *o =
+    struct request *o =
         token_removal_is_confirmed(c) ? access_removal_begin(c) : NULL;
     struct why why = {""};
     enum err e;
 
     if (!o)
         return;
-    e = access_token_revoke(c->api->access, o->change, c->param, &c->caller,
-                            c->now_ms, &why);
-    access_change_submit(o, e, &why, open_answer_nothing);
+    e = access_token_revoke(c->api->access, access_change_of(o), c->param,
+                            &c->caller, c->now_ms, &why);
+    access_change_submit(o, e, &why, request_answer_nothing);
 }

@@ -42,6 +42,7 @@ struct call_verdict {
     struct tx tx;
     bool has_tx;
     struct arena arena;
+    struct id decision_id;
     struct decision d; /* borrows from o->query */
     bool is_override;
     enum verdict verdict; /* of feedback */
@@ -62,49 +63,55 @@ struct call_verdict {
     char from[AGENT_NAME_MAX + 1]; /* the agent that had the conversation */
 };
 
-static void verdict_read_decision(struct open *o);
+static void verdict_read_decision(struct request *o);
 
-void verdict_free(struct call_verdict *w)
+static struct call_verdict *verdict_of(const struct request *o)
 {
-    if (!w)
-        return;
+    return o->own;
+}
+
+static void verdict_fini(void *own)
+{
+    struct call_verdict *w = own;
+
     if (w->has_tx)
         tx_fini(&w->tx);
     arena_fini(&w->arena);
     free(w->vector);
-    free(w);
 }
 
-void verdict_quiet(struct open *o)
+/* Stop waiting for the vector. */
+static void verdict_quiet(struct request *o)
 {
-    if (!o->word || !o->word->embedding)
-        return;
-    embed_cancel(o->api->embeds[0], o->word->embedding);
-    o->word->embedding = 0;
+    struct call_verdict *w = o->own;
+
+    if (w->embedding)
+        embed_cancel(o->api->embeds[0], w->embedding);
+    w->embedding = 0;
 }
 
-static void verdict_retry(struct open *o)
+static void verdict_retry(struct request *o)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
 
     if (w->tries_left-- == 0) {
-        open_refuse(o, ERR_BUSY, STR("the decision is changing; try again"),
-                    STR(""));
+        request_refuse(o, ERR_BUSY, STR("the decision is changing; try again"),
+                       STR(""));
         return;
     }
     if (w->has_tx)
         tx_fini(&w->tx);
     w->has_tx = false;
-    open_drop_queries(o);
+    request_drop_queries(o);
     verdict_read_decision(o);
 }
 
 /* Answer the current state. */
 
-static void verdict_answer(struct open *o)
+static void verdict_answer(struct request *o)
 {
-    const struct call_verdict *w = o->word;
-    struct json_out out = json_out(&o->api->body);
+    const struct call_verdict *w = o->own;
+    struct json_out out = request_json(o);
     bool is_right = w->verdict == VERDICT_POSITIVE;
     struct str to = w->agent[0] && !is_right ? str_of(w->agent)
                     : is_right               ? STR("")
@@ -125,7 +132,7 @@ static void verdict_answer(struct open *o)
         json_member_bool(&out, "sent", !w->is_sent_before);
     }
     json_close(&out, '}');
-    open_answer(o, 200);
+    request_answer(o, 200);
 }
 
 /* Sending the message. */
@@ -134,20 +141,20 @@ static void verdict_answer(struct open *o)
  * the task as long as keys are kept. */
 static void on_verdict_linked(struct tx *tx, void *ctx)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
 
     (void)tx;
-    if (open_back(o))
+    if (request_back(o))
         verdict_answer(o);
 }
 
 static void on_verdict_sent(struct msg *m, void *ctx)
 {
-    struct open *o = ctx;
-    struct call_verdict *w = o->word;
+    struct request *o = ctx;
+    struct call_verdict *w = o->own;
     struct tx_op *op;
 
-    if (!open_back(o)) {
+    if (!request_back(o)) {
         msg_free(m);
         return;
     }
@@ -168,7 +175,7 @@ static void on_verdict_sent(struct msg *m, void *ctx)
     tx_if(op, DECISION_TASK_ID, IS, value_null());
     tx_set(op, DECISION_TASK_ID, value_text(str_of(w->task_id.text)));
     tx_set(op, DECISION_TURN, value_int(1));
-    open_out(o);
+    request_out(o);
     store_submit(o->api->store, &w->tx, on_verdict_linked, o);
 }
 
@@ -194,9 +201,9 @@ static enum err verdict_write_message(struct msg *m,
     return OK;
 }
 
-static void verdict_send(struct open *o)
+static void verdict_send(struct request *o)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
     struct msg *m;
 
     w->task_id = w->d.task_id;
@@ -208,18 +215,18 @@ static void verdict_send(struct open *o)
     m = msg_new(&o->caller, loop_wall_ms(o->api->loop));
     if (!m || verdict_write_message(m, w) != OK) {
         msg_free(m);
-        open_fail(o, ERR_NOMEM);
+        request_fail(o, ERR_NOMEM);
         return;
     }
-    open_out(o);
+    request_out(o);
     walk_message(o->api->walk, m, on_verdict_sent, o);
 }
 
 /* Why the message cannot be sent; empty: it can. A text that fills the record
  * may be cut, even in the middle of a character. */
-static struct str verdict_send_obstacle(const struct open *o, enum err *e)
+static struct str verdict_send_obstacle(const struct request *o, enum err *e)
 {
-    const struct call_verdict *w = o->word;
+    const struct call_verdict *w = o->own;
 
     *e = ERR_BAD_REQUEST;
     if (w->d.layer != LAYER_NONE)
@@ -236,24 +243,24 @@ static struct str verdict_send_obstacle(const struct open *o, enum err *e)
 
 static void on_verdict_written(struct tx *tx, void *ctx)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
 
-    if (!open_back(o))
+    if (!request_back(o))
         return;
     if (tx->result == TX_COMMITTED)
         verdict_send(o);
     else if (tx->result == TX_GUARD_FAILED)
         verdict_retry(o);
     else
-        open_fail(o, tx->result == TX_FATAL ? ERR_OUTCOME_UNKNOWN : tx->err);
+        request_fail(o, tx->result == TX_FATAL ? ERR_OUTCOME_UNKNOWN : tx->err);
 }
 
 /* The tx. */
 
-static void verdict_report(struct open *o, struct str type, struct str from,
+static void verdict_report(struct request *o, struct str type, struct str from,
                            struct str to)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
     bool is_switch = str_eq(type, STR("conversation.switched"));
     struct buf data;
     struct json_out out;
@@ -282,9 +289,9 @@ static void verdict_report(struct open *o, struct str type, struct str from,
     buf_fini(&data);
 }
 
-static void verdict_give_conversation(struct open *o)
+static void verdict_give_conversation(struct request *o)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
     struct tx_op *op = tx_update(&w->tx, &conversation_table);
 
     tx_if(op, CONVERSATION_OWNER, IS, value_text(w->d.requester));
@@ -299,9 +306,9 @@ static void verdict_give_conversation(struct open *o)
 
 /* The same verdict was given before. One from before the last void may be
  * voided, so it can be given again. */
-static bool verdict_is_known(const struct open *o)
+static bool verdict_is_known(const struct request *o)
 {
-    const struct call_verdict *w = o->word;
+    const struct call_verdict *w = o->own;
     int64_t said_ms = w->d.overridden_ms > w->d.verdict_ms ? w->d.overridden_ms
                                                            : w->d.verdict_ms;
 
@@ -313,9 +320,9 @@ static bool verdict_is_known(const struct open *o)
            !(w->verdict == VERDICT_POSITIVE && w->d.overridden_to.n);
 }
 
-static void verdict_submit(struct open *o)
+static void verdict_submit(struct request *o)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
     bool is_right = w->verdict == VERDICT_POSITIVE;
     struct learning_word word = {
         .decision = &w->d,
@@ -347,17 +354,17 @@ static void verdict_submit(struct open *o)
     }
     if (w->gives)
         verdict_give_conversation(o);
-    open_out(o);
+    request_out(o);
     store_submit(o->api->store, &w->tx, on_verdict_written, o);
 }
 
 /* The vector. */
 
-static void verdict_read_conversation(struct open *o);
+static void verdict_read_conversation(struct request *o);
 
-static void verdict_go_on(struct open *o)
+static void verdict_go_on(struct request *o)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
 
     w->is_embedded = true;
     if (w->is_override && w->d.conversation_id.n)
@@ -366,9 +373,9 @@ static void verdict_go_on(struct open *o)
         verdict_submit(o);
 }
 
-static void verdict_go_on_without(struct open *o, const char *because)
+static void verdict_go_on_without(struct request *o, const char *because)
 {
-    (void)why_err(&o->word->no_vector, OK,
+    (void)why_err(&verdict_of(o)->no_vector, OK,
                   "recorded for this exact text; similar texts learn nothing "
                   "from it, because its meaning could not be computed: %s",
                   because);
@@ -377,10 +384,10 @@ static void verdict_go_on_without(struct open *o, const char *because)
 
 /* Take the vectors of the reading, one after the other. False: there are
  * none. */
-static bool verdict_take_vectors(struct open *o, float *v,
+static bool verdict_take_vectors(struct request *o, float *v,
                                  const struct embed_stamp *stamp)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
     size_t n = vec_packed_bytes(stamp->dims);
 
     reading_add_up(&w->reading, v, stamp);
@@ -396,18 +403,18 @@ static bool verdict_take_vectors(struct open *o, float *v,
 }
 
 /* The decision has a vector of the current model, quick or full. */
-static bool verdict_has_vector(const struct open *o,
+static bool verdict_has_vector(const struct request *o,
                                const struct embed_stamp *stamp)
 {
-    const struct decision *d = &o->word->d;
+    const struct decision *d = &verdict_of(o)->d;
 
     return d->vector.n && str_eq(d->model_hash, str_of(stamp->hash));
 }
 
 /* Without the full vector, a quick one teaches too. */
-static void verdict_go_on_quickly(struct open *o, const char *because)
+static void verdict_go_on_quickly(struct request *o, const char *because)
 {
-    const struct reading *r = &o->word->reading;
+    const struct reading *r = &verdict_of(o)->reading;
     struct embed *embed = o->api->embeds[0];
     struct embed_stamp stamp = embed_stamp(embed);
     float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
@@ -431,15 +438,15 @@ static void on_verdict_vector(void *ctx, uint64_t id, enum err e,
                               const struct embed_result *result,
                               const struct why *why)
 {
-    struct open *o = ctx;
+    struct request *o = ctx;
     float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
 
     (void)id;
     (void)why; /* the words of the provider are for the operator */
-    o->word->embedding = 0;
+    verdict_of(o)->embedding = 0;
     loop_timer_cancel(o->api->loop, &o->timer);
     if (e == ERR_STOPPING)
-        open_fail(o, e);
+        request_fail(o, e);
     else if (e)
         verdict_go_on_quickly(o, err_row(e)->wording);
     else {
@@ -451,7 +458,7 @@ static void on_verdict_vector(void *ctx, uint64_t id, enum err e,
 
 static void on_verdict_vector_late(struct timer *t)
 {
-    struct open *o = LIST_OF(t, struct open, timer);
+    struct request *o = LIST_OF(t, struct request, timer);
 
     verdict_quiet(o);
     verdict_go_on_quickly(o, "the model took too long");
@@ -459,27 +466,27 @@ static void on_verdict_vector_late(struct timer *t)
 
 /* The scope of the decision: the next message with this text finds the
  * vector. */
-static struct str verdict_scope(const struct open *o,
+static struct str verdict_scope(const struct request *o,
                                 char out[EYES_SCOPE_BYTES])
 {
-    const struct decision *d = &o->word->d;
+    const struct decision *d = &verdict_of(o)->d;
     struct eyes eyes = {.user = d->requester, .org = d->org};
 
     return eyes_scope(&eyes, out);
 }
 
-static void verdict_wait_for_vector(struct open *o, struct embed *embed)
+static void verdict_wait_for_vector(struct request *o, struct embed *embed)
 {
     struct api *c = o->api;
-    const struct reading *r = &o->word->reading;
+    const struct reading *r = &verdict_of(o)->reading;
     int64_t most_ms = c->settings.vector_timeout_ms;
     char scope[EYES_SCOPE_BYTES];
     enum err e =
         embed_start_for(embed, verdict_scope(o, scope), r->texts, r->n,
-                        on_verdict_vector, o, &o->word->embedding, NULL);
+                        on_verdict_vector, o, &verdict_of(o)->embedding, NULL);
 
     if (e) {
-        o->word->embedding = 0;
+        verdict_of(o)->embedding = 0;
         verdict_go_on_quickly(o, err_row(e)->wording);
         return;
     }
@@ -490,14 +497,14 @@ static void verdict_wait_for_vector(struct open *o, struct embed *embed)
 
 /* The requester of the decision, who may not be the caller. False: the user
  * does not exist any more. */
-static bool verdict_find_requester(const struct open *o, struct caller *out)
+static bool verdict_find_requester(const struct request *o, struct caller *out)
 {
     struct access_user u;
 
     *out = o->caller;
-    if (str_eq(caller_name(out), o->word->d.requester))
+    if (str_eq(caller_name(out), verdict_of(o)->d.requester))
         return true;
-    if (!access_user_find(o->api->access, o->word->d.requester, &u))
+    if (!access_user_find(o->api->access, verdict_of(o)->d.requester, &u))
         return false;
     *out = (struct caller){.role = u.role, .scopes = role_scopes(u.role)};
     memcpy(out->principal, u.name, sizeof(out->principal));
@@ -507,10 +514,10 @@ static bool verdict_find_requester(const struct open *o, struct caller *out)
 }
 
 /* Read the text as the next message of the requester would be read. */
-static enum err verdict_read_text(struct open *o, struct str text)
+static enum err verdict_read_text(struct request *o, struct str text)
 {
     const struct api *c = o->api;
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
     struct caller requester;
     struct eyes eyes;
 
@@ -521,9 +528,9 @@ static enum err verdict_read_text(struct open *o, struct str text)
                            &w->reading);
 }
 
-static void verdict_embed_reading(struct open *o, struct embed *embed)
+static void verdict_embed_reading(struct request *o, struct embed *embed)
 {
-    const struct reading *r = &o->word->reading;
+    const struct reading *r = &verdict_of(o)->reading;
     float v[READING_TEXTS_MAX * EMBED_DIMS_MAX];
     struct embed_stamp stamp = embed_stamp(embed);
     char name[EYES_SCOPE_BYTES];
@@ -540,18 +547,18 @@ static void verdict_embed_reading(struct open *o, struct embed *embed)
 
 /* The decision's own vector is the best possible: it is full, or only the start
  * of its text is recorded, perhaps with a model that is not in use any more. */
-static bool verdict_has_best_vector(const struct open *o,
+static bool verdict_has_best_vector(const struct request *o,
                                     const struct embed_stamp *stamp)
 {
-    const struct decision *d = &o->word->d;
+    const struct decision *d = &verdict_of(o)->d;
 
     return verdict_has_vector(o, stamp) &&
            (d->tier != TIER_TABLE || d->text.n > DECISION_TEXT_MAX - 4);
 }
 
-static void verdict_embed_text(struct open *o)
+static void verdict_embed_text(struct request *o)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
     struct embed *embed = o->api->n_embeds ? o->api->embeds[0] : NULL;
     struct str text = learning_text(&w->d);
     struct embed_stamp stamp = {.dims = 0};
@@ -572,7 +579,7 @@ static void verdict_embed_text(struct open *o)
 /* Reading. */
 
 /* The owner of the conversation sees the agent that will answer. */
-static bool verdict_owner_sees(struct open *o, struct str name)
+static bool verdict_owner_sees(struct request *o, struct str name)
 {
     struct api *c = o->api;
     struct caller owner;
@@ -586,14 +593,14 @@ static bool verdict_owner_sees(struct open *o, struct str name)
 
 /* A conversation that has moved to a third agent since is not given to this
  * one. */
-static void on_verdict_conversation(struct open *o)
+static void on_verdict_conversation(struct request *o)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
     const struct row *r = o->turns.rows;
     struct str has = r ? row_str(r, CONVERSATION_AGENT) : STR("");
 
     if (o->turns.err) {
-        open_fail(o, o->turns.err);
+        request_fail(o, o->turns.err);
         return;
     }
     w->gives = has.n && has.n <= AGENT_NAME_MAX &&
@@ -608,15 +615,15 @@ static void on_verdict_conversation(struct open *o)
     verdict_submit(o);
 }
 
-static void verdict_read_conversation(struct open *o)
+static void verdict_read_conversation(struct request *o)
 {
     query_init(&o->turns, &conversation_table, 1);
     o->has_turns = true;
     query_if(&o->turns, CONVERSATION_OWNER, IS,
-             value_text(o->word->d.requester));
+             value_text(verdict_of(o)->d.requester));
     query_if(&o->turns, CONVERSATION_ID, IS,
-             value_text(o->word->d.conversation_id));
-    open_read(o, &o->turns, on_verdict_conversation);
+             value_text(verdict_of(o)->d.conversation_id));
+    request_read(o, &o->turns, on_verdict_conversation);
 }
 
 /* A contradiction between the verdict and the decision; empty: none. */
@@ -638,9 +645,9 @@ static struct str verdict_contradiction(const struct call_verdict *w)
     return STR("");
 }
 
-static void on_verdict_decision(struct open *o)
+static void on_verdict_decision(struct request *o)
 {
-    struct call_verdict *w = o->word;
+    struct call_verdict *w = o->own;
     const struct row *r = o->query.rows;
     enum err e = o->query.err;
     struct str wrong;
@@ -653,7 +660,7 @@ static void on_verdict_decision(struct open *o)
     if (!e)
         e = decision_from_row(&w->arena, r, &w->d);
     if (e) {
-        open_fail(o, e == ERR_SYNTAX ? ERR_INTERNAL : e);
+        request_fail(o, e == ERR_SYNTAX ? ERR_INTERNAL : e);
         return;
     }
     e = ERR_BAD_REQUEST;
@@ -661,7 +668,7 @@ static void on_verdict_decision(struct open *o)
     if (!wrong.n && w->sends)
         wrong = verdict_send_obstacle(o, &e);
     if (wrong.n) {
-        open_refuse(o, e, wrong, STR(""));
+        request_refuse(o, e, wrong, STR(""));
         return;
     }
     /* An override back to the first agent means that the decision was right. */
@@ -672,21 +679,19 @@ static void on_verdict_decision(struct open *o)
     verdict_embed_text(o);
 }
 
-static void verdict_read_decision(struct open *o)
+static void verdict_read_decision(struct request *o)
 {
-    open_query(o, &decision_table, 1);
+    request_query(o, &decision_table, 1);
     query_if(&o->query, DECISION_ID, IS,
-             value_text(str_of(o->decision_id.text)));
-    open_read(o, &o->query, on_verdict_decision);
+             value_text(str_of(verdict_of(o)->decision_id.text)));
+    request_read(o, &o->query, on_verdict_decision);
 }
 
 /* The calls. */
 
-static struct call_verdict *verdict_new(const struct speak_word *said,
-                                        struct str agent, bool is_override)
+static void verdict_init(struct call_verdict *w, const struct speak_word *said,
+                         struct str agent, bool is_override)
 {
-    struct call_verdict *w = mem_new(sizeof(*w));
-
     arena_init(&w->arena, DECISION_BYTES);
     w->is_override = is_override;
     w->verdict = said->verdict;
@@ -696,17 +701,20 @@ static struct call_verdict *verdict_new(const struct speak_word *said,
         memcpy(w->agent, agent.p, agent.n);
     if (said->comment.n)
         memcpy(w->comment, said->comment.p, said->comment.n);
-    return w;
 }
 
 static void verdict_take_call(struct call *c, const struct speak_word *said,
                               bool is_override)
 {
+    static const struct request_state state = {.bytes =
+                                                   sizeof(struct call_verdict),
+                                               .quiet = verdict_quiet,
+                                               .fini = verdict_fini};
     struct eyes eyes = call_eyes(c);
     const struct agent *a =
         said->agent.n ? registry_find(c->api->registry, said->agent, &eyes)
                       : NULL;
-    struct open *o;
+    struct request *o;
 
     if (!id_is_valid(c->param, "dec")) {
         call_refuse(c, ERR_NOT_FOUND, STR(""));
@@ -716,11 +724,11 @@ static void verdict_take_call(struct call *c, const struct speak_word *said,
         api_refuse_agent(c->api, c->id, &c->caller, said->agent);
         return;
     }
-    o = open_new(c);
+    o = request_of_call(c, &state);
     if (!o)
         return;
-    o->decision_id = id_from(c->param);
-    o->word = verdict_new(said, a ? a->name : STR(""), is_override);
+    verdict_of(o)->decision_id = id_from(c->param);
+    verdict_init(o->own, said, a ? a->name : STR(""), is_override);
     verdict_read_decision(o);
 }
 

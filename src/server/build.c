@@ -548,18 +548,9 @@ static void on_delegated_chunk(void *ctx, const struct delegation *d,
 
 static void server_open_hub(struct server *s)
 {
-    s->hub = hub_new(&(struct hub_opts){
-        .loop = &s->loop,
-        .log = &s->log,
-        .net = s->net,
-        .walk = s->walk,
-        .store = s->store,
-        .access = s->access,
-        .registry = s->registry,
-        .throttle = s->api.throttle,
-        .seed = {s->seed[0], s->seed[1]},
-        .settings = settings_hub(s->config),
-    });
+    struct hub_settings settings = settings_hub(s->config);
+
+    s->hub = hub_new(&s->api, &settings);
     walk_set_hub(s->walk,
                  &(struct walk_hub){.on_recorded = on_hub_recorded,
                                     .on_call = on_child_call,
@@ -702,13 +693,13 @@ void server_close(struct server *s)
     if (s->is_open)
         store_note_stop(s->store);
     store_close(s->store);
+    if (s->hub)
+        walk_set_hub(s->walk, NULL);
+    hub_free(s->hub); /* its requests go with those of the API */
     if (s->net)
         api_fini(&s->api);
     if (s->registry)
         registry_set_state_of(s->registry, NULL, NULL);
-    if (s->hub)
-        walk_set_hub(s->walk, NULL);
-    hub_free(s->hub);
     notifiers_close(&s->notifiers);
     walk_free(s->walk);
     traces_free(s->traces);

@@ -72,17 +72,9 @@ static inline void hub_stage_init(struct hub_stage *s,
                                   const struct hub_settings *settings)
 {
     struct house *h = &s->house;
-    struct hub_opts opts = {
-        .loop = &h->loop, .log = &h->log, .settings = *settings};
 
     house_init(h);
-    opts.net = h->net;
-    opts.walk = h->walk;
-    opts.store = h->store;
-    opts.access = h->access;
-    opts.registry = h->registry;
-    opts.throttle = h->api.throttle;
-    s->hub = hub_new(&opts);
+    s->hub = hub_new(&h->api, settings);
     CHECK(s->hub);
     h->on_close = hub_stage_end;
     h->on_revoked = hub_stage_revoked;

@@ -329,9 +329,9 @@ static inline void house_close(struct house *h)
     h->is_stopped = false;
     router_stop(h->router);
     store_close(h->store);
-    api_fini(&h->api);
     if (h->on_close)
         h->on_close(h);
+    api_fini(&h->api);
     walk_free(h->walk);
     h->walk = NULL;
     router_free(h->router);

@@ -161,18 +161,18 @@ static bool method_check_limits(struct hub_call *c, const struct method *row)
         reply_refuse(&c->reply, ERR_STOPPING, STR(""), STR(""));
         return false;
     }
-    if ((row->flags & NEW_WORK) && net_is_short(c->hub->opts.net)) {
+    if ((row->flags & NEW_WORK) && net_is_short(c->hub->api->net)) {
         reply_refuse(&c->reply, ERR_OVERLOADED,
                      STR("the server has too little memory left"), STR(""));
         return false;
     }
     if (!(row->flags & LATER) || !c->reply.is_awaited ||
-        c->peer->n_asks < c->hub->opts.settings.max_open)
+        c->peer->n_requests < c->hub->settings.max_open)
         return true;
     why_err(&why, OK,
             "%zu requests of this connection are open; wait for some of them "
             "(hub.maxOpen)",
-            c->hub->opts.settings.max_open);
+            c->hub->settings.max_open);
     reply_refuse(&c->reply, ERR_OVERLOADED, str_of(why.text), STR(""));
     return false;
 }
@@ -228,7 +228,7 @@ void hub_dispatch(struct peer *p, const struct wire_message *m,
     case WIRE_ERROR:
         /* An answer without a request is only counted: an error in reply to
          * an answer helps no client. */
-        if (!p->line || deliver_heard(walk_deliver(p->hub->opts.walk), p->line,
+        if (!p->line || deliver_heard(walk_deliver(p->hub->api->walk), p->line,
                                       m, 0, &why) != OK)
             p->hub->stats.foreign_total++;
         break;
@@ -327,9 +327,9 @@ void method_ping(struct hub_call *c)
     struct json_out o = reply_open(&c->reply);
 
     json_open(&o, '{');
-    json_member_int(&o, "at_ms", loop_wall_ms(c->hub->opts.loop));
+    json_member_int(&o, "at_ms", loop_wall_ms(c->hub->api->loop));
     json_close(&o, '}');
-    reply_close(&c->reply, &o);
+    reply_close(&c->reply);
 }
 
 /* Life. */
@@ -342,7 +342,7 @@ static void reap_peers(struct list *peers)
         struct peer *p = LIST_OF(n, struct peer, node);
 
         next = list_next(peers, n);
-        if (!p->n_asks && !p->is_slowed)
+        if (!p->n_requests && !p->is_slowed)
             peer_free(p);
     }
 }
@@ -351,7 +351,6 @@ static void hub_reap(struct loop_job *job)
 {
     struct hub *h = LIST_OF(job, struct hub, reap_job);
 
-    hub_ask_reap(h);
     push_reap(h);
     reap_peers(&h->gone);
     reap_peers(&h->children);
@@ -359,25 +358,25 @@ static void hub_reap(struct loop_job *job)
 
 void peer_reap(struct hub *h)
 {
-    loop_at_end(h->opts.loop, &h->reap_job);
+    loop_at_end(h->api->loop, &h->reap_job);
 }
 
-struct hub *hub_new(const struct hub_opts *opts)
+struct hub *hub_new(struct api *api, const struct hub_settings *settings)
 {
     struct hub *h = mem_new(sizeof(*h));
+    const uint64_t *seed = api->by_id.seed;
 
-    h->opts = *opts;
-    h->rates = rates_new(HUB_RATES, opts->seed);
-    map_init(&h->by_id, HUB_PEERS_MAX, opts->seed);
-    map_init(&h->by_child, HUB_PEERS_MAX, opts->seed);
-    map_init(&h->by_agent, HUB_PEERS_MAX, opts->seed);
-    map_init(&h->by_key, HUB_ASKS_MAX, opts->seed);
-    list_init(&h->delegation_requests);
-    map_init(&h->receipts, HUB_ASKS_MAX, opts->seed);
+    h->api = api;
+    h->settings = *settings;
+    h->rates = rates_new(HUB_RATES, seed);
+    map_init(&h->by_id, HUB_PEERS_MAX, seed);
+    map_init(&h->by_child, HUB_PEERS_MAX, seed);
+    map_init(&h->by_agent, HUB_PEERS_MAX, seed);
+    map_init(&h->by_key, HUB_REQUESTS_MAX, seed);
+    map_init(&h->receipts, HUB_REQUESTS_MAX, seed);
     list_init(&h->peers);
     list_init(&h->children);
     list_init(&h->gone);
-    list_init(&h->over);
     list_init(&h->over_hearings);
     arena_init(&h->tree, HUB_TREE_BYTES);
     arena_init(&h->scratch, HUB_ANSWER_BYTES);
@@ -390,7 +389,7 @@ struct hub *hub_new(const struct hub_opts *opts)
 
 void hub_set(struct hub *h, const struct hub_settings *s)
 {
-    h->opts.settings = *s;
+    h->settings = *s;
 }
 
 void hub_stop(struct hub *h)
@@ -409,9 +408,7 @@ void hub_free(struct hub *h)
         return;
     peers_stop(h);
     loop_not_at_end(&h->reap_job);
-    hub_ask_reap(h);
     push_reap(h);
-    delegation_requests_free(&h->delegation_requests);
     tell_forget_children(h);
     rates_free(h->rates);
     map_fini(&h->by_agent);

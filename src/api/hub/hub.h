@@ -22,11 +22,11 @@
  * agent takes over from the first. Child processes that speak our dialect call
  * the same table through deliver's on_call.
  *
- * Owns: its connections. Borrows the modules in its options. Threads: loop
+ * Owns: its connections. Borrows the API. Threads: loop
  * thread only. */
 
 #include "access/access.h"
-#include "api/throttle.h"
+#include "api/api.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "net/server/net.h"
@@ -44,21 +44,10 @@ struct hub_settings {
     struct rate_limit messages; /* of one connection */
 };
 
-struct hub_opts {
-    struct loop *loop;
-    struct log *log;
-    struct net *net;
-    struct walk *walk;
-    struct store *store;
-    struct access *access;
-    struct registry *registry;
-    struct throttle *throttle; /* rate limits of users, shared with HTTP */
-    uint64_t seed[2];
-    struct hub_settings settings;
-};
-
-/* opts are copied. */
-MUST_USE struct hub *hub_new(const struct hub_opts *opts);
+/* Borrows the modules, the throttle and the scratch arena of the API, which
+ * must outlive it. */
+MUST_USE struct hub *hub_new(struct api *api,
+                             const struct hub_settings *settings);
 void hub_free(struct hub *h);
 void hub_set(struct hub *h, const struct hub_settings *s);
 

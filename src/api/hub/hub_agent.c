@@ -4,18 +4,15 @@
  * so a crash never leaves a connection without a card. An agent of the
  * configuration keeps its configured card. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "api/hub/internal.h"
-#include "api/share.h"
-#include "base/mem.h"
 #include "base/rfc3339.h"
 
 enum { BUSY_TRIES = 100, BUSY_MS = 20 };
 
 struct eyes peer_eyes(const struct peer *p, int64_t now_ms)
 {
-    struct agents all = registry_agents(p->hub->opts.registry);
+    struct agents all = registry_agents(p->hub->api->registry);
     const struct agent *a = p->line ? agent_find(&all, str_of(p->agent)) : NULL;
     struct eyes eyes = eyes_of(&p->caller, now_ms);
 
@@ -38,7 +35,7 @@ static enum err peer_line_send(void *ctx, struct str message)
         return ERR_GONE;
     if (peer_is_stuck(p))
         return ERR_BUSY;
-    return net_ws_send(p->hub->opts.net, p->id, WS_TEXT, message);
+    return net_ws_send(p->hub->api->net, p->id, WS_TEXT, message);
 }
 
 /* Send no results of this agent to p any more. */
@@ -52,7 +49,7 @@ static void peer_forget_name(struct peer *p)
     p->by_name[0] = '\0';
     tell_end_all(p);
     if (!h->is_stopping) /* otherwise the server goes, not the agent */
-        delegation_agent_gone(walk_delegations(h->opts.walk), str_of(p->agent));
+        delegation_agent_gone(walk_delegations(h->api->walk), str_of(p->agent));
 }
 
 static void peer_forget_line(struct peer *p)
@@ -83,7 +80,7 @@ void agent_leave(struct peer *p, struct str because)
     if (p->child || !line)
         return;
     peer_forget_line(p);
-    deliver_detach(walk_deliver(p->hub->opts.walk), line, because);
+    deliver_detach(walk_deliver(p->hub->api->walk), line, because);
 }
 
 static enum err peer_take_name(struct peer *p)
@@ -107,8 +104,8 @@ static enum err peer_take_name(struct peer *p)
 /* Attach again only if the url has changed. */
 static enum err peer_attach(struct peer *p, const struct agent *a)
 {
-    struct deliver *d = walk_deliver(p->hub->opts.walk);
-    uint64_t hash = hash_bytes(a->url, p->hub->opts.seed);
+    struct deliver *d = walk_deliver(p->hub->api->walk);
+    uint64_t hash = hash_bytes(a->url, p->hub->api->by_id.seed);
     uint64_t before = p->line, line = 0;
     enum err e;
 
@@ -131,109 +128,96 @@ static enum err peer_attach(struct peer *p, const struct agent *a)
         agent_leave(p, STR(""));
         return e;
     }
-    gatekeeper_agent_changed(walk_gatekeeper(p->hub->opts.walk), a->name);
+    gatekeeper_agent_changed(walk_gatekeeper(p->hub->api->walk), a->name);
     return OK;
 }
 
-/* The answer. */
+/* What a change of the card keeps; agent_change.c has the change. */
+struct card_call {
+    struct registry_change change; /* first */
+    bool is_patch;
+    bool has_change;
+    struct str text; /* of the card, for another try */
+    unsigned tries;
+};
 
-/* Only an owner gets advice, since only an owner can change the card. */
-static void card_put_warnings(struct ask *k, const struct agent *a,
-                              struct json_out *o)
+static void card_call_fini(void *own)
 {
-    struct hub *h = k->hub;
-    struct eyes eyes = eyes_of(&k->peer->caller, loop_wall_ms(h->opts.loop));
-    struct advice advice;
+    struct card_call *k = own;
 
-    if (!agent_is_owned(a, &eyes))
-        return;
-    share_advice(h->opts.registry, walk_deliver(h->opts.walk), a, &eyes,
-                 &advice);
-    json_key(o, STR("warnings"));
-    advice_write(o, &advice);
+    if (k->has_change)
+        registry_change_fini(&k->change);
 }
 
-static void agent_answer_card(struct ask *k, const struct agent *a)
-{
-    struct hub *h = k->hub;
-    struct json_out o = reply_open(&k->reply);
+static const struct request_state card_state = {
+    .bytes = sizeof(struct card_call), .fini = card_call_fini};
 
-    json_open(&o, '{');
-    json_member_text(&o, "agent", a->name);
-    json_member_text(&o, "url", a->url);
-    json_member_int(&o, "heartbeat_s", h->opts.settings.heartbeat_ms / 1000);
-    json_member_int(&o, "max_message_bytes",
-                    h->opts.settings.max_message_bytes);
-    json_member_text(&o, "card",
-                     a->is_configured                   ? STR("configuration")
-                     : k->change && k->change->is_new   ? STR("created")
-                     : k->change && !k->change->is_same ? STR("updated")
-                                                        : STR("unchanged"));
-    json_member_int(&o, "revision", a->revision);
-    json_member_text(&o, "visibility", visibility_name(a->visibility));
+/* The answer. */
+
+static void agent_answer_card(struct request *o, const struct agent *a)
+{
+    struct hub *h = peer_of(o)->hub;
+    const struct card_call *k = o->own;
+    struct eyes eyes = eyes_of(&o->caller, loop_wall_ms(h->api->loop));
+    struct json_out out = request_json(o);
+    struct advice advice;
+
+    json_open(&out, '{');
+    json_member_text(&out, "agent", a->name);
+    json_member_text(&out, "url", a->url);
+    json_member_int(&out, "heartbeat_s", h->settings.heartbeat_ms / 1000);
+    json_member_int(&out, "max_message_bytes", h->settings.max_message_bytes);
+    json_member_text(&out, "card",
+                     a->is_configured                    ? STR("configuration")
+                     : k->has_change && k->change.is_new ? STR("created")
+                     : k->has_change && !k->change.is_same ? STR("updated")
+                                                           : STR("unchanged"));
+    json_member_int(&out, "revision", a->revision);
+    json_member_text(&out, "visibility", visibility_name(a->visibility));
     if (a->review) {
-        json_member_text(&o, "review", review_name(a->review->state));
-        json_member_str(&o, "review_reason", a->review->reason);
+        json_member_text(&out, "review", review_name(a->review->state));
+        json_member_str(&out, "review_reason", a->review->reason);
     }
-    card_put_warnings(k, a, &o);
-    json_close(&o, '}');
-    reply_close(&k->reply, &o);
-    if (!k->card.is_patch)
-        tell_came(k->peer, k->reply.gather);
-    hub_ask_end(k);
+    /* Only an owner gets advice, since only an owner can change the card. */
+    if (agent_is_owned(a, &eyes)) {
+        share_advice(h->api->registry, walk_deliver(h->api->walk), a, &eyes,
+                     &advice);
+        json_key(&out, STR("warnings"));
+        advice_write(&out, &advice);
+    }
+    json_close(&out, '}');
+    o->front->answer(o, 200);
+    if (!k->is_patch)
+        tell_came(peer_of(o), seat_of(o)->reply.gather);
+    request_end(o);
 }
 
 /* The card is stored. */
-static void peer_come_in(struct ask *k, struct str name)
+static void peer_come_in(struct request *o, struct str name)
 {
-    struct agents all = registry_agents(k->hub->opts.registry);
+    struct agents all = registry_agents(o->api->registry);
     const struct agent *a = agent_find(&all, name);
     enum err e;
 
-    if (peer_is_gone(k->peer)) { /* its token was revoked meanwhile */
-        hub_ask_end(k);
+    if (peer_is_gone(peer_of(o))) { /* its token was revoked meanwhile */
+        request_end(o);
         return;
     }
-    e = a ? peer_attach(k->peer, a) : ERR_NOT_FOUND;
+    e = a ? peer_attach(peer_of(o), a) : ERR_NOT_FOUND;
     if (e)
-        hub_ask_refuse(k, e, STR(""), STR(""));
+        request_fail(o, e);
     else
-        agent_answer_card(k, a);
+        agent_answer_card(o, a);
 }
 
-static void on_card_written(struct tx *tx, void *ctx)
+static void on_card_changed(struct request *o)
 {
-    struct ask *k = ctx;
-    struct why why = {""};
-    enum err e = registry_settle(k->hub->opts.registry, k->change, &why);
+    const struct card_call *k = o->own;
 
-    (void)tx;
-    if (!hub_ask_back(k))
-        return;
-    if (e)
-        hub_ask_refuse(k, e, str_of(why.text), STR(""));
-    else
-        peer_come_in(k, str_of(k->change->name));
+    peer_come_in(o, str_of(k->change.name));
 }
 
-static void card_submit(struct ask *k)
-{
-    struct why why = {""};
-    enum err e = OK;
-
-    if (!k->change->is_same) {
-        hub_ask_out(k);
-        store_submit(k->hub->opts.store, &k->change->tx, on_card_written, k);
-        return;
-    }
-    e = registry_settle(k->hub->opts.registry, k->change, &why);
-    if (e)
-        hub_ask_refuse(k, e, str_of(why.text), STR(""));
-    else
-        peer_come_in(k, str_of(k->change->name));
-}
-
-static void card_refuse(struct ask *k, enum err e,
+static void card_refuse(struct request *o, enum err e,
                         const struct card_problems *p, const struct why *why)
 {
     struct buf details;
@@ -241,7 +225,7 @@ static void card_refuse(struct ask *k, enum err e,
     buf_init(&details, 256 * 1024);
     if (p->n)
         share_problems(&details, p);
-    hub_ask_refuse(k, e, str_of(why->text),
+    request_refuse(o, e, str_of(why->text),
                    details.over ? STR("") : buf_str(&details));
     buf_fini(&details);
 }
@@ -249,84 +233,67 @@ static void card_refuse(struct ask *k, enum err e,
 /* An agent that reconnects may meet its own last change of the card, which is
  * still on its way to the disk: it waits for that, up to BUSY_TRIES times. */
 
-static void card_try(struct ask *k, const struct json *card);
+static void card_try(struct request *o, const struct json *card);
 
 static void on_card_retry(struct timer *t)
 {
-    struct ask *k = LIST_OF(t, struct ask, card.again);
+    struct request *o = LIST_OF(t, struct request, timer);
+    const struct card_call *k = o->own;
+    struct hub *h = peer_of(o)->hub;
     struct json *card;
 
-    if (peer_is_gone(k->peer)) {
-        hub_ask_end(k);
+    if (peer_is_gone(peer_of(o))) {
+        request_end(o);
         return;
     }
-    hub_reset(&k->hub->tree);
-    card = json_parse(&k->hub->tree, (struct str){k->card.text, k->card.n}, 0,
-                      NULL);
+    hub_reset(&h->tree);
+    card = json_parse(&h->tree, k->text, 0, NULL);
     if (card)
-        card_try(k, card);
+        card_try(o, card);
     else
-        hub_ask_refuse(k, ERR_NOMEM, STR(""), STR(""));
+        request_fail(o, ERR_NOMEM);
 }
 
-static bool card_keep(struct ask *k, const struct json *card)
+static bool card_keep(struct request *o, const struct json *card)
 {
-    struct buf *body = &k->hub->body;
-    struct json_out o = json_out(body);
+    struct card_call *k = o->own;
+    struct buf *body = &peer_of(o)->hub->body;
+    struct json_out out = json_out(body);
 
-    if (k->card.text)
+    if (k->text.n)
         return true;
     hub_clear(body);
-    json_put(&o, card);
-    k->card.text = body->over || FAULT("hub.card") ? NULL : malloc(body->n + 1);
-    if (!k->card.text)
-        return false;
-    memcpy(k->card.text, body->p, body->n);
-    k->card.n = body->n;
-    return true;
+    json_put(&out, card);
+    return !body->over && !FAULT("hub.card") &&
+           arena_keep(&o->arena, buf_str(body), &k->text);
 }
 
-static bool card_will_try_again(struct ask *k, const struct json *card)
+static void card_try(struct request *o, const struct json *card)
 {
-    if (k->card.tries++ == BUSY_TRIES || !card_keep(k, card))
-        return false;
-    k->card.again.fire = on_card_retry;
-    loop_timer_set(k->hub->opts.loop, &k->card.again, BUSY_MS);
-    return true;
-}
-
-static void card_try(struct ask *k, const struct json *card)
-{
-    struct registry *r = k->hub->opts.registry;
-    struct registry_by by = {.caller = &k->peer->caller,
-                             .now_ms = loop_wall_ms(k->hub->opts.loop),
+    struct card_call *k = o->own;
+    struct registry *r = o->api->registry;
+    struct registry_by by = {.caller = &o->caller,
+                             .now_ms = loop_wall_ms(o->api->loop),
                              .is_self = true};
     struct card_problems problems = {.n = 0};
     struct why why = {""};
     enum err e;
 
-    e = k->card.is_patch
-            ? registry_patch(r, k->change, str_of(k->peer->agent), card, &by,
-                             &problems, &why)
-            : registry_put(r, k->change, STR(""), card, &by, &problems, &why);
+    e = k->is_patch
+            ? registry_patch(r, &k->change, str_of(peer_of(o)->agent), card,
+                             &by, &problems, &why)
+            : registry_put(r, &k->change, STR(""), card, &by, &problems, &why);
     if (!e) {
-        card_submit(k);
-        return;
+        change_submit(o, on_card_changed);
+    } else if (e != ERR_BUSY || k->tries++ == BUSY_TRIES ||
+               !card_keep(o, card)) {
+        card_refuse(o, e, &problems, &why);
+    } else {
+        o->timer.fire = on_card_retry;
+        loop_timer_set(o->api->loop, &o->timer, BUSY_MS);
+        registry_change_fini(&k->change); /* and start over */
+        registry_change_init(&k->change);
     }
-    if (e != ERR_BUSY || !card_will_try_again(k, card)) {
-        card_refuse(k, e, &problems, &why);
-        return;
-    }
-    registry_change_fini(k->change); /* and start over */
-    registry_change_init(k->change);
-}
-
-/* A connection belongs to one agent, from the first agent.register on: requests
- * under way count as well. */
-
-void agent_unclaim(struct peer *p)
-{
-    p->n_claims--;
 }
 
 static void card_change(struct hub_call *c, const struct json *card,
@@ -334,17 +301,21 @@ static void card_change(struct hub_call *c, const struct json *card,
 {
     struct str name = json_str_or(json_get(card, STR("name")), STR(""));
     struct peer *p = c->peer;
-    struct ask *k = hub_ask_new(c);
+    struct request *o = hub_request(c, &card_state);
+    struct card_call *k;
 
-    if (!k)
+    if (!o)
         return;
-    k->card.is_patch = is_patch;
-    k->is_claim = !is_patch;
+    k = o->own;
+    k->is_patch = is_patch;
+    /* A connection belongs to one agent, from the first agent.register on:
+     * requests under way count as well. */
+    seat_of(o)->is_claim = !is_patch;
     if (!is_patch && !p->n_claims++)
         snprintf(p->claimed, sizeof(p->claimed), "%.*s", STR_ARG(name));
-    k->change = mem_new(sizeof(*k->change));
-    registry_change_init(k->change);
-    card_try(k, card);
+    k->has_change = true;
+    registry_change_init(&k->change);
+    card_try(o, card);
 }
 
 /* The methods. */
@@ -368,12 +339,12 @@ static bool is_another_agent(struct hub_call *c, struct str name)
 void method_register(struct hub_call *c)
 {
     struct registry_by by = {.caller = &c->peer->caller,
-                             .now_ms = loop_wall_ms(c->hub->opts.loop)};
+                             .now_ms = loop_wall_ms(c->hub->api->loop)};
     const struct agent *there;
     const struct json *card;
     struct why why = {""};
     struct str name;
-    struct ask *k;
+    struct request *o;
     enum err e;
 
     if (!param_obj(c, "card", &card))
@@ -381,13 +352,13 @@ void method_register(struct hub_call *c)
     name = json_str_or(json_get(card, STR("name")), STR(""));
     if (is_another_agent(c, name))
         return;
-    e = registry_self(c->hub->opts.registry, name, &by, &there, &why);
+    e = registry_self(c->hub->api->registry, name, &by, &there, &why);
     if (e) {
         reply_refuse(&c->reply, e, str_of(why.text), STR(""));
     } else if (there && there->is_configured) {
-        k = hub_ask_new(c);
-        if (k)
-            peer_come_in(k, name);
+        o = hub_request(c, &card_state);
+        if (o)
+            peer_come_in(o, name);
     } else {
         card_change(c, card, false);
     }
@@ -422,9 +393,9 @@ static bool agent_take_data_at(struct hub_call *c, struct deliver *d)
 
 void method_state(struct hub_call *c)
 {
-    struct agents all = registry_agents(c->hub->opts.registry);
+    struct agents all = registry_agents(c->hub->api->registry);
     const struct agent *a = agent_find(&all, str_of(c->peer->agent));
-    struct deliver *d = walk_deliver(c->hub->opts.walk);
+    struct deliver *d = walk_deliver(c->hub->api->walk);
     enum agent_state state;
     struct json_out o;
     struct str said;
@@ -443,7 +414,7 @@ void method_state(struct hub_call *c)
     if (!agent_take_data_at(c, d))
         return;
     deliver_report(d, str_of(c->peer->agent), state);
-    gatekeeper_agent_changed(walk_gatekeeper(c->hub->opts.walk),
+    gatekeeper_agent_changed(walk_gatekeeper(c->hub->api->walk),
                              str_of(c->peer->agent));
     o = reply_open(&c->reply);
     json_open(&o, '{');
@@ -454,5 +425,5 @@ void method_state(struct hub_call *c)
     else
         json_put_null(&o);
     json_close(&o, '}');
-    reply_close(&c->reply, &o);
+    reply_close(&c->reply);
 }

@@ -6,7 +6,7 @@
  * all the same, the connection is closed once they exceed HUB_UNSENT_BYTES.
  *
  * Tokens: twice a second, and when one was revoked, all peers are checked,
- * SWEEP_AT_ONCE in a turn, as api/open_requests.c does. */
+ * SWEEP_AT_ONCE in a turn, as api/request_http.c does. */
 #include <stdlib.h>
 
 #include "api/hub/internal.h"
@@ -44,7 +44,7 @@ static void peer_keep_unsent(struct peer *p, struct str message)
     if (p->unsent_bytes + message.n <= HUB_UNSENT_BYTES || !p->unsent_bytes)
         u = FAULT("hub.unsent") ? NULL : malloc(sizeof(*u) + message.n);
     if (!u) {
-        net_ws_close(p->hub->opts.net, p->id, WS_TRY_LATER,
+        net_ws_close(p->hub->api->net, p->id, WS_TRY_LATER,
                      STR("too many answers were not read"));
         return;
     }
@@ -60,14 +60,14 @@ void peer_send(struct peer *p, struct str message)
     struct hub *h = p->hub;
 
     if (p->child) {
-        if (deliver_say(walk_deliver(h->opts.walk), p->child, message) != OK)
-            log_info(h->opts.log, "hub.child_not_told");
+        if (deliver_say(walk_deliver(h->api->walk), p->child, message) != OK)
+            log_info(h->api->log, "hub.child_not_told");
         return;
     }
     if (!p->id || p->is_shut)
         return;
     if (peer_is_stuck(p) ||
-        net_ws_send(h->opts.net, p->id, WS_TEXT, message) == ERR_BUSY)
+        net_ws_send(h->api->net, p->id, WS_TEXT, message) == ERR_BUSY)
         peer_keep_unsent(p, message);
 }
 
@@ -76,12 +76,12 @@ void peer_send(struct peer *p, struct str message)
 void peer_pace(struct peer *p)
 {
     bool is_paused = p->is_slowed || peer_is_stuck(p) ||
-                     p->n_asks >= p->hub->opts.settings.max_open;
+                     p->n_requests >= p->hub->settings.max_open;
 
     if (!p->id || is_paused == p->is_paused)
         return;
     p->is_paused = is_paused;
-    net_ws_pause(p->hub->opts.net, p->id, is_paused);
+    net_ws_pause(p->hub->api->net, p->id, is_paused);
 }
 
 /* A message, or a whole batch, is accepted even if it exceeds a rate; the next
@@ -91,15 +91,15 @@ void peer_pace(struct peer *p)
 static int64_t peer_pay(struct peer *p)
 {
     struct hub *h = p->hub;
-    int64_t now_ms = loop_mono_ms(h->opts.loop), wait_ms = 0, user_ms = 0;
+    int64_t now_ms = loop_mono_ms(h->api->loop), wait_ms = 0, user_ms = 0;
 
     while (p->owed && !wait_ms) {
-        wait_ms = rates_take(h->rates, peer_key(&p->id),
-                             &h->opts.settings.messages, now_ms);
+        wait_ms = rates_take(h->rates, peer_key(&p->id), &h->settings.messages,
+                             now_ms);
         p->owed -= !wait_ms;
     }
     while (p->owed_user && !user_ms) {
-        user_ms = throttle_message(h->opts.throttle, &p->caller, now_ms);
+        user_ms = throttle_message(h->api->throttle, &p->caller, now_ms);
         p->owed_user -= !user_ms;
     }
     return wait_ms > user_ms ? wait_ms : user_ms;
@@ -111,7 +111,7 @@ static void peer_slow_down(struct peer *p)
 
     p->is_slowed = wait_ms > 0;
     if (p->is_slowed)
-        loop_timer_set(p->hub->opts.loop, &p->slowed, wait_ms);
+        loop_timer_set(p->hub->api->loop, &p->slowed, wait_ms);
     peer_pace(p);
 }
 
@@ -153,7 +153,7 @@ static void on_peer_message(void *ctx, uint64_t id, enum ws_kind kind,
     if (peer_is_gone(p))
         return;
     if (kind != WS_TEXT) {
-        net_ws_close(h->opts.net, p->id, WS_UNSUPPORTED,
+        net_ws_close(h->api->net, p->id, WS_UNSUPPORTED,
                      STR("messages must be text: JSON-RPC 2.0"));
         return;
     }
@@ -183,7 +183,7 @@ static void on_peer_space(void *ctx, uint64_t id)
     while ((n = list_first(&p->unsent))) {
         struct unsent *u = LIST_OF(n, struct unsent, node);
         enum err e =
-            net_ws_send(h->opts.net, id, WS_TEXT, (struct str){u->bytes, u->n});
+            net_ws_send(h->api->net, id, WS_TEXT, (struct str){u->bytes, u->n});
 
         if (e == ERR_BUSY)
             return;
@@ -193,7 +193,7 @@ static void on_peer_space(void *ctx, uint64_t id)
     push_go(p);
     tell_go(p);
     if (p->line && p->id && !peer_is_stuck(p))
-        deliver_line_room(walk_deliver(h->opts.walk), p->line);
+        deliver_line_room(walk_deliver(h->api->walk), p->line);
 }
 
 /* The peer's own reason for its close is not repeated: it may contain
@@ -217,7 +217,7 @@ static void on_peer_end(void *ctx, uint64_t id, const struct net_ws_end *end)
     (void)id;
     if (!p->id)
         return;
-    log_info(p->hub->opts.log, "hub.left", LOG_C("user", p->caller.principal),
+    log_info(p->hub->api->log, "hub.left", LOG_C("user", p->caller.principal),
              LOG_C("agent", p->agent), LOG_I("code", end->code));
     agent_leave(p, peer_close_reason(p, end));
     peer_end(p);
@@ -232,7 +232,7 @@ static const struct net_ws_handler handler = {.on_message = on_peer_message,
 void peer_init(struct peer *p, struct hub *h)
 {
     p->hub = h;
-    list_init(&p->asks);
+    list_init(&p->requests);
     list_init(&p->unsent);
     list_init(&p->hearings);
     list_init(&p->ready);
@@ -250,9 +250,9 @@ static struct peer *peer_new(struct hub *h, uint64_t id,
     peer_init(p, h);
     p->id = id;
     p->caller = *caller;
-    p->place = throttle_hold(h->opts.throttle, caller);
+    p->place = throttle_hold(h->api->throttle, caller);
     if (!p->place || map_put(&h->by_id, peer_key(&p->id), p) != OK) {
-        throttle_release(h->opts.throttle, p->place);
+        throttle_release(h->api->throttle, p->place);
         free(p);
         return NULL;
     }
@@ -261,18 +261,18 @@ static struct peer *peer_new(struct hub *h, uint64_t id,
     return p;
 }
 
-static void peer_end_asks(struct peer *p)
+static void peer_end_requests(struct peer *p)
 {
     struct list_node *n, *next;
 
-    for (n = list_first(&p->asks); n; n = next) {
-        struct ask *a = LIST_OF(n, struct ask, node);
+    for (n = list_first(&p->requests); n; n = next) {
+        struct request *o = LIST_OF(n, struct request, node);
 
-        next = list_next(&p->asks, n);
-        if (!a->is_out)
-            hub_ask_end(a);
-        else if (a->asked)
-            store_forget(p->hub->opts.store, a->asked);
+        next = list_next(&p->requests, n);
+        if (!o->is_out)
+            request_end(o);
+        else if (o->asked)
+            store_forget(o->api->store, o->asked);
     }
 }
 
@@ -287,13 +287,13 @@ void peer_end(struct peer *p)
         return;
     map_take(&h->by_id, peer_key(&p->id));
     p->id = 0;
-    throttle_release(h->opts.throttle, p->place);
+    throttle_release(h->api->throttle, p->place);
     p->place = NULL;
     h->stats.connections--;
     agent_leave(p, STR(""));
     push_end_all(p);
     tell_end_all(p);
-    peer_end_asks(p);
+    peer_end_requests(p);
     while ((n = list_first(&p->unsent)))
         unsent_free(p, LIST_OF(n, struct unsent, node));
     p->owed = 0; /* its own rate limit is gone, its user's is not */
@@ -308,12 +308,12 @@ static void peer_end_delegation_requests(struct peer *p)
 {
     struct list_node *n, *next;
 
-    for (n = list_first(&p->asks); n; n = next) {
-        struct ask *a = LIST_OF(n, struct ask, node);
+    for (n = list_first(&p->requests); n; n = next) {
+        struct request *o = LIST_OF(n, struct request, node);
 
-        next = list_next(&p->asks, n);
-        if (a->delegation_request && !PLANTED("hub.shut_out_and_heard"))
-            hub_ask_end(a);
+        next = list_next(&p->requests, n);
+        if (delegation_request_of(o) && !PLANTED("hub.shut_out_and_heard"))
+            request_end(o);
     }
 }
 
@@ -324,7 +324,7 @@ void peer_shut(struct peer *p, uint16_t code, struct str words)
         return;
     p->is_shut = true;
     peer_end_delegation_requests(p);
-    net_ws_close(p->hub->opts.net, p->id, code, words);
+    net_ws_close(p->hub->api->net, p->id, code, words);
 }
 
 void peer_free(struct peer *p)
@@ -332,7 +332,7 @@ void peer_free(struct peer *p)
     tell_end_all(p);
     if (p->child)
         map_take(&p->hub->by_child, peer_key(&p->child));
-    loop_timer_cancel(p->hub->opts.loop, &p->slowed);
+    loop_timer_cancel(p->hub->api->loop, &p->slowed);
     list_remove(&p->node);
     free(p);
 }
@@ -360,7 +360,7 @@ enum err hub_take(struct hub *h, uint64_t id, const struct http_request *rq,
     if (!p)
         return why_err(why, ERR_OVERLOADED, THROTTLE_HELD_WORDS);
     /* If it has gone already, that counts as answered. */
-    if (net_ws_accept(h->opts.net, id, &hello, protocol, &handler, p) != OK)
+    if (net_ws_accept(h->api->net, id, &hello, protocol, &handler, p) != OK)
         peer_end(p);
     return OK;
 }
@@ -370,7 +370,7 @@ enum err hub_take(struct hub *h, uint64_t id, const struct http_request *rq,
 static void peer_shut_out(struct peer *p, int64_t now_ms)
 {
     bool is_good =
-        access_token_is_good(p->hub->opts.access, &p->caller, now_ms);
+        access_token_is_good(p->hub->api->access, &p->caller, now_ms);
 
     /* No more work from now on, whenever the close is complete. */
     agent_leave(p, is_good ? STR("its user's role or org has changed")
@@ -384,7 +384,7 @@ static void peer_shut_out(struct peer *p, int64_t now_ms)
 static void peer_sweep(struct loop_job *job)
 {
     struct hub *h = LIST_OF(job, struct hub, sweep_job);
-    int64_t now_ms = loop_wall_ms(h->opts.loop);
+    int64_t now_ms = loop_wall_ms(h->api->loop);
 
     for (size_t i = 0; i < SWEEP_AT_ONCE && h->n_sweep; i++, h->n_sweep--) {
         struct list_node *n = list_pop(&h->peers);
@@ -396,17 +396,17 @@ static void peer_sweep(struct loop_job *job)
         }
         list_append(&h->peers, n);
         p = LIST_OF(n, struct peer, node);
-        if (!p->is_shut && !access_is_good(h->opts.access, &p->caller, now_ms))
+        if (!p->is_shut && !access_is_good(h->api->access, &p->caller, now_ms))
             peer_shut_out(p, now_ms);
     }
     if (h->n_sweep)
-        loop_next_turn(h->opts.loop, &h->sweep_job);
+        loop_next_turn(h->api->loop, &h->sweep_job);
 }
 
 static void peer_sweep_begin(struct hub *h)
 {
     h->n_sweep = h->by_id.n;
-    loop_at_end(h->opts.loop, &h->sweep_job);
+    loop_at_end(h->api->loop, &h->sweep_job);
 }
 
 static void on_peer_sweep_timer(struct timer *t)
@@ -421,7 +421,7 @@ void peer_sweep_soon(struct hub *h)
 {
     h->sweep_timer.fire = on_peer_sweep_timer;
     h->sweep_job.run = peer_sweep;
-    loop_timer_set(h->opts.loop, &h->sweep_timer, SWEEP_MS);
+    loop_timer_set(h->api->loop, &h->sweep_timer, SWEEP_MS);
 }
 
 void hub_on_revoked(struct hub *h, const struct id *token_id)
@@ -434,7 +434,7 @@ void peers_stop(struct hub *h)
 {
     struct list_node *n;
 
-    loop_timer_cancel(h->opts.loop, &h->sweep_timer);
+    loop_timer_cancel(h->api->loop, &h->sweep_timer);
     loop_not_at_end(&h->sweep_job);
     while ((n = list_first(&h->peers)))
         peer_end(LIST_OF(n, struct peer, node));
@@ -444,11 +444,11 @@ void peers_stop(struct hub *h)
         struct peer *p = LIST_OF(n, struct peer, node);
 
         /* The store has closed and will not give anything back. */
-        while ((n = list_first(&p->asks))) {
-            struct ask *a = LIST_OF(n, struct ask, node);
+        while ((n = list_first(&p->requests))) {
+            struct request *o = LIST_OF(n, struct request, node);
 
-            a->is_out = false;
-            hub_ask_end(a);
+            o->is_out = false;
+            request_end(o);
         }
         peer_free(p);
     }

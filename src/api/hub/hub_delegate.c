@@ -5,70 +5,61 @@
 #include <stdio.h>
 
 #include "api/hub/internal.h"
-#include "api/share.h"
 
 /* Requests. */
 
 static void on_delegate_done(void *ctx)
 {
-    struct ask *a = ctx;
+    struct request *o = ctx;
+    struct delegation_request *r = delegation_request_of(o);
     struct str words = {NULL, 0}, details = {NULL, 0};
-    enum err e =
-        delegation_request_refused(a->delegation_request, &words, &details);
-    struct json_out o;
+    enum err e = delegation_request_refused(r, &words, &details);
+    struct json_out out;
 
-    if (e && delegation_request_is_two_phase(a->delegation_request)) {
-        hub_ask_refuse(a, e, words, details);
+    if (e && delegation_request_is_two_phase(r)) {
+        request_refuse(o, e, words, details);
         return;
     }
-    tell_begin(a);
-    o = reply_open(&a->reply);
-    delegation_request_write(a->delegation_request, &o);
-    reply_close(&a->reply, &o);
-    hub_ask_end(a);
-}
-
-static struct delegation_request *delegation_request_for(struct hub_call *c,
-                                                         struct str original_id,
-                                                         struct ask *a)
-{
-    struct hub *h = c->hub;
-
-    return delegation_request_new(&(struct delegation_request_opts){
-        .loop = h->opts.loop,
-        .log = h->opts.log,
-        .walk = h->opts.walk,
-        .store = h->opts.store,
-        .registry = h->opts.registry,
-        .list = &h->delegation_requests,
-        .by = str_of(c->peer->agent),
-        .caller = c->peer->child ? NULL : &c->peer->caller,
-        .original_id = original_id,
-        .done = on_delegate_done,
-        .ctx = a,
-    });
+    tell_begin(o);
+    out = request_json(o);
+    delegation_request_write(r, &out);
+    request_answer(o, 200);
 }
 
 static void delegate_begin(struct hub_call *c, struct str original_id)
 {
-    struct buf *body = &c->hub->body;
-    struct json_out o = json_out(body);
+    struct hub *h = c->hub;
+    struct buf *body = &h->body;
+    struct json_out out = json_out(body);
     struct why why = {""};
-    struct ask *a = hub_ask_new(c);
+    struct request *o = hub_request(c, &message_state);
+    struct delegation_request *r;
     enum err e = ERR_NOMEM;
 
-    if (!a)
+    if (!o)
         return;
     hub_clear(body);
-    json_put(&o, c->params);
-    a->delegation_request = delegation_request_for(c, original_id, a);
+    json_put(&out, c->params);
+    r = delegation_request_new(&(struct delegation_request_opts){
+        .loop = h->api->loop,
+        .log = h->api->log,
+        .walk = h->api->walk,
+        .store = h->api->store,
+        .registry = h->api->registry,
+        .list = &h->api->delegation_requests,
+        .by = str_of(c->peer->agent),
+        .caller = c->peer->child ? NULL : &c->peer->caller,
+        .original_id = original_id,
+        .done = on_delegate_done,
+        .ctx = o,
+    });
+    message_of(o)->delegation_request = r;
     if (!body->over)
-        e = delegation_request_read(a->delegation_request, buf_str(body),
-                                    original_id.n > 0, &why);
+        e = delegation_request_read(r, buf_str(body), original_id.n > 0, &why);
     if (e)
-        hub_ask_refuse(a, e, str_of(why.text), STR(""));
+        request_refuse(o, e, str_of(why.text), STR(""));
     else
-        delegation_request_go(a->delegation_request);
+        delegation_request_go(r);
 }
 
 /* The id identifies the result later, so here it is required and must be valid
@@ -101,66 +92,12 @@ void method_delegate(struct hub_call *c)
 
 /* delegation.get. */
 
-static void on_delegation_turn_found(struct ask *a, enum err e,
-                                     const struct task *t)
-{
-    struct json_out o;
-
-    if (!e && t->turn != a->delegation.turn && !a->has_turns) {
-        hub_look_number(a, t, a->delegation.turn, on_delegation_turn_found);
-        return;
-    }
-    if (e) {
-        hub_ask_refuse(a, e, STR(""), STR(""));
-        return;
-    }
-    o = reply_open(&a->reply);
-    json_open(&o, '{');
-    speak_delegated(&o, str_of(a->delegation.key.text), t);
-    json_member_text(&o, "agentId", t->agent);
-    json_close(&o, '}');
-    reply_close(&a->reply, &o);
-    hub_ask_end(a);
-}
-
 /* A delegation of another agent is not found. */
-static void delegation_look(struct ask *a, const struct delegation *d)
-{
-    if (!str_eq_nocase(d->agent, str_of(a->peer->agent)) ||
-        !delegation_is_own(walk_delegations(a->hub->opts.walk), d)) {
-        hub_ask_refuse(a, ERR_NOT_FOUND, STR(""), STR(""));
-        return;
-    }
-    a->task_id = d->task_id;
-    a->delegation.turn = d->turn;
-    a->delegation.is_own = true;
-    hub_look_task(a, on_delegation_turn_found);
-}
-
-static void on_delegation_row(struct ask *a)
-{
-    const struct row *row = a->query.rows;
-    struct delegation d;
-
-    if (a->query.err || !row) {
-        hub_ask_refuse(a, a->query.err ? a->query.err : ERR_NOT_FOUND, STR(""),
-                       STR(""));
-        return;
-    }
-    d = (struct delegation){.agent = row_str(row, DELEGATION_AGENT),
-                            .creator = row_str(row, DELEGATION_CREATOR),
-                            .created_ms = row_int(row, DELEGATION_CREATED_MS),
-                            .task_id =
-                                id_from(row_str(row, DELEGATION_TASK_ID)),
-                            .turn = row_int(row, DELEGATION_TURN)};
-    delegation_look(a, &d);
-}
-
 void method_delegation_get(struct hub_call *c)
 {
-    const struct delegation *d;
+    struct delegation_look *l;
+    struct request *o;
     struct str key;
-    struct ask *a;
 
     if (!param_str(c, "sessionKey", ID_BYTES - 1, &key))
         return;
@@ -169,46 +106,35 @@ void method_delegation_get(struct hub_call *c)
                      STR(""));
         return;
     }
-    a = hub_ask_new(c);
-    if (!a)
+    o = hub_request(c, &delegation_look_state);
+    if (!o)
         return;
-    a->delegation.key = id_from(key);
-    d = delegation_find(walk_delegations(c->hub->opts.walk), key);
-    if (d) {
-        delegation_look(a, d);
-        return;
-    }
-    share_delegation_ask(&a->query, &a->has_query, key);
-    hub_ask_read(a, &a->query, on_delegation_row);
+    l = o->own;
+    l->key = id_from(key);
+    snprintf(l->by, sizeof(l->by), "%s", c->peer->agent);
+    delegation_answer(o);
 }
 
 /* delegation.ack. */
 
-static void ack_answer(const struct reply *r, enum err e)
+static void on_delegation_acked(void *ctx, enum err e)
 {
-    struct json_out o;
+    struct request *o = ctx;
+    struct json_out out;
 
+    if (!request_back(o))
+        return;
     if (e && e != ERR_NOT_FOUND) {
-        reply_refuse(r, e, STR(""), STR(""));
+        request_fail(o, e);
         return;
     }
-    o = reply_open(r);
-    json_open(&o, '{');
-    json_member_bool(&o, "acked", !e);
+    out = request_json(o);
+    json_open(&out, '{');
+    json_member_bool(&out, "acked", !e);
     if (e)
-        json_member_text(&o, "reason", str_of(err_row(e)->code));
-    json_close(&o, '}');
-    reply_close(r, &o);
-}
-
-static void on_acknowledged_ask(void *ctx, enum err e)
-{
-    struct ask *a = ctx;
-
-    if (!hub_ask_back(a))
-        return;
-    ack_answer(&a->reply, e);
-    hub_ask_end(a);
+        json_member_text(&out, "reason", str_of(err_row(e)->code));
+    json_close(&out, '}');
+    request_answer(o, 200);
 }
 
 /* Any of its names, the most specific first: a task may have had several turns,
@@ -239,10 +165,10 @@ static bool ack_read_key(struct hub_call *c, char number[32], struct str *out)
 
 void method_delegation_ack(struct hub_call *c)
 {
-    struct delegations *delegations = walk_delegations(c->hub->opts.walk);
+    struct delegations *delegations = walk_delegations(c->hub->api->walk);
     char number[32];
     struct str which;
-    struct ask *a;
+    struct request *o;
     enum err e;
 
     if (!ack_read_key(c, number, &which))
@@ -251,17 +177,17 @@ void method_delegation_ack(struct hub_call *c)
         e = delegation_had(delegations, str_of(c->peer->agent), which, NULL,
                            NULL);
         if (e)
-            log_info(c->hub->opts.log, "hub.not_acked",
+            log_info(c->hub->api->log, "hub.not_acked",
                      LOG_C("agent", c->peer->agent),
                      LOG_C("because", err_row(e)->code));
         return;
     }
-    a = hub_ask_new(c);
-    if (!a)
+    o = hub_request(c, NULL);
+    if (!o)
         return;
-    hub_ask_out(a);
+    request_out(o);
     e = delegation_had(delegations, str_of(c->peer->agent), which,
-                       on_acknowledged_ask, a);
+                       on_delegation_acked, o);
     if (e)
-        on_acknowledged_ask(a, e);
+        on_delegation_acked(o, e);
 }

@@ -124,7 +124,7 @@ TEST(who_leaves_owes_it_still)
 TEST(a_child_has_so_many_calls_open)
 {
     struct hub_settings few = usual;
-    struct ask *open[2];
+    struct request *open[2];
     struct wire_batch b;
     struct hub_stage s;
     struct arena a;
@@ -140,15 +140,15 @@ TEST(a_child_has_so_many_calls_open)
     hub_on_call(s.hub, 77, STR("echo"), &b.list[0]);
     p = LIST_OF(list_first(&s.hub->children), struct peer, node);
     for (int i = 0; i < 2; i++) /* like those that wait for an embedding */
-        CHECK((open[i] = hub_ask_silent(p)));
+        CHECK((open[i] = hub_request_new(p, NULL)));
     loop_turn(&s.house.loop);
     hub_on_call(s.hub, 77, STR("echo"), &b.list[0]);
     CHECK_INT(hub_stats(s.hub).errors_total, 1);
     hub_on_call(s.hub, 78, STR("echo"), &b.list[0]); /* another child */
-    hub_ask_end(open[0]);
+    request_end(open[0]);
     hub_on_call(s.hub, 77, STR("echo"), &b.list[0]);
     CHECK_INT(hub_stats(s.hub).errors_total, 1);
-    hub_ask_end(open[1]);
+    request_end(open[1]);
     loop_turn(&s.house.loop);
     CHECK(list_is_empty(&s.hub->children) && !s.hub->by_child.n);
     arena_fini(&a);

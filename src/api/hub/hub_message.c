@@ -1,138 +1,11 @@
 /* message.send: answered when the message is accepted; its events are
  * pushed. */
 #include "api/hub/internal.h"
-#include "api/share.h"
-#include "base/mem.h"
 
-enum { PASSED_BYTES_MAX = 8 * 1024 };
-
-static void on_send_task(struct ask *a, enum err e, const struct task *t);
-
-static void on_cost_below(struct ask *a)
+static void on_send_answered(struct request *o, const struct task *t)
 {
-    share_cost_add(&a->message.cost, &a->query);
-    hub_look_turn(a, on_send_task);
-}
-
-static void on_cost_talk(struct ask *a)
-{
-    a->message.cost = share_cost(&a->query, &a->turns);
-    share_cost_below(&a->query, &a->turns);
-    hub_ask_read(a, &a->query, on_cost_below);
-}
-
-static void on_cost_tree(struct ask *a)
-{
-    hub_ask_read(a, &a->turns, on_cost_talk);
-}
-
-static bool send_needs_cost(struct ask *a, const struct task *t)
-{
-    struct query tree, talk;
-
-    if (a->message.has_cost ||
-        !share_cost_is_for(walk_ledger(a->hub->opts.walk), t, &a->peer->caller))
-        return false;
-    a->message.has_cost = true;
-    share_cost_ask(t, &tree, &talk);
-    if (a->has_query)
-        query_fini(&a->query);
-    if (a->has_turns)
-        query_fini(&a->turns);
-    a->query = tree;
-    a->turns = talk;
-    a->has_query = a->has_turns = true;
-    hub_ask_read(a, &a->query, on_cost_tree);
-    return true;
-}
-
-static void on_send_task(struct ask *a, enum err e, const struct task *t)
-{
-    const char *decision = a->message.decision;
-    struct json_out o;
-
-    if (e) {
-        bool is_old = e == ERR_NOT_FOUND && a->message.is_repeat;
-
-        hub_ask_refuse(a, is_old ? ERR_GONE : e,
-                       is_old ? SHARE_KEY_IS_OLD : STR(""), STR(""));
-        return;
-    }
-    if (send_needs_cost(a, t))
-        return;
-    o = reply_open(&a->reply);
-    json_open(&o, '{');
-    speak_answer(&o, t, decision ? str_of(decision) : STR(""));
-    if (a->message.passed)
-        json_member_raw(&o, "routing", str_of(a->message.passed));
-    share_cost_say(&o, &a->message.cost, t);
-    share_budget_warnings(&o, walk_ledger(a->hub->opts.walk), t,
-                          &a->peer->caller, loop_wall_ms(a->hub->opts.loop));
-    json_close(&o, '}');
-    reply_close(&a->reply, &o);
-    if (a->listen != LISTEN_NOTHING && !peer_is_gone(a->peer))
-        push_begin(a, t);
-    hub_ask_end(a);
-}
-
-/* A repeat is answered with its original decision. */
-static void on_send_decision(struct ask *a)
-{
-    if (!a->query.err && a->query.rows)
-        a->message.decision =
-            share_decision_of(a->query.rows, &a->hub->scratch);
-    hub_look_turn(a, on_send_task);
-}
-
-/* The answer to an envelope has the result of the gate beside the task. */
-static void send_keep_gate_result(struct ask *a, const struct msg *m)
-{
-    struct buf out;
-    struct json_out o;
-
-    buf_init(&out, PASSED_BYTES_MAX);
-    o = json_out(&out);
-    json_open(&o, '{');
-    share_gate_result(&o, m);
-    json_close(&o, '}');
-    a->message.passed = out.over ? NULL : mem_copy(out.p, out.n);
-    buf_fini(&out);
-}
-
-static void on_send_accepted(struct msg *m, void *ctx)
-{
-    struct ask *a = ctx;
-    struct buf details;
-
-    if (!hub_ask_back(a)) {
-        msg_free(m);
-        return;
-    }
-    if (m->err) {
-        buf_init(&details, SPEAK_REFUSAL_MAX);
-        speak_refusal_details(&details, m);
-        hub_ask_refuse(a, m->err, str_of(m->why.text),
-                       details.over ? STR("") : buf_str(&details));
-        buf_fini(&details);
-        msg_free(m);
-        return;
-    }
-    a->task_id = m->task.id;
-    a->message_id = m->task.message_id;
-    a->message.is_repeat = m->task.is_repeat;
-    a->message.decision_id = m->choice.id;
-    if (m->call.envelope)
-        send_keep_gate_result(a, m);
-    else if (!m->task.is_repeat)
-        a->message.decision =
-            share_decision_keep(walk_router(a->hub->opts.walk), m);
-    msg_free(m);
-    if (!a->message.is_repeat || !a->message.decision_id.text[0]) {
-        hub_look_turn(a, on_send_task);
-        return;
-    }
-    share_decision_ask(&a->query, &a->has_query, &a->message.decision_id);
-    hub_ask_read(a, &a->query, on_send_decision);
+    if (seat_of(o)->listen != LISTEN_NOTHING && !peer_is_gone(peer_of(o)))
+        push_begin(o, t);
 }
 
 /* On the connection of an agent the agent is the sender, not its creator,
@@ -178,7 +51,7 @@ static void send_write_body(struct hub_call *c)
 
 static bool send_may_listen(struct hub_call *c, enum listen listen)
 {
-    size_t max = c->hub->opts.settings.max_listening;
+    size_t max = c->hub->settings.max_listening;
     struct why why;
 
     if (listen == LISTEN_NOTHING || c->peer->n_hearings < max)
@@ -196,9 +69,9 @@ static enum err send_read_envelope(struct hub_call *c, struct msg *m,
                                    const struct json *envelope)
 {
     struct share_sender by = {
-        .registry = c->hub->opts.registry,
-        .access = c->hub->opts.access,
-        .limits = gatekeeper_limits(walk_gatekeeper(c->hub->opts.walk)),
+        .registry = c->hub->api->registry,
+        .access = c->hub->api->access,
+        .limits = gatekeeper_limits(walk_gatekeeper(c->hub->api->walk)),
         .self = c->peer->line ? str_of(c->peer->agent) : STR("")};
     struct json_out o = json_out(&c->hub->body);
 
@@ -221,7 +94,7 @@ static enum err send_read_envelope(struct hub_call *c, struct msg *m,
 static struct msg *send_read_message(struct hub_call *c)
 {
     const struct json *envelope = json_get(c->params, STR("envelope"));
-    struct msg *m = msg_new(&c->peer->caller, loop_wall_ms(c->hub->opts.loop));
+    struct msg *m = msg_new(&c->peer->caller, loop_wall_ms(c->hub->api->loop));
     enum err e = ERR_NOMEM;
 
     if (m && envelope) {
@@ -243,7 +116,7 @@ void method_send(struct hub_call *c)
     enum listen listen;
     struct str parent_id;
     struct msg *m;
-    struct ask *a;
+    struct request *o;
 
     if (!param_listen(c, &listen) || !send_may_listen(c, listen) ||
         !send_read_parent(c, &parent_id))
@@ -251,16 +124,17 @@ void method_send(struct hub_call *c)
     m = send_read_message(c);
     if (!m)
         return;
-    a = hub_ask_new(c);
-    if (!a) {
+    o = hub_request(c, &message_state);
+    if (!o) {
         msg_free(m);
         return;
     }
-    a->listen = listen;
-    hub_ask_out(a);
+    seat_of(o)->listen = listen;
+    message_of(o)->on_answered = on_send_answered;
+    request_out(o);
     if (is_sent_by_agent(c->peer))
-        walk_agent_message(c->hub->opts.walk, m, str_of(c->peer->agent),
-                           parent_id, on_send_accepted, a);
+        walk_agent_message(c->hub->api->walk, m, str_of(c->peer->agent),
+                           parent_id, on_message_accepted, o);
     else
-        walk_message(c->hub->opts.walk, m, on_send_accepted, a);
+        walk_message(c->hub->api->walk, m, on_message_accepted, o);
 }

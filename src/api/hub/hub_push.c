@@ -15,7 +15,7 @@ static void hearing_end(struct hearing *g)
     struct hub *h = g->peer->hub;
 
     if (g->is_listening)
-        task_unlisten(walk_tasks(h->opts.walk), &g->listener);
+        task_unlisten(walk_tasks(h->api->walk), &g->listener);
     g->is_listening = false;
     list_remove(&g->ready_node);
     list_remove(&g->node);
@@ -40,8 +40,8 @@ void push_end_all(struct peer *p)
         next = list_next(&p->hearings, n);
         hearing_end(LIST_OF(n, struct hearing, node));
     }
-    for (n = list_first(&p->asks); n; n = list_next(&p->asks, n))
-        LIST_OF(n, struct ask, node)->hearing = NULL;
+    for (n = list_first(&p->requests); n; n = list_next(&p->requests, n))
+        seat_of(LIST_OF(n, struct request, node))->hearing = NULL;
     p->is_looking = false;
 }
 
@@ -62,14 +62,14 @@ bool push_has(const struct peer *p, const struct id *task_id)
 /* The lookup of its result is not for this hearing any more. */
 static void hearing_stop_looking(struct hearing *g)
 {
-    struct list *asks = &g->peer->asks;
+    struct list *all = &g->peer->requests;
 
-    for (struct list_node *n = list_first(asks); n; n = list_next(asks, n)) {
-        struct ask *a = LIST_OF(n, struct ask, node);
+    for (struct list_node *n = list_first(all); n; n = list_next(all, n)) {
+        struct hub_seat *seat = seat_of(LIST_OF(n, struct request, node));
 
-        if (a->hearing != g)
+        if (seat->hearing != g)
             continue;
-        a->hearing = NULL;
+        seat->hearing = NULL;
         g->peer->is_looking = false;
     }
 }
@@ -95,7 +95,7 @@ void push_stop(struct peer *p, const struct task *t)
 static void push_lose(struct peer *p, const struct id *task_id,
                       struct gather *behind)
 {
-    log_warn(p->hub->opts.log, "hub.not_pushed",
+    log_warn(p->hub->api->log, "hub.not_pushed",
              LOG_C("task_id", task_id->text));
     p->is_lost = true;
     if (!behind)
@@ -110,7 +110,7 @@ static struct json_out push_open(struct hearing *g, struct str method,
                                  int64_t turn, int64_t number, int64_t at_ms)
 {
     struct hub *h = g->peer->hub;
-    struct speak_place place = {store_epoch(h->opts.store), number};
+    struct speak_place place = {store_epoch(h->api->store), number};
     char text[SPEAK_PLACE_BYTES];
     struct json_out o;
 
@@ -164,7 +164,7 @@ static void push_input(struct hearing *g, struct str method, int64_t number,
 static void push_missed_inputs(struct hearing *g)
 {
     const struct input *list[TASK_INPUTS_MAX];
-    size_t n = task_inputs(walk_tasks(g->peer->hub->opts.walk),
+    size_t n = task_inputs(walk_tasks(g->peer->hub->api->walk),
                            str_of(g->task_id.text), list);
 
     for (size_t i = 0; i < n && !g->only_result; i++) {
@@ -220,7 +220,7 @@ static void push_result(struct hearing *g, const struct task *t)
     struct json_out o;
 
     if (g->needs_gap)
-        push_gap(g, 0, loop_wall_ms(h->opts.loop));
+        push_gap(g, 0, loop_wall_ms(h->api->loop));
     hub_clear(&h->out);
     o = wire_call_open(&h->out, STR(""), STR("task.result"));
     json_open(&o, '{');
@@ -232,13 +232,13 @@ static void push_result(struct hearing *g, const struct task *t)
 
 /* A result that is not in memory any more. */
 
-static void on_result_read(struct ask *a, enum err e, const struct task *t)
+static void on_result_read(struct request *o, enum err e, const struct task *t)
 {
-    struct hearing *g = a->hearing;
-    struct peer *p = a->peer;
+    struct hearing *g = seat_of(o)->hearing;
+    struct peer *p = peer_of(o);
 
     if (!g) { /* the hearing ended meanwhile */
-        hub_ask_end(a);
+        request_end(o);
         return;
     }
     p->is_looking = false;
@@ -246,25 +246,25 @@ static void on_result_read(struct ask *a, enum err e, const struct task *t)
         hearing_end(g); /* removed by retention, or not visible to this user */
     else
         push_result(g, t);
-    hub_ask_end(a);
+    request_end(o);
     push_go(p);
 }
 
 static void hearing_read_result(struct hearing *g)
 {
-    struct ask *a = hub_ask_silent(g->peer);
+    struct request *o = hub_request_new(g->peer, NULL);
 
-    if (!a) {
+    if (!o) {
         push_lose(g->peer, &g->task_id, NULL);
         hearing_end(g);
         return;
     }
     list_remove(&g->ready_node);
     g->peer->is_looking = true;
-    a->hearing = g;
-    a->task_id = g->task_id;
-    a->message_id = g->message_id;
-    hub_look_turn(a, on_result_read);
+    seat_of(o)->hearing = g;
+    o->task_id = g->task_id;
+    o->message_id = g->message_id;
+    look_turn(o, on_result_read);
 }
 
 /* Sending. */
@@ -272,7 +272,7 @@ static void hearing_read_result(struct hearing *g)
 /* True: there may be more. */
 static bool push_next(struct hearing *g)
 {
-    struct tasks *tasks = walk_tasks(g->peer->hub->opts.walk);
+    struct tasks *tasks = walk_tasks(g->peer->hub->api->walk);
     struct task_event e;
 
     if (!g->has_begun)
@@ -333,7 +333,7 @@ static bool hearing_has_missed(struct hearing *g)
     struct task_event e;
 
     return !g->only_result &&
-           task_next(walk_tasks(g->peer->hub->opts.walk), &g->listener, &e) &&
+           task_next(walk_tasks(g->peer->hub->api->walk), &g->listener, &e) &&
            e.kind != TASK_EVENT_RESULT;
 }
 
@@ -345,7 +345,7 @@ static void hearing_leave_memory(struct hearing *g)
     if (!t || !task_is_over(t->status))
         return;
     g->needs_gap |= hearing_has_missed(g);
-    task_unlisten(walk_tasks(g->peer->hub->opts.walk), &g->listener);
+    task_unlisten(walk_tasks(g->peer->hub->api->walk), &g->listener);
     g->is_listening = false;
     g->is_at_result = true;
 }
@@ -385,12 +385,14 @@ void push_after(struct gather *g)
 
 /* Start. */
 
-static int64_t push_begin_at(struct ask *a, struct hearing *g)
+static int64_t push_begin_at(const struct request *o, struct hearing *g)
 {
-    if (!a->has_place)
+    const struct hub_seat *seat = o->seat;
+
+    if (!seat->has_place)
         return 1;
-    if (a->place.epoch == store_epoch(a->hub->opts.store))
-        return a->place.number + 1;
+    if (seat->place.epoch == store_epoch(o->api->store))
+        return seat->place.number + 1;
     g->needs_gap = true;
     return 1;
 }
@@ -400,22 +402,24 @@ static void push_open_inputs(struct hearing *g)
 {
     const struct input *list[TASK_INPUTS_MAX];
 
-    if (g->behind || !task_inputs(walk_tasks(g->peer->hub->opts.walk),
+    if (g->behind || !task_inputs(walk_tasks(g->peer->hub->api->walk),
                                   str_of(g->task_id.text), list))
         return;
     hearing_be_ready(g);
     push_go(g->peer);
 }
 
-/* Listen to t from now on, after the answer to a. A second request replaces the
+/* Listen to t from now on, after the answer to o. A second request replaces the
  * first. */
-void push_begin(struct ask *a, const struct task *t)
+void push_begin(struct request *o, const struct task *t)
 {
-    struct peer *p = a->peer;
+    struct hub_seat *seat = o->seat;
+    struct gather *behind = seat->reply.gather;
+    struct peer *p = peer_of(o);
     struct hearing *g = FAULT("hub.hearing") ? NULL : calloc(1, sizeof(*g));
 
     if (!g) {
-        push_lose(p, &t->id, a->reply.gather);
+        push_lose(p, &t->id, behind);
         return;
     }
     push_stop(p, t);
@@ -423,22 +427,21 @@ void push_begin(struct ask *a, const struct task *t)
     g->task_id = t->id;
     g->message_id = t->message_id;
     g->turn = t->turn;
-    g->only_result = a->listen == LISTEN_RESULT;
-    g->behind = a->reply.gather;
+    g->only_result = seat->listen == LISTEN_RESULT;
+    g->behind = behind;
     g->listener.on_news = on_task_news;
     list_append(&p->hearings, &g->node);
     p->n_hearings++;
-    g->is_listening =
-        hub_look_is_current(a, t) &&
-        task_listen(walk_tasks(a->hub->opts.walk), str_of(t->id.text),
-                    &g->listener, push_begin_at(a, g)) == OK;
+    g->is_listening = look_is_current(o, t) &&
+                      task_listen(walk_tasks(o->api->walk), str_of(t->id.text),
+                                  &g->listener, push_begin_at(o, g)) == OK;
     g->is_at_result = !g->is_listening;
     if (g->is_listening) {
         push_open_inputs(g);
         return; /* events will come */
     }
     if (!task_is_over(t->status)) {
-        push_lose(p, &t->id, a->reply.gather);
+        push_lose(p, &t->id, behind);
         hearing_end(g);
     } else if (!g->behind) {
         push_result(g, t);

@@ -45,9 +45,9 @@ static void gather_check(struct gather *g)
     if (g->n_open || g->is_being_read)
         return;
     if (g->out.over) {
-        log_warn(g->peer->hub->opts.log, "hub.batch_too_large");
+        log_warn(g->peer->hub->api->log, "hub.batch_too_large");
         if (g->peer->id)
-            net_ws_close(g->peer->hub->opts.net, g->peer->id, WS_TRY_LATER,
+            net_ws_close(g->peer->hub->api->net, g->peer->id, WS_TRY_LATER,
                          STR("the answer to a batch is too large"));
     } else if (g->out.n) {
         buf_add_char(&g->out, ']');
@@ -92,10 +92,12 @@ struct json_out reply_open(const struct reply *r)
     return wire_result_open(&r->peer->hub->out, &r->id);
 }
 
-void reply_close(const struct reply *r, struct json_out *o)
+void reply_close(const struct reply *r)
 {
-    wire_close(o);
-    if (o->out->over)
+    struct json_out o = json_out(&r->peer->hub->out);
+
+    wire_close(&o);
+    if (o.out->over)
         reply_refuse(r, ERR_NOMEM, STR(""), STR(""));
     else
         reply_flush(r);

@@ -65,8 +65,8 @@ static struct str tell_write_chunk(struct hub *h, const struct delegation *d,
 /* The result could not be written or read: delegation/ passes it on again. */
 static void tell_later_again(struct hub *h, const struct id *key)
 {
-    log_warn(h->opts.log, "hub.not_told_yet", LOG_C("key", key->text));
-    delegation_not_told(walk_delegations(h->opts.walk), str_of(key->text));
+    log_warn(h->api->log, "hub.not_told_yet", LOG_C("key", key->text));
+    delegation_not_told(walk_delegations(h->api->walk), str_of(key->text));
 }
 
 static void tell_result(struct peer *p, const struct delegation *d,
@@ -81,7 +81,7 @@ static void tell_result(struct peer *p, const struct delegation *d,
     }
     h->stats.pushed_total++;
     peer_send(p, message);
-    delegation_told(walk_delegations(h->opts.walk), str_of(d->key.text));
+    delegation_told(walk_delegations(h->api->walk), str_of(d->key.text));
 }
 
 /* Tellings. */
@@ -136,28 +136,25 @@ static struct telling *telling_next_ready(const struct peer *p)
     return NULL;
 }
 
-static void on_delegation_task(struct ask *a, enum err e, const struct task *t)
+static void on_delegation_task(struct request *o, enum err e,
+                               const struct task *t)
 {
-    struct peer *p = a->peer;
-    struct str key = str_of(a->delegation.key.text);
+    struct peer *p = peer_of(o);
+    struct str key = str_of(delegation_of(o)->key.text);
     const struct delegation *d =
-        delegation_find(walk_delegations(a->hub->opts.walk), key);
+        delegation_find(walk_delegations(o->api->walk), key);
     struct task gone;
 
-    if (!e && t->turn != a->delegation.turn && !a->has_turns) {
-        hub_look_number(a, t, a->delegation.turn, on_delegation_task);
-        return;
-    }
     if (!e && d && task_is_over(t->status)) {
         tell_result(p, d, t);
     } else if (e == ERR_NOT_FOUND && d) {
         gone = delegation_gone(d);
         tell_result(p, d, &gone);
     } else if (e && d) {
-        tell_later_again(a->hub, &d->key);
+        tell_later_again(p->hub, &d->key);
     }
     p->is_telling = false;
-    hub_ask_end(a);
+    request_end(o);
     tell_go(p);
 }
 
@@ -165,22 +162,22 @@ static void on_delegation_task(struct ask *a, enum err e, const struct task *t)
 static bool telling_start(struct peer *p, const struct telling *l)
 {
     const struct delegation *d = delegation_find(
-        walk_delegations(p->hub->opts.walk), str_of(l->key.text));
-    struct ask *a;
+        walk_delegations(p->hub->api->walk), str_of(l->key.text));
+    struct request *o;
 
     if (!d || d->state != DELEGATION_READY)
         return false;
-    a = hub_ask_silent(p);
-    if (!a) {
+    o = hub_request_new(p, &delegation_look_state);
+    if (!o) {
         tell_later_again(p->hub, &l->key);
         return false;
     }
     p->is_telling = true;
-    a->task_id = d->task_id;
-    a->delegation.key = d->key;
-    a->delegation.turn = d->turn;
-    a->delegation.is_own = true;
-    hub_look_task(a, on_delegation_task);
+    o->task_id = d->task_id;
+    o->sees_task = true;
+    delegation_of(o)->key = d->key;
+    delegation_of(o)->turn = d->turn;
+    delegation_look_task(o, on_delegation_task);
     return true;
 }
 
@@ -222,7 +219,7 @@ void tell_came(struct peer *p, struct gather *behind)
 {
     p->came_in = behind;
     if (!behind && p->by_name[0])
-        delegation_agent_came(walk_delegations(p->hub->opts.walk),
+        delegation_agent_came(walk_delegations(p->hub->api->walk),
                               str_of(p->agent));
 }
 
@@ -237,7 +234,7 @@ static void child_wait_new(struct peer *p, const struct id *key)
     if (map_put(&h->by_key, str_of(w->key.text), w) == OK)
         return;
     free(w);
-    log_warn(h->opts.log, "hub.not_told", LOG_C("key", key->text));
+    log_warn(h->api->log, "hub.not_told", LOG_C("key", key->text));
 }
 
 void tell_forget_children(struct hub *h)
@@ -259,27 +256,27 @@ static void tell_child_result(struct hub *h, const struct delegation *d,
         return;
     message = tell_write_result(h, d, t);
     if (message.n &&
-        deliver_say(walk_deliver(h->opts.walk), w->line, message) == OK)
-        delegation_told(walk_delegations(h->opts.walk), str_of(d->key.text));
+        deliver_say(walk_deliver(h->api->walk), w->line, message) == OK)
+        delegation_told(walk_delegations(h->api->walk), str_of(d->key.text));
     else
-        log_info(h->opts.log, "hub.child_not_told", LOG_C("key", d->key.text));
+        log_info(h->api->log, "hub.child_not_told", LOG_C("key", d->key.text));
     free(w);
 }
 
 /* Remember the requester of each started delegation. */
-void tell_begin(struct ask *a)
+void tell_begin(struct request *o)
 {
+    const struct delegation_request *r = delegation_request_of(o);
+    struct gather *behind = seat_of(o)->reply.gather;
     struct delegation_request_piece piece;
 
-    for (size_t i = 0; delegation_request_is_piece(a->delegation_request, i);
-         i++) {
-        if (!delegation_request_piece(a->delegation_request, i, &piece) ||
-            !piece.is_open)
+    for (size_t i = 0; delegation_request_is_piece(r, i); i++) {
+        if (!delegation_request_piece(r, i, &piece) || !piece.is_open)
             continue;
-        if (a->peer->child)
-            child_wait_new(a->peer, &piece.key);
-        else if (a->reply.gather && !PLANTED("hub.told_before_answered"))
-            (void)telling_new(a->peer, &piece.key, a->reply.gather);
+        if (peer_of(o)->child)
+            child_wait_new(peer_of(o), &piece.key);
+        else if (behind && !PLANTED("hub.told_before_answered"))
+            (void)telling_new(peer_of(o), &piece.key, behind);
     }
 }
 
@@ -308,14 +305,13 @@ void hub_on_delegated(struct hub *h, const struct delegation *d,
     tell_go(p);
 }
 
-static bool ask_waits_for(const struct ask *a, const struct id *key)
+static bool request_waits_for(const struct request *o, const struct id *key)
 {
+    const struct delegation_request *r = delegation_request_of(o);
     struct delegation_request_piece piece;
 
-    for (size_t i = 0; a->delegation_request &&
-                       delegation_request_is_piece(a->delegation_request, i);
-         i++)
-        if (delegation_request_piece(a->delegation_request, i, &piece) &&
+    for (size_t i = 0; r && delegation_request_is_piece(r, i); i++)
+        if (delegation_request_piece(r, i, &piece) &&
             strcmp(piece.key.text, key->text) == 0)
             return true;
     return false;
@@ -333,8 +329,8 @@ static uint64_t child_line_of(const struct hub *h, const struct id *key)
     for (n = list_first(&h->children); n; n = list_next(&h->children, n)) {
         const struct peer *p = LIST_OF(n, struct peer, node);
 
-        for (k = list_first(&p->asks); k; k = list_next(&p->asks, k))
-            if (ask_waits_for(LIST_OF(k, struct ask, node), key))
+        for (k = list_first(&p->requests); k; k = list_next(&p->requests, k))
+            if (request_waits_for(LIST_OF(k, struct request, node), key))
                 return p->child;
     }
     return 0;
@@ -356,6 +352,6 @@ void hub_on_delegated_chunk(struct hub *h, const struct delegation *d,
         return;
     if (p)
         peer_send(p, message);
-    else if (deliver_say(walk_deliver(h->opts.walk), line, message) != OK)
-        log_info(h->opts.log, "hub.child_not_told", LOG_C("key", d->key.text));
+    else if (deliver_say(walk_deliver(h->api->walk), line, message) != OK)
+        log_info(h->api->log, "hub.child_not_told", LOG_C("key", d->key.text));
 }

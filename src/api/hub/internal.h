@@ -5,7 +5,6 @@
  *
  *     peer       a connection, and its open work
  *     reply      the target of an answer: a peer, directly or in a batch
- *     ask        a request that is answered in a later turn
  *     gather     the answers to a batch, until the last one is there
  *     hearing    a task that a peer listens to
  *     telling    a delegation whose result is to be sent to a peer
@@ -14,7 +13,7 @@
  * once more. */
 
 #include "api/hub/hub.h"
-#include "api/share.h"
+#include "api/internal.h"
 #include "base/fault.h"
 #include "base/list.h"
 #include "base/map.h"
@@ -30,7 +29,7 @@ enum {
     HUB_UNSENT_BYTES =
         16 * 1024 * 1024,        /* of answers, beyond those that net holds */
     HUB_PEERS_MAX = 1000 * 1000, /* net has a lower limit */
-    HUB_ASKS_MAX = 10 * 1000 * 1000, /* so has every peer */
+    HUB_REQUESTS_MAX = 10 * 1000 * 1000, /* so has every peer */
     HUB_RATES = 65536,
     HUB_TAKEN_OVER = 4001, /* our own close code */
 };
@@ -86,8 +85,8 @@ struct peer {
     bool is_shut;
     bool is_lost; /* it missed events that it listens to */
 
-    struct list asks;
-    size_t n_asks;
+    struct list requests;
+    size_t n_requests;
     struct list unsent; /* struct unsent: net had no space */
     size_t unsent_bytes;
     bool is_paused, is_slowed; /* by peer_pace; by the rate limits */
@@ -109,67 +108,30 @@ struct peer {
                                which is in this batch */
 };
 
-struct ask;
-typedef void ask_found(struct ask *a, enum err e, const struct task *t);
+/* What the hub keeps of a request. */
+enum listen { LISTEN_NOTHING, LISTEN_RESULT, LISTEN_ALL };
 
-struct ask {
-    struct list_node node;
-    struct hub *hub;
-    struct peer *peer;
-    uint64_t number; /* also the receipt of a result */
+struct hub_seat {
     struct reply reply;
     char id[WIRE_ID_RAW_MAX];
-    bool is_out, is_over;
+    bool is_claim; /* counted in n_claims */
 
-    /* A task lookup. */
-    struct id task_id, message_id;
-    struct query query, turns;
-    bool has_query, has_turns;
-    struct query *asked; /* the query that the store has now */
-    void (*then)(struct ask *a);
-    ask_found *found, *then_found;
-    unsigned n_looks;
-
-    /* Listening to the task. */
-    enum listen { LISTEN_NOTHING, LISTEN_RESULT, LISTEN_ALL } listen;
+    /* Listening to its task. */
+    enum listen listen;
     struct speak_place place;
     bool has_place;
     struct hearing *hearing; /* whose result it reads */
-
-    struct {
-        bool is_repeat;
-        struct id decision_id;
-        char *decision; /* as JSON; owned; NULL: unknown */
-        char *passed;   /* likewise, the result of the gate for an envelope */
-        struct share_cost cost;
-        bool has_cost; /* it was read */
-    } message;
-    struct {
-        int64_t turn; /* zero: not seen yet */
-        unsigned left;
-    } cancel;
-    struct {
-        uint64_t id;
-        struct speak_search_call call;
-        char *text;
-    } search;
-    struct delegation_request *delegation_request;
-    struct {
-        struct id key;
-        int64_t turn;
-        bool is_own; /* it belongs to the agent of the peer: skip the owner
-                        check */
-    } delegation;
-    struct registry_change *change;
-    bool is_claim;
-    struct {
-        bool is_patch;
-        char *text; /* kept between tries */
-        size_t n;
-        unsigned tries;
-        struct timer again;
-    } card;
 };
+
+static inline struct hub_seat *seat_of(const struct request *o)
+{
+    return o->seat;
+}
+
+static inline struct peer *peer_of(const struct request *o)
+{
+    return seat_of(o)->reply.peer;
+}
 
 struct hearing {
     struct list_node node, ready_node;
@@ -195,15 +157,14 @@ struct telling {
 };
 
 struct hub {
-    struct hub_opts opts;
+    struct api *api;
+    struct hub_settings settings;
     struct map by_id;    /* WebSocket -> struct peer */
     struct map by_agent; /* name in lower case -> struct peer */
     struct map by_key;   /* delegation -> struct child_wait */
-    struct list delegation_requests;
     struct map by_child; /* connection of a child -> struct peer */
-    struct map receipts; /* number -> struct ask */
+    struct map receipts; /* id -> struct request */
     struct list peers, children, gone;
-    struct list over; /* struct ask, to be freed */
     struct list over_hearings;
     uint64_t last_number;
     struct rates *rates;
@@ -235,7 +196,7 @@ void peers_stop(struct hub *h);
 
 /* hub_reply.c */
 struct json_out reply_open(const struct reply *r);
-void reply_close(const struct reply *r, struct json_out *o);
+void reply_close(const struct reply *r);
 void reply_refuse(const struct reply *r, enum err e, struct str words,
                   struct str details);
 void reply_bad(const struct reply *r, enum wire_code code, struct str words,
@@ -248,32 +209,16 @@ void gather_less(struct gather *g); /* one of the batch was answered */
 void hub_clear(struct buf *b);
 void hub_reset(struct arena *a);
 
-/* hub_ask.c. hub_ask_new returns NULL after it has sent the error;
- * hub_ask_silent returns NULL without memory. */
-struct ask *hub_ask_new(struct hub_call *c);
-struct ask *hub_ask_silent(struct peer *p);
-void hub_ask_end(struct ask *a);
-void hub_ask_refuse(struct ask *a, enum err e, struct str words,
-                    struct str details);
-void hub_ask_out(struct ask *a);
-MUST_USE bool hub_ask_back(struct ask *a);
-void hub_ask_drop_queries(struct ask *a);
-/* Read from the store; then() is called unless the peer has gone. */
-void hub_ask_read(struct ask *a, struct query *q, void (*then)(struct ask *));
-void hub_ask_reap(struct hub *h);
-
-/* Find a task in memory or in the store. */
-void hub_look_task(struct ask *a, ask_found *found);
-bool hub_look_is_current(const struct ask *a, const struct task *t);
-void hub_look_past(struct ask *a, const struct task *t, ask_found *found);
-/* The same for a turn by its number. */
-void hub_look_number(struct ask *a, const struct task *t, int64_t turn,
-                     ask_found *found);
-/* The task, or the turn of it that a->message_id names. */
-void hub_look_turn(struct ask *a, ask_found *found);
+/* hub_request.c: the front end. hub_request returns NULL after it has sent the
+ * error; hub_request_new, for a request without an answer, without memory. */
+struct request *hub_request(struct hub_call *c,
+                            const struct request_state *state);
+struct request *hub_request_new(struct peer *p,
+                                const struct request_state *state);
+struct request *hub_request_of_receipt(const struct hub *h, uint64_t receipt);
 
 /* hub_push.c */
-void push_begin(struct ask *a, const struct task *t);
+void push_begin(struct request *o, const struct task *t);
 void push_stop(struct peer *p, const struct task *t); /* stop listening to t */
 bool push_has(const struct peer *p, const struct id *task_id);
 void push_go(struct peer *p);
@@ -292,7 +237,7 @@ MUST_USE bool param_obj(struct hub_call *c, const char *key,
 MUST_USE bool param_listen(struct hub_call *c, enum listen *out);
 
 /* hub_tell.c: results of delegations. */
-void tell_begin(struct ask *a); /* remember the started delegations of a */
+void tell_begin(struct request *o); /* remember its started delegations */
 void tell_go(struct peer *p);
 void tell_after(struct gather *g);
 void tell_end_all(struct peer *p);
@@ -309,7 +254,6 @@ hub_function method_register, method_update, method_state, method_search,
 
 /* hub_agent.c */
 void agent_leave(struct peer *p, struct str because);
-void agent_unclaim(struct peer *p);
 struct eyes peer_eyes(const struct peer *p, int64_t now_ms);
 
 #endif

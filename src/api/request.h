@@ -1,0 +1,200 @@
+#ifndef API_REQUEST_H
+#define API_REQUEST_H
+
+/* request: a call that is not answered at once, whatever protocol it came by.
+ *
+ *     front end -> noun -> store, walk, ... -> noun -> front end
+ *
+ * The front end is the protocol: it reads the call, and knows how to answer it.
+ * The noun does the work, and keeps its state behind the request. So a noun is
+ * written once for all protocols: HTTP (request_http.c) and the hub
+ * (hub/hub_request.c).
+ *
+ * The store and the walk give a request back by pointer. If its caller leaves
+ * meanwhile, the request has ended, and waits in api.gone until then. Ended
+ * requests are freed at the end of the turn, so that a module that is calling
+ * its listeners never finds one freed. */
+
+#include "access/access.h"
+#include "api/api.h"
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/list.h"
+#include "task/task.h"
+
+struct request;
+
+struct front_end {
+    size_t seat_bytes; /* what it keeps of a request: request.seat */
+    /* The caller can still be answered. */
+    bool (*is_there)(const struct request *o);
+    /* The caller may have what was just read or found. False: it was refused,
+     * since its token is not valid any more. */
+    bool (*is_welcome)(struct request *o);
+    /* Begin the JSON of an answer, and send it. The status is that of HTTP. */
+    struct json_out (*begin)(struct request *o);
+    void (*answer)(struct request *o, int status);
+    /* Send an error; words and details may be empty. */
+    void (*refuse)(struct request *o, enum err e, struct str words,
+                   struct str details);
+    /* The request has ended. */
+    void (*leave)(struct request *o);
+};
+
+/* What a noun keeps of its requests: request.own, zeroed at first. */
+struct request_state {
+    size_t bytes;
+    /* Stop what it started elsewhere, perhaps once more; NULL: nothing. */
+    void (*quiet)(struct request *o);
+    /* Release what the state owns, but not the state; NULL: nothing. */
+    void (*fini)(void *own);
+};
+
+/* Kinds:
+ *
+ *   ASKING    the store or the walk has something of it, and will answer
+ *   WAITING   for the end of a task
+ *   EVENTS    a stream of a task's events
+ *   FEED      a stream of the feed */
+enum request_kind {
+    REQUEST_ASKING,
+    REQUEST_WAITING,
+    REQUEST_EVENTS,
+    REQUEST_FEED
+};
+enum { N_REQUEST_KINDS = 4 };
+
+typedef void task_found(struct request *o, enum err e, const struct task *t);
+
+/* The message for a call whose path names something unknown: "there is no
+ * decision dec_x, or ..."; empty: the default message. */
+enum { CALL_MISSING_BYTES = 128 };
+
+struct request {
+    struct list_node node;
+    struct api *api;
+    const struct front_end *front;
+    void *seat; /* the part of the front end, behind this struct */
+    const struct request_state *state; /* NULL: none */
+    void *own;                         /* the part of the noun, behind that */
+    struct arena arena;                /* freed with the request */
+    uint64_t id; /* of the front end; zero: the request has ended */
+    enum request_kind kind;
+    bool is_out;    /* the store or the walk has something of it, which must
+                       come back before it is freed */
+    bool is_search; /* an outside model may be waited for */
+    struct caller caller;
+    struct timer timer; /* end of the wait, or the next heartbeat */
+
+    /* Reads, one after the other. */
+    struct query query, turns;
+    bool has_query, has_turns;
+    unsigned n_looks;
+    task_found *found, *then_found;
+    void (*then)(struct request *o); /* called when a query is back */
+    struct query *asked;             /* that the store has now, or NULL */
+    struct list_node listing;        /* in api.listings or api.studies */
+    unsigned n_pages;                /* pages, or tries, that were read */
+
+    /* A task. */
+    struct id task_id, message_id;
+    int64_t turn;   /* turn of the task when it was last seen */
+    bool sees_task; /* the noun has checked that the caller may see it */
+    struct task_listener listener;
+    bool is_listening;
+
+    /* HTTP only. */
+    struct throttle_share *place; /* held for its caller */
+    char missing[CALL_MISSING_BYTES];
+    bool answers_inputs; /* its header says so: questions of agents wait for it
+                          */
+    void (*pump)(struct request *o); /* continues a stream */
+    bool is_within;                  /* an event was sent in part */
+};
+
+/* A request of a front end; NULL without memory. */
+struct request *request_alloc(struct api *c, const struct front_end *front,
+                              const struct request_state *state);
+void request_drop(struct request *o); /* one that has not begun */
+void requests_free(struct list *l);
+
+/* The request is answered, or the caller has gone. o must not be used any more,
+ * except to come back from the store or the walk. */
+void request_end(struct request *o);
+
+/* o goes to the store or the walk, or comes back. request_back is false if the
+ * caller has gone; o must then not be used. */
+void request_out(struct request *o);
+MUST_USE bool request_back(struct request *o);
+
+/* Stop everything that o listens to. */
+void request_quiet(struct request *o);
+
+/* Read from the store; then() is called unless the caller has gone.
+ * request_query and request_query_turns start such a query, in `query` and in
+ * `turns`; each frees the one before. */
+void request_read(struct request *o, struct query *q,
+                  void (*then)(struct request *o));
+struct query *request_query(struct request *o, const struct table *t,
+                            size_t limit);
+struct query *request_query_turns(struct request *o, const struct table *t,
+                                  size_t limit);
+void request_drop_queries(struct request *o);
+
+/* o->query was read. False: an error was answered. */
+MUST_USE bool request_query_ok(struct request *o);
+
+/* Read a page of a list, which may take long: one token may read a few lists at
+ * a time. A second call for the same o reads the next page, unless the client
+ * has closed its side. The last thing to do with o. */
+void request_read_list(struct request *o, struct query *q,
+                       void (*then)(struct request *o));
+
+/* Call before the first page of a query over very many records: one token may
+ * run a few of these, besides its lists. False: an error was answered. */
+MUST_USE bool request_analytics(struct request *o);
+
+/* Answer and end. request_json begins the JSON, and request_answer sends it;
+ * request_answer_list closes a list, with a zero cursor at its end;
+ * request_fail has no words. */
+struct json_out request_json(struct request *o);
+void request_answer(struct request *o, int status);
+void request_answer_list(struct request *o, struct json_out *out,
+                         int64_t cursor);
+void request_fail(struct request *o, enum err e);
+void request_refuse(struct request *o, enum err e, struct str words,
+                    struct str details);
+
+/* task_lookup.c: tasks in memory or in the store. */
+
+/* Find o->task_id and pass it to found(), perhaps before this returns; valid
+ * during that call. ERR_NOT_FOUND: there is none that the caller may see. */
+void look_task(struct request *o, task_found *found);
+
+/* The turn that o is about is the current one of t. */
+bool look_is_current(const struct request *o, const struct task *t);
+
+/* Read the past turn o->message_id of t, and pass the task with the fields of
+ * that turn to found(). */
+void look_past(struct request *o, const struct task *t, task_found *found);
+
+/* The same for a turn by its number. */
+void look_number(struct request *o, const struct task *t, int64_t turn,
+                 task_found *found);
+
+/* The task, or the turn of it that o->message_id names. */
+void look_turn(struct request *o, task_found *found);
+
+/* tasks.c: cancel the turn of o->task_id that is seen first, and answer with
+ * the task. o keeps a cancel_state. */
+extern const struct request_state cancel_state;
+void task_cancel(struct request *o,
+                 void (*answer)(struct request *o, const struct task *t));
+
+/* search.c: search for agents, and answer. o keeps a search_state. */
+extern const struct request_state search_state;
+struct speak_search_call;
+void search_begin(struct request *o, const struct speak_search_call *call,
+                  const struct eyes *eyes);
+
+#endif
