@@ -59,6 +59,20 @@ void change_submit(struct request *o, void (*then)(struct request *o))
     }
 }
 
+void request_refuse_card(struct request *o, enum err e, struct str words,
+                         const struct card_problems *p)
+{
+    struct buf details;
+    struct json_out out;
+
+    buf_init(&details, 256 * 1024);
+    out = json_out(&details);
+    if (p->n)
+        speak_problems(&out, p);
+    request_refuse(o, e, words, details.over ? STR("") : buf_str(&details));
+    buf_fini(&details);
+}
+
 void api_refuse_agent(struct api *c, uint64_t id, const struct caller *caller,
                       struct str name)
 {

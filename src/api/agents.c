@@ -5,7 +5,6 @@
  * sees, so that they reveal nothing about agents of others. The registry checks
  * them too, for changes until the commit. */
 #include "api/internal.h"
-#include "api/share.h"
 
 #include <stdio.h>
 
@@ -34,6 +33,19 @@ void write_agent(struct api *c, struct json_out *out, const struct agent *a,
     speak_agent(out, &said);
 }
 
+void agent_advice(const struct api *c, const struct agent *a,
+                  const struct eyes *eyes, struct advice *out)
+{
+    struct advice_against against;
+    const struct agent *close;
+
+    deliver_against(walk_deliver(c->walk), &against);
+    close = registry_closest(c->registry, a, eyes, &against.likeness);
+    if (close)
+        against.close = close->name;
+    advice_of(a, &against, out);
+}
+
 /* With warnings, which compare it with all other agents: not for lists. */
 static void agent_write_with_advice(struct api *c, struct json_out *out,
                                     const struct agent *a,
@@ -44,7 +56,7 @@ static void agent_write_with_advice(struct api *c, struct json_out *out,
     bool is_owned = agent_is_owned(a, eyes);
 
     if (is_owned)
-        share_advice(c->registry, walk_deliver(c->walk), a, eyes, &advice);
+        agent_advice(c, a, eyes, &advice);
     write_agent(c, out, a, eyes, is_owned ? &advice : NULL, changed);
 }
 
@@ -181,13 +193,6 @@ static struct json *card_read_body(struct call *c, struct arena *a)
     return NULL;
 }
 
-void share_problems(struct buf *out, const struct card_problems *p)
-{
-    struct json_out o = json_out(out);
-
-    speak_problems(&o, p);
-}
-
 /* name as in the request. */
 static void agent_refuse_change(struct request *o, enum err e, struct str name,
                                 const struct registry_by *by,
@@ -195,15 +200,10 @@ static void agent_refuse_change(struct request *o, enum err e, struct str name,
                                 const struct why *why)
 {
     struct why problems = {""};
-    struct buf details;
 
     if (p && p->n) {
-        buf_init(&details, 256 * 1024);
-        share_problems(&details, p);
         card_problems_say(p, &problems);
-        request_refuse(o, e, str_of(problems.text),
-                       details.over ? STR("") : buf_str(&details));
-        buf_fini(&details);
+        request_refuse_card(o, e, str_of(problems.text), p);
     } else if (e == ERR_NOT_FOUND && !by->if_revision) {
         api_refuse_agent(o->api, o->id, &o->caller, name);
         request_end(o);

@@ -1,7 +1,6 @@
 /* Decisions: a single one, or a list. They are for their requester and admins:
  * messages to an agent are private even from the creator of the agent. */
 #include "api/decision_scan.h"
-#include "api/share.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +9,15 @@ static bool decision_is_for(const struct row *r, const struct caller *c)
 {
     return caller_is_admin(c) ||
            str_eq(row_str(r, DECISION_REQUESTER), caller_name(c));
+}
+
+void decision_hide_others(struct decision *d, const struct caller *c)
+{
+    if (caller_is_admin(c))
+        return;
+    d->registry_version = d->learn_version = -1;
+    if (d->type < LEARN_TYPE_FIRST)
+        d->type = 0;
 }
 
 /* ERR_SYNTAX: recorded by an unknown version; ERR_NOMEM. */
@@ -24,7 +32,7 @@ static enum err write_decision(struct request *o, struct json_out *out,
     e = decision_from_row(scratch, row, &d);
     if (e)
         return e;
-    share_decision_for(&d, &o->caller);
+    decision_hide_others(&d, &o->caller);
     json_open(out, '{');
     speak_decision(out, &d, length);
     json_close(out, '}');

@@ -5,7 +5,6 @@
  * The server decides on whose behalf it is: with parent_task_id the caller acts
  * for the agent that works on that task, and must be allowed to act for it. */
 #include "api/internal.h"
-#include "api/share.h"
 
 /* Requests. */
 

@@ -12,7 +12,6 @@
  * result is kept, since in a crowd the next watcher needs the same. Rejected:
  * keeping the unsent rest, which is a result for each watcher. */
 #include "api/internal.h"
-#include "api/share.h"
 
 enum { BATCH_BYTES = 64 * 1024 }; /* and of one part of a result */
 
@@ -225,7 +224,7 @@ static bool events_send_cost(struct request *o, const struct task *t)
     buf_clear(&o->api->body);
     e = event_open(o, &out, "cost", 0, t->finished_ms);
     events_put_task(o, &out, t->turn);
-    share_cost_say(&out, &message_of(o)->cost, t);
+    write_cost(&out, &message_of(o)->cost, t);
     event_close(&e, &out);
     message_of(o)->is_cost_told = true;
     return request_send(o);

@@ -1,7 +1,6 @@
 /* POST /api/gate: whether an envelope would pass now, and why. Uses the rules
  * and everything the server knows; nothing is recorded or reported. */
 #include "api/internal.h"
-#include "api/share.h"
 #include "gate/dry_run.h"
 
 struct try_call {
@@ -69,17 +68,13 @@ static void gate_try_answer(struct call *c, struct msg *m,
 
 void call_gate_post(struct call *c)
 {
-    struct share_sender by = {
-        .registry = c->api->registry,
-        .access = c->api->access,
-        .limits = gatekeeper_limits(walk_gatekeeper(c->api->walk))};
     struct msg *m = msg_new(&c->caller, c->now_ms);
     struct eyes eyes = call_eyes(c);
     struct try_call t;
     enum err e = m ? gate_try_read(c->rq->body, &t, &m->why) : ERR_NOMEM;
 
     if (!e)
-        e = share_envelope(m, t.envelope, &by);
+        e = envelope_read(c->api, m, t.envelope, STR(""));
     if (e)
         call_refuse(c, e, m ? str_of(m->why.text) : STR(""));
     else if (!registry_find(c->api->registry, m->call.envelope->to, &eyes))

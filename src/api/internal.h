@@ -3,7 +3,7 @@
 
 #include "api/api.h"
 #include "api/request.h"
-#include "api/share.h"
+#include "model/advice.h"
 #include "speak/speak.h"
 #include "walk/delegation_request.h"
 
@@ -104,6 +104,10 @@ MUST_USE bool request_send(struct request *o);
 /* End a stream. */
 void request_end_stream(struct request *o);
 
+struct task_cost {
+    int64_t tree, conversation; /* micro-units */
+};
+
 /* What a message, a delegation or the events of a task keep: each may become
  * the stream of a task. */
 struct message_state {
@@ -112,7 +116,7 @@ struct message_state {
     bool is_repeat; /* the task existed before */
     struct id decision_id;
     struct str decision; /* as JSON, in the arena; empty: unknown */
-    struct share_cost cost;
+    struct task_cost cost;
     bool has_cost; /* it was read */
     void (*then)(struct request *o);
     struct str gate_result; /* of an envelope on the hub, as JSON, likewise */
@@ -186,6 +190,35 @@ void refuse_message(struct request *o, const struct msg *m);
 void write_answer(struct request *o, struct json_out *out,
                   const struct task *t);
 
+/* Write the member "cost", if there is a cost. */
+void write_cost(struct json_out *o, const struct task_cost *cost,
+                const struct task *t);
+
+/* Read a message: the body of POST /api/messages, and the idempotency key
+ * beside it (empty: none). As speak_message; also sets the hash that the key
+ * identifies. */
+MUST_USE enum err message_read(struct msg *m, struct str body, struct str key);
+
+/* Set the hash that the idempotency key of m identifies. */
+void message_hash(struct msg *m, struct str meaning);
+
+/* envelopes.c */
+
+/* Read an envelope, and check that the caller may send it. `self` is the agent
+ * of the connection; empty: none. ERR_FROM: `from` is another sender. */
+MUST_USE enum err envelope_read(const struct api *c, struct msg *m,
+                                struct str body, struct str self);
+
+/* Write the members of the answer to an accepted envelope: the result of the
+ * gate. One that came before, by its sender's own id, is dropped, and the
+ * answer names the original task. */
+void write_gate_result(struct json_out *o, const struct msg *m);
+
+/* decisions.c: remove everything that depends on others: the version numbers of
+ * the registry and of learning, which count all changes, and query types that
+ * are shared by all orgs. Admins see everything. */
+void decision_hide_others(struct decision *d, const struct caller *c);
+
 /* Read the cost of t, its tree and its conversation, and then call then(),
  * which finds t again. False: it is known, or not for this caller. */
 MUST_USE bool answer_needs_cost(struct request *o, const struct task *t,
@@ -207,6 +240,15 @@ MUST_USE struct request *change_begin(struct call *c);
 /* Submit the change, and call then() when it has effect; or answer with an
  * error. At once if nothing is to be written. */
 void change_submit(struct request *o, void (*then)(struct request *o));
+
+/* Refuse a card, with its problems as details. */
+void request_refuse_card(struct request *o, enum err e, struct str words,
+                         const struct card_problems *p);
+
+/* agents.c: warnings about a's card; they name only agents that the viewer
+ * sees. Only for viewers who may see the whole card. */
+void agent_advice(const struct api *c, const struct agent *a,
+                  const struct eyes *eyes, struct advice *out);
 
 /* Answer that there is no such agent, or none that the caller may see: the
  * answer does not tell which. */

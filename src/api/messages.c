@@ -5,13 +5,19 @@
  * tells the turn: a further turn may have started meanwhile, or long ago if the
  * message was repeated with its idempotency key. */
 #include "api/internal.h"
-#include "api/share.h"
 
 #include <stdio.h>
 
 #include "base/digest.h"
+#include "base/fault.h"
 
-enum { GATE_RESULT_BYTES_MAX = 8 * 1024 };
+#define KEY_IS_OLD                                                        \
+    STR("this idempotency key was used, and its task is no longer kept; " \
+        "to send the message again take a new key")
+
+/* Query a delegation that is not in memory. */
+
+enum { DECISION_BYTES_MAX = 16 * 1024, GATE_RESULT_BYTES_MAX = 8 * 1024 };
 
 static void message_quiet(struct request *o)
 {
@@ -32,17 +38,28 @@ void write_answer(struct request *o, struct json_out *out, const struct task *t)
     speak_answer(out, t, message_of(o)->decision);
 }
 
+/* The cost of a task's tree and of its conversation, the latter with all
+ * delegations below: for the payer and admins, if anything ever cost anything.
+ * Three reads of one row each. */
+
+static int64_t spent_in(const struct query *q)
+{
+    return !q->err && q->rows ? row_int(q->rows, SPENT_AMOUNT) : 0;
+}
+
 static void on_message_cost_below(struct request *o)
 {
-    share_cost_add(&message_of(o)->cost, &o->query);
+    message_of(o)->cost.conversation += spent_in(&o->query);
     request_drop_queries(o);
     message_of(o)->then(o);
 }
 
 static void on_message_cost_conversation(struct request *o)
 {
-    message_of(o)->cost = share_cost(&o->query, &o->turns);
-    share_cost_below(&o->query, &o->turns);
+    message_of(o)->cost = (struct task_cost){
+        .tree = spent_in(&o->query), .conversation = spent_in(&o->turns)};
+    query_fini(&o->query);
+    ledger_below_query(&o->query, &o->turns);
     request_read(o, &o->query, on_message_cost_below);
 }
 
@@ -54,20 +71,83 @@ static void on_message_cost_tree(struct request *o)
 bool answer_needs_cost(struct request *o, const struct task *t,
                        void (*then)(struct request *o))
 {
+    const struct caller *c = &o->caller;
     struct query tree, talk;
 
     if (message_of(o)->has_cost ||
-        !share_cost_is_for(walk_ledger(o->api->walk), t, &o->caller))
+        !ledger_has_spending(walk_ledger(o->api->walk)) ||
+        (!caller_is_admin(c) && !str_eq_nocase(caller_name(c), t->root_user) &&
+         !PLANTED("calls.cost_for_all")))
         return false;
     message_of(o)->has_cost = true;
     message_of(o)->then = then;
-    share_cost_ask(t, &tree, &talk);
+    ledger_root_query(&tree, task_root(t));
+    ledger_conversation_query(&talk, t->root_user, t->conversation_id);
     request_drop_queries(o); /* t may be in one of them */
     o->query = tree;
     o->turns = talk;
     o->has_query = o->has_turns = true;
     request_read(o, &o->query, on_message_cost_tree);
     return true;
+}
+
+void write_cost(struct json_out *o, const struct task_cost *cost,
+                const struct task *t)
+{
+    bool is_back = task_is_over(t->status) && t->status != TASK_COMPLETED;
+
+    if (!cost->tree && !cost->conversation)
+        return;
+    json_key(o, STR("cost"));
+    json_open(o, '{');
+    json_member_int(o, "task_micros", is_back ? 0 : t->price_micros);
+    json_member_int(o, "tree_micros", cost->tree);
+    json_member_int(o, "conversation_micros", cost->conversation);
+    json_close(o, '}');
+}
+
+/* Budgets of the payer are for the payer and admins; those of an agent, which
+ * many users pay, only for admins. */
+static bool may_hear_of_budget(const struct caller *c, const struct task *t,
+                               const struct ledger_budget *b)
+{
+    if (caller_is_admin(c))
+        return true;
+    return b->kind != BUDGET_AGENT &&
+           str_eq_nocase(caller_name(c), t->root_user);
+}
+
+static void write_budget_warnings(struct json_out *o, const struct ledger *l,
+                                  const struct task *t, const struct caller *c,
+                                  int64_t now_ms)
+{
+    struct ledger_budget of[BUDGETS_OF_MAX];
+    size_t n = t->price_micros
+                   ? ledger_budgets_of(l, t->root_user, t->payer_org,
+                                       t->priced_agent, of)
+                   : 0;
+    bool has_any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct ledger_budget *b = &of[i];
+
+        if (!budget_was_warned(b, now_ms) || !may_hear_of_budget(c, t, b))
+            continue;
+        if (!has_any) {
+            json_key(o, STR("budget_warnings"));
+            json_open(o, '[');
+        }
+        has_any = true;
+        json_open(o, '{');
+        json_member_text(o, "kind", budget_kind_name(b->kind));
+        json_member_text(o, "name", str_of(b->name));
+        json_member_text(o, "period", budget_period_name(b->period));
+        json_member_int(o, "limit_micros", b->limit);
+        json_member_int(o, "resets_ms", budget_period_end(b->period, now_ms));
+        json_close(o, '}');
+    }
+    if (has_any)
+        json_close(o, ']');
 }
 
 static void message_look_again(struct request *o);
@@ -84,8 +164,8 @@ static void answer_message(struct request *o, const struct task *t, int status)
     write_answer(o, &out, t);
     if (s->gate_result.n)
         json_member_raw(&out, "routing", s->gate_result);
-    share_cost_say(&out, &message_of(o)->cost, t);
-    share_budget_warnings(&out, walk_ledger(o->api->walk), t, &o->caller,
+    write_cost(&out, &message_of(o)->cost, t);
+    write_budget_warnings(&out, walk_ledger(o->api->walk), t, &o->caller,
                           loop_wall_ms(o->api->loop));
     json_close(&out, '}');
     o->front->answer(o, status);
@@ -100,7 +180,7 @@ static void answer_message(struct request *o, const struct task *t, int status)
 static void message_refuse_task(struct request *o, enum err e)
 {
     if (e == ERR_NOT_FOUND && message_of(o)->is_repeat)
-        request_refuse(o, ERR_GONE, SHARE_KEY_IS_OLD, STR(""));
+        request_refuse(o, ERR_GONE, KEY_IS_OLD, STR(""));
     else
         request_fail(o, e);
 }
@@ -211,35 +291,60 @@ static void message_look_for_task(struct request *o)
                                              : on_message_task);
 }
 
+/* Keep JSON for the answer: an object, without its end. Empty: too large. */
+static struct str message_keep(struct request *o, struct buf *text)
+{
+    struct str kept = {NULL, 0};
+
+    buf_add_char(text, '}');
+    if (text->over || !arena_keep(&o->arena, buf_str(text), &kept))
+        kept.n = 0;
+    buf_fini(text);
+    return kept;
+}
+
+static void message_keep_decision(struct request *o, const struct decision *d)
+{
+    struct json_out out;
+    struct buf text;
+
+    buf_init(&text, DECISION_BYTES_MAX);
+    out = json_out(&text);
+    json_open(&out, '{');
+    speak_decision(&out, d, SPEAK_BRIEF);
+    message_of(o)->decision = message_keep(o, &text);
+}
+
 /* A repeat is answered with its original decision, if that is still kept. */
 static void on_message_decision(struct request *o)
 {
-    if (!o->query.err && o->query.rows)
-        message_of(o)->decision =
-            share_decision_of(&o->arena, o->query.rows, &o->api->scratch);
+    struct arena *scratch = &o->api->scratch;
+    struct decision d;
+
+    arena_reset(scratch);
+    if (!o->query.err && o->query.rows &&
+        decision_from_row(scratch, o->query.rows, &d) == OK)
+        message_keep_decision(o, &d);
     message_look_for_task(o);
 }
 
 /* The answer to an envelope has the result of the gate beside the task. */
 static void message_keep_gate_result(struct request *o, const struct msg *m)
 {
-    struct buf out;
-    struct json_out json;
+    struct json_out out;
+    struct buf text;
 
-    buf_init(&out, GATE_RESULT_BYTES_MAX);
-    json = json_out(&out);
-    json_open(&json, '{');
-    share_gate_result(&json, m);
-    json_close(&json, '}');
-    if (out.over ||
-        !arena_keep(&o->arena, buf_str(&out), &message_of(o)->gate_result))
-        message_of(o)->gate_result = STR("");
-    buf_fini(&out);
+    buf_init(&text, GATE_RESULT_BYTES_MAX);
+    out = json_out(&text);
+    json_open(&out, '{');
+    write_gate_result(&out, m);
+    message_of(o)->gate_result = message_keep(o, &text);
 }
 
 void on_message_accepted(struct msg *m, void *ctx)
 {
     struct request *o = ctx;
+    struct decision d;
 
     if (!request_back(o)) {
         msg_free(m);
@@ -256,25 +361,27 @@ void on_message_accepted(struct msg *m, void *ctx)
     message_of(o)->decision_id = m->choice.id;
     if (m->call.envelope)
         message_keep_gate_result(o, m);
-    else if (!m->task.is_repeat)
-        message_of(o)->decision =
-            share_decision_keep(&o->arena, walk_router(o->api->walk), m);
+    else if (!m->task.is_repeat) {
+        route_decision(walk_router(o->api->walk), m, &d);
+        message_keep_decision(o, &d);
+    }
     msg_free(m);
     if (!message_of(o)->is_repeat || !message_of(o)->decision_id.text[0]) {
         message_look_for_task(o);
         return;
     }
-    share_decision_ask(&o->query, &o->has_query, &message_of(o)->decision_id);
+    query_if(request_query(o, &decision_table, 1), DECISION_ID, IS,
+             value_text(str_of(message_of(o)->decision_id.text)));
     request_read(o, &o->query, on_message_decision);
 }
 
-void share_hash(struct msg *m, struct str meaning)
+void message_hash(struct msg *m, struct str meaning)
 {
     _Static_assert((int)MSG_BODY_HASH_BYTES == (int)DIGEST_BYTES, "SHA-256");
     digest(meaning, m->call.body_hash);
 }
 
-enum err share_message(struct msg *m, struct str body, struct str key)
+enum err message_read(struct msg *m, struct str body, struct str key)
 {
     struct buf meaning;
     enum err e;
@@ -282,7 +389,7 @@ enum err share_message(struct msg *m, struct str body, struct str key)
     buf_init(&meaning, SPEAK_MEANING_MAX);
     e = speak_message(m, body, key, &meaning);
     if (!e)
-        share_hash(m, buf_str(&meaning));
+        message_hash(m, buf_str(&meaning));
     buf_fini(&meaning);
     return e;
 }
@@ -305,7 +412,7 @@ static enum err message_read_call(struct call *c, struct msg *m)
      * protection. */
     if (key.p && !key.n)
         return why_err(&m->why, ERR_BAD_REQUEST, "%s", EMPTY_KEY_WORDS);
-    e = share_message(m, c->rq->body, key);
+    e = message_read(m, c->rq->body, key);
     if (!e)
         e = message_keep_trace(c, m);
     m->call.is_stream = call_wants_events(c);

@@ -171,6 +171,15 @@ void request_refuse(struct request *o, enum err e, struct str words,
  * during that call. ERR_NOT_FOUND: there is none that the caller may see. */
 void look_task(struct request *o, task_found *found);
 
+/* look_read_row: read the row of another task into o->query. look_take_row: it
+ * was read. OK: *out is the task, from memory or as *row; NULL: it moved
+ * meanwhile, look again (o->n_looks starts at zero). Otherwise the error of the
+ * query, or ERR_NOT_FOUND. */
+void look_read_row(struct request *o, struct str task_id,
+                   void (*then)(struct request *o));
+MUST_USE enum err look_take_row(struct request *o, struct str task_id,
+                                struct task *row, const struct task **out);
+
 /* The turn that o is about is the current one of t. */
 bool look_is_current(const struct request *o, const struct task *t);
 

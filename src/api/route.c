@@ -1,7 +1,6 @@
 /* POST /api/route: the agent that would get a message, and why. Nothing is
  * recorded or reported. */
 #include "api/internal.h"
-#include "api/share.h"
 
 /* A note that is not in the decision: why the text was not compared by its
  * meaning, or that the chosen agent would not accept the message now, or not
@@ -53,7 +52,7 @@ static void route_answer(struct request *o, struct msg *m)
     d.id = (struct id){""}; /* it is not recorded */
     d.conversation_id = m->call.conversation_id;
     d.turn = 0;
-    share_decision_for(&d, &o->caller);
+    decision_hide_others(&d, &o->caller);
     json_open(&out, '{');
     speak_decision(&out, &d, SPEAK_WHOLE);
     json_member_bool(&out, "switches", m->choice.is_switch);
@@ -84,7 +83,7 @@ static void on_route_decided(struct msg *m, enum err e, void *ctx)
 void call_route_post(struct call *c)
 {
     struct msg *m = msg_new(&c->caller, c->now_ms);
-    enum err e = m ? share_message(m, c->rq->body, STR("")) : ERR_NOMEM;
+    enum err e = m ? message_read(m, c->rq->body, STR("")) : ERR_NOMEM;
     struct request *o;
 
     if (!e && m->call.task_id.n)

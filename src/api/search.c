@@ -2,7 +2,6 @@
  * an outside model needs for the vector of the query. open_requests.c ends the
  * search if the client leaves or its token is revoked. */
 #include "api/internal.h"
-#include "api/share.h"
 
 _Static_assert((int)SPEAK_QUERY_MAX == (int)SEARCH_TEXT_MAX &&
                    (int)SPEAK_HITS == (int)SEARCH_LIMIT &&
@@ -23,9 +22,9 @@ static void fill_formula(const struct speak_search_call *asked,
                                                  : k.text_weight;
 }
 
-void share_hits(struct json_out *out, struct registry *registry,
-                const struct speak_search_call *s,
-                const struct search_result *r)
+static void write_hits(struct json_out *out, struct registry *registry,
+                       const struct speak_search_call *s,
+                       const struct search_result *r)
 {
     struct speak_hit list[SEARCH_LIMIT_MAX];
     struct speak_hits said = {.list = list,
@@ -33,7 +32,7 @@ void share_hits(struct json_out *out, struct registry *registry,
                               .total = r->total,
                               .mode = r->mode,
                               .note = str_of(r->note.text),
-                              .max_bytes = SHARE_HITS_BYTES,
+                              .max_bytes = PAGE_BYTES,
                               .explains = s->explains,
                               .text = s->text};
 
@@ -78,7 +77,7 @@ static void on_search_done(void *ctx, uint64_t id,
         return;
     }
     out = request_json(o);
-    share_hits(&out, o->api->registry, &s->call, r);
+    write_hits(&out, o->api->registry, &s->call, r);
     request_answer(o, 200);
 }
 

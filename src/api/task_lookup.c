@@ -1,7 +1,36 @@
-/* Finds a task for a request, by the rules of share_lookup.c: in memory at
- * once, or when the store has answered. */
+/* A task is in memory while it is not over or has listeners, and always in its
+ * row. This is the only place that looks at both, memory first.
+ *
+ * Between the two looks a task may move: if its row says that it is not over,
+ * it came into memory after the first look (a further turn), or ended before
+ * the second. Then both are repeated, a few times: a task can hardly start and
+ * end between two looks for ever. */
 #include "api/internal.h"
-#include "api/share.h"
+
+enum { LOOKS_MAX = 5 };
+
+void look_read_row(struct request *o, struct str task_id,
+                   void (*then)(struct request *o))
+{
+    query_if(request_query(o, &task_table, 1), TASK_ID, IS,
+             value_text(task_id));
+    request_read(o, &o->query, then);
+}
+
+enum err look_take_row(struct request *o, struct str task_id, struct task *row,
+                       const struct task **out)
+{
+    const struct query *q = &o->query;
+
+    *out = NULL;
+    if (q->err || !q->rows)
+        return q->err ? q->err : ERR_NOT_FOUND;
+    task_from_row(row, q->rows);
+    *out = task_find(walk_tasks(o->api->walk), task_id);
+    if (!*out && (task_is_over(row->status) || ++o->n_looks == LOOKS_MAX))
+        *out = row;
+    return OK;
+}
 
 static void look_give_task(struct request *o, const struct task *t)
 {
@@ -16,8 +45,7 @@ static void on_look_row(struct request *o)
 {
     const struct task *t;
     struct task row;
-    enum err e = share_look_row(walk_tasks(o->api->walk), &o->query,
-                                str_of(o->task_id.text), &o->n_looks, &row, &t);
+    enum err e = look_take_row(o, str_of(o->task_id.text), &row, &t);
 
     if (e)
         o->found(o, e, NULL);
@@ -36,8 +64,7 @@ static void look_again_for_task(struct request *o)
         look_give_task(o, t);
         return;
     }
-    share_look_ask(&o->query, &o->has_query, id);
-    request_read(o, &o->query, on_look_row);
+    look_read_row(o, id, on_look_row);
 }
 
 void look_task(struct request *o, task_found *found)
@@ -49,7 +76,8 @@ void look_task(struct request *o, task_found *found)
 
 bool look_is_current(const struct request *o, const struct task *t)
 {
-    return share_look_is_current(&o->message_id, t);
+    return !o->message_id.text[0] ||
+           strcmp(o->message_id.text, t->message_id.text) == 0;
 }
 
 /* The task as it was in a past turn. */
@@ -61,7 +89,9 @@ static void look_give_past(struct request *o, enum err e, const struct task *t)
         o->then_found(o, e, NULL);
         return;
     }
-    past = share_turn(t, &o->turns, &o->message_id);
+    past = *t;
+    past.message_id = o->message_id;
+    task_of_turn(&past, o->turns.rows);
     o->then_found(o, OK, &past);
 }
 
@@ -75,9 +105,12 @@ static void on_look_past_turn(struct request *o)
 
 void look_past(struct request *o, const struct task *t, task_found *found)
 {
+    struct query *q = request_query_turns(o, &turn_table, 1);
+
     o->then_found = found;
-    share_turn_ask(&o->turns, &o->has_turns, t, &o->message_id);
-    request_read(o, &o->turns, on_look_past_turn);
+    query_if(q, TURN_TASK_SEQ, IS, value_int(t->seq));
+    query_if(q, TURN_MESSAGE_ID, IS, value_text(str_of(o->message_id.text)));
+    request_read(o, q, on_look_past_turn);
 }
 
 /* The row of the turn names the message it started with. */
@@ -91,9 +124,12 @@ static void on_look_turn_number(struct request *o)
 void look_number(struct request *o, const struct task *t, int64_t turn,
                  task_found *found)
 {
+    struct query *q = request_query_turns(o, &turn_table, 1);
+
     o->then_found = found;
-    share_number_ask(&o->turns, &o->has_turns, t, turn);
-    request_read(o, &o->turns, on_look_turn_number);
+    query_if(q, TURN_TASK_SEQ, IS, value_int(t->seq));
+    query_if(q, TURN_NUMBER, IS, value_int(turn));
+    request_read(o, q, on_look_turn_number);
 }
 
 static void look_give_turn(struct request *o, enum err e, const struct task *t)

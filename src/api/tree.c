@@ -11,8 +11,6 @@
  * are not all seen at the same moment. */
 #include "api/tree_read.h"
 
-#include "api/share.h"
-
 #include "delegation/delegation.h"
 #include "ledger/ledger.h"
 
@@ -163,9 +161,7 @@ static void on_tree_task_row(struct request *o)
     struct tree_look *l = o->own;
     struct task row;
     const struct task *t;
-    enum err e =
-        share_look_row(walk_tasks(o->api->walk), &o->query,
-                       str_of(l->ids[l->at].text), &o->n_looks, &row, &t);
+    enum err e = look_take_row(o, str_of(l->ids[l->at].text), &row, &t);
 
     if (e == ERR_NOT_FOUND) { /* removed by retention */
         l->at++;
@@ -187,8 +183,7 @@ static void tree_go_on(struct request *o)
         const struct task *t = task_find(walk_tasks(o->api->walk), id);
 
         if (!t) {
-            share_look_ask(&o->query, &o->has_query, id);
-            request_read(o, &o->query, on_tree_task_row);
+            look_read_row(o, id, on_tree_task_row);
             return;
         }
         if (!tree_take_task(o, t))

@@ -20,7 +20,6 @@
  * between the two commits: a call that is repeated after a crash finds the task
  * of the first. */
 #include "api/internal.h"
-#include "api/share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,7 +196,7 @@ static enum err verdict_write_message(struct msg *m,
         !arena_keep(a, source, &m->call.source) ||
         !arena_keep(a, str_of(key), &m->call.idempotency_key))
         return ERR_NOMEM;
-    share_hash(m, str_of(key));
+    message_hash(m, str_of(key));
     return OK;
 }
 

@@ -180,8 +180,7 @@ static void agent_answer_card(struct request *o, const struct agent *a)
     }
     /* Only an owner gets advice, since only an owner can change the card. */
     if (agent_is_owned(a, &eyes)) {
-        share_advice(h->api->registry, walk_deliver(h->api->walk), a, &eyes,
-                     &advice);
+        agent_advice(h->api, a, &eyes, &advice);
         json_key(&out, STR("warnings"));
         advice_write(&out, &advice);
     }
@@ -215,19 +214,6 @@ static void on_card_changed(struct request *o)
     const struct card_call *k = o->own;
 
     peer_come_in(o, str_of(k->change.name));
-}
-
-static void card_refuse(struct request *o, enum err e,
-                        const struct card_problems *p, const struct why *why)
-{
-    struct buf details;
-
-    buf_init(&details, 256 * 1024);
-    if (p->n)
-        share_problems(&details, p);
-    request_refuse(o, e, str_of(why->text),
-                   details.over ? STR("") : buf_str(&details));
-    buf_fini(&details);
 }
 
 /* An agent that reconnects may meet its own last change of the card, which is
@@ -287,7 +273,7 @@ static void card_try(struct request *o, const struct json *card)
         change_submit(o, on_card_changed);
     } else if (e != ERR_BUSY || k->tries++ == BUSY_TRIES ||
                !card_keep(o, card)) {
-        card_refuse(o, e, &problems, &why);
+        request_refuse_card(o, e, str_of(why.text), &problems);
     } else {
         o->timer.fire = on_card_retry;
         loop_timer_set(o->api->loop, &o->timer, BUSY_MS);

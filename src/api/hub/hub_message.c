@@ -68,11 +68,7 @@ static bool send_may_listen(struct hub_call *c, enum listen listen)
 static enum err send_read_envelope(struct hub_call *c, struct msg *m,
                                    const struct json *envelope)
 {
-    struct share_sender by = {
-        .registry = c->hub->api->registry,
-        .access = c->hub->api->access,
-        .limits = gatekeeper_limits(walk_gatekeeper(c->hub->api->walk)),
-        .self = c->peer->line ? str_of(c->peer->agent) : STR("")};
+    struct str self = c->peer->line ? str_of(c->peer->agent) : STR("");
     struct json_out o = json_out(&c->hub->body);
 
     JSON_EACH(kid, c->params)
@@ -88,7 +84,7 @@ static enum err send_read_envelope(struct hub_call *c, struct msg *m,
     json_put(&o, envelope);
     if (c->hub->body.over)
         return ERR_NOMEM;
-    return share_envelope(m, buf_str(&c->hub->body), &by);
+    return envelope_read(c->hub->api, m, buf_str(&c->hub->body), self);
 }
 
 static struct msg *send_read_message(struct hub_call *c)
@@ -102,7 +98,7 @@ static struct msg *send_read_message(struct hub_call *c)
     } else {
         send_write_body(c);
         if (m && !c->hub->body.over)
-            e = share_message(m, buf_str(&c->hub->body), STR(""));
+            e = message_read(m, buf_str(&c->hub->body), STR(""));
     }
     if (!e)
         return m;
