@@ -38,9 +38,9 @@ static void delegate_stream(struct request *o)
 static void on_delegate_request_done(void *ctx)
 {
     struct request *o = ctx;
+    struct delegation_request *r = message_of(o)->delegation_request;
     struct str words = {NULL, 0}, details = {NULL, 0};
-    enum err e = delegation_request_refused(message_of(o)->delegation_request,
-                                            &words, &details);
+    enum err e = delegation_request_refused(r, &words, &details);
     struct json_out out = request_json(o);
 
     if (e) {
@@ -48,11 +48,8 @@ static void on_delegate_request_done(void *ctx)
     } else if (message_of(o)->wants_events && o->api->is_ready) {
         delegate_stream(o);
     } else {
-        delegation_request_write(message_of(o)->delegation_request, &out);
-        request_answer(
-            o, delegation_request_is_over(message_of(o)->delegation_request)
-                   ? 200
-                   : 202);
+        delegation_request_write(r, &out);
+        request_answer(o, delegation_request_is_over(r) ? 200 : 202);
     }
 }
 
@@ -63,59 +60,47 @@ static void on_delegate_wait_over(struct timer *t)
         message_of(LIST_OF(t, struct request, timer))->delegation_request);
 }
 
-static bool delegate_request_new(struct request *o, struct call *c)
-{
-    struct api *api = c->api;
-    struct str key = http_header(c->rq, STR("Idempotency-Key"));
-    struct why why = {""};
-    enum err e;
-
-    if (key.p && !key.n) {
-        request_refuse(o, ERR_BAD_REQUEST, STR(EMPTY_KEY_WORDS), STR(""));
-        return false;
-    }
-    message_of(o)->delegation_request =
-        delegation_request_new(&(struct delegation_request_opts){
-            .loop = api->loop,
-            .log = api->log,
-            .walk = api->walk,
-            .store = api->store,
-            .registry = api->registry,
-            .list = &api->delegation_requests,
-            .caller = &c->caller,
-            .waits_for_nothing = message_of(o)->wants_events,
-            .idempotency_key = key,
-            .done = on_delegate_request_done,
-            .ctx = o,
-        });
-    e = delegation_request_read(message_of(o)->delegation_request, c->rq->body,
-                                false, &why);
-    if (!e && message_of(o)->wants_events &&
-        delegation_request_is_piece(message_of(o)->delegation_request, 1))
-        e = why_err(&why, ERR_BAD_REQUEST,
-                    "events are of one task: request each of several on its "
-                    "own");
-    if (!e)
-        return true;
-    request_refuse(o, e, str_of(why.text), STR(""));
-    return false;
-}
-
 void call_delegate_post(struct call *c)
 {
     struct api *api = c->api;
     struct request *o = request_of_call(c, &message_state);
+    struct str key = http_header(c->rq, STR("Idempotency-Key"));
+    struct message_state *s;
+    struct why why = {""};
+    enum err e;
 
     if (!o)
         return;
-    message_of(o)->wants_events = call_wants_events(c);
-    if (!delegate_request_new(o, c))
+    s = o->own;
+    s->wants_events = call_wants_events(c);
+    if (key.p && !key.n) {
+        request_refuse(o, ERR_BAD_REQUEST, STR(EMPTY_KEY_WORDS), STR(""));
         return;
+    }
+    e = delegation_request_new(
+        &(struct delegation_request_opts){
+            .walk = api->walk,
+            .caller = &c->caller,
+            .waits_for_nothing = s->wants_events,
+            .idempotency_key = key,
+            .done = on_delegate_request_done,
+            .ctx = o,
+        },
+        c->rq->body, &s->delegation_request, &why);
+    if (!e && s->wants_events &&
+        delegation_request_is_piece(s->delegation_request, 1))
+        e = why_err(&why, ERR_BAD_REQUEST,
+                    "events are of one task: request each of several on its "
+                    "own");
+    if (e) {
+        request_refuse(o, e, str_of(why.text), STR(""));
+        return;
+    }
     o->timer.fire = on_delegate_wait_over;
     request_becomes(o, REQUEST_WAITING);
     loop_timer_set(api->loop, &o->timer,
                    api_patience_ms(api, SPEAK_TIMEOUT_MAX_MS));
-    delegation_request_go(message_of(o)->delegation_request);
+    delegation_request_go(s->delegation_request);
 }
 
 /* The state. */

@@ -348,7 +348,6 @@ void requests_init(struct api *c, const uint64_t seed[2])
     list_init(&c->dead);
     list_init(&c->listings);
     list_init(&c->studies);
-    list_init(&c->delegation_requests);
     c->sweep_timer.fire = on_requests_sweep_timer;
     c->sweep_job.run = requests_sweep;
     c->reap_job.run = requests_reap;
@@ -363,7 +362,6 @@ void requests_fini(struct api *c)
     loop_timer_cancel(c->loop, &c->sweep_timer);
     loop_not_at_end(&c->sweep_job);
     loop_not_at_end(&c->reap_job);
-    delegation_requests_free(&c->delegation_requests);
     requests_free(&c->gone);
     requests_free(&c->dead);
     buf_fini(&c->result.text);

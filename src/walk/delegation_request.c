@@ -18,29 +18,6 @@
 
 /* Life. */
 
-static void on_request_done(struct loop_job *job);
-
-struct delegation_request *
-delegation_request_new(const struct delegation_request_opts *opts)
-{
-    struct delegation_request *c = mem_new(sizeof(*c));
-
-    c->opts = *opts;
-    if (opts->caller) {
-        c->caller = *opts->caller;
-        c->opts.caller = &c->caller;
-    }
-    snprintf(c->by, sizeof(c->by), "%.*s", STR_ARG(opts->by));
-    snprintf(c->original_id, sizeof(c->original_id), "%.*s",
-             STR_ARG(opts->original_id));
-    snprintf(c->parent_id, sizeof(c->parent_id), "%.*s",
-             STR_ARG(opts->parent_id));
-    arena_init(&c->arena, DELEGATION_REQUEST_TEXT_BYTES);
-    c->done_job.run = on_request_done;
-    list_append(opts->list, &c->node);
-    return c;
-}
-
 static void delegation_request_free(struct delegation_request *c)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -57,11 +34,11 @@ static void delegation_request_free(struct delegation_request *c)
     free(c);
 }
 
-void delegation_requests_free(struct list *list)
+void walk_delegation_requests_free(struct walk *w)
 {
     struct list_node *n;
 
-    while ((n = list_first(list)))
+    while ((n = list_first(&w->delegation_requests)))
         delegation_request_free(LIST_OF(n, struct delegation_request, node));
 }
 
@@ -72,7 +49,7 @@ void delegation_request_leave(struct delegation_request *c)
         piece_stop_waiting(&c->pieces[i]);
     loop_not_at_end(&c->done_job);
     if (!c->n_out && !c->is_beginning)
-        loop_at_end(c->opts.loop, &c->done_job);
+        loop_at_end(c->opts.walk->opts.loop, &c->done_job);
 }
 
 /* Call done, or free the request: at the end of a turn, when no caller uses
@@ -94,7 +71,7 @@ static void on_request_done(struct loop_job *job)
 static void piece_end_if_offline(struct piece *p, const struct msg *m)
 {
     const struct delegation_request_opts *o = &p->delegation_request->opts;
-    struct agents all = registry_agents(o->registry);
+    struct agents all = registry_agents(o->walk->opts.registry);
     const struct agent *a = agent_find(&all, m->choice.agent);
     struct why why, none = {""};
 
@@ -108,7 +85,7 @@ static void piece_end_if_offline(struct piece *p, const struct msg *m)
                                        .error_code = STR("agent_offline"),
                                        .error = str_of(why.text)},
                  NULL, NULL) != OK)
-        log_info(o->log, "commission.not_ended",
+        log_info(o->walk->opts.log, "commission.not_ended",
                  LOG_C("task_id", m->task.id.text));
 }
 
@@ -120,7 +97,7 @@ static void piece_end_left(struct piece *p)
     if (p->is_accepted && p->ends_with_line && !p->is_repeat &&
         walk_cancel(o->walk, str_of(p->ids.task_id.text), str_of(p->by), NULL,
                     NULL) != OK)
-        log_info(o->log, "commission.not_cancelled",
+        log_info(o->walk->opts.log, "commission.not_cancelled",
                  LOG_C("task_id", p->ids.task_id.text));
 }
 
@@ -164,7 +141,7 @@ static void on_piece_accepted(struct msg *m, void *ctx)
 static struct msg *piece_plain_message(struct delegation_request *c,
                                        const struct speak_order *o)
 {
-    struct msg *m = msg_new(&c->caller, loop_wall_ms(c->opts.loop));
+    struct msg *m = msg_new(&c->caller, loop_wall_ms(c->opts.walk->opts.loop));
 
     if (!m || !arena_keep(&m->arena, o->message, &m->call.text) ||
         !arena_keep(&m->arena, o->agent, &m->call.executor) ||
@@ -345,7 +322,7 @@ static void piece_look_for_key(struct piece *p, struct str key)
     query_init(&p->query, &delegation_table, 1);
     query_if(&p->query, DELEGATION_KEY, IS, value_text(key));
     c->n_out++;
-    store_read(c->opts.store, &p->query, on_session_key_row, p);
+    store_read(c->opts.walk->opts.store, &p->query, on_session_key_row, p);
 }
 
 /* On whose behalf. */
@@ -357,11 +334,13 @@ static enum err piece_act_for(struct piece *p, struct str parent_id,
     struct delegation_request *c = p->delegation_request;
     const struct task *t = task_find(walk_tasks(c->opts.walk), parent_id);
     struct registry_by by = {.caller = &c->caller,
-                             .now_ms = loop_wall_ms(c->opts.loop)};
+                             .now_ms = loop_wall_ms(c->opts.walk->opts.loop)};
     const struct agent *a = NULL;
     struct why none = {""};
 
-    if (!t || registry_self(c->opts.registry, t->agent, &by, &a, &none) != OK ||
+    if (!t ||
+        registry_self(c->opts.walk->opts.registry, t->agent, &by, &a, &none) !=
+            OK ||
         !a)
         return why_err(why, ERR_BAD_REQUEST,
                        "parent_task_id must be a task that an agent of yours "
@@ -401,16 +380,16 @@ static void piece_begin(struct piece *p)
         send_piece(p);
 }
 
-enum err delegation_request_read(struct delegation_request *c, struct str body,
-                                 bool is_two_phase, struct why *why)
+static enum err request_read(struct delegation_request *c, struct str body,
+                             struct why *why)
 {
     enum err e;
 
     c->orders = arena_alloc(&c->arena, sizeof(*c->orders));
     if (!c->orders)
         return ERR_NOMEM;
-    e = is_two_phase ? speak_send_task(&c->arena, body, c->orders, why)
-                     : speak_delegate(&c->arena, body, c->orders, why);
+    e = c->original_id[0] ? speak_send_task(&c->arena, body, c->orders, why)
+                          : speak_delegate(&c->arena, body, c->orders, why);
     if (e)
         return e;
     c->is_many = c->orders->is_many;
@@ -428,6 +407,36 @@ enum err delegation_request_read(struct delegation_request *c, struct str body,
         buf_init(&c->pieces[i].answer, DELEGATION_REQUEST_ANSWER_BYTES);
     }
     return OK;
+}
+
+enum err delegation_request_new(const struct delegation_request_opts *opts,
+                                struct str body,
+                                struct delegation_request **out,
+                                struct why *why)
+{
+    struct delegation_request *c = mem_new(sizeof(*c));
+    enum err e;
+
+    c->opts = *opts;
+    if (opts->caller) {
+        c->caller = *opts->caller;
+        c->opts.caller = &c->caller;
+    }
+    snprintf(c->by, sizeof(c->by), "%.*s", STR_ARG(opts->by));
+    snprintf(c->original_id, sizeof(c->original_id), "%.*s",
+             STR_ARG(opts->original_id));
+    snprintf(c->parent_id, sizeof(c->parent_id), "%.*s",
+             STR_ARG(opts->parent_id));
+    arena_init(&c->arena, DELEGATION_REQUEST_TEXT_BYTES);
+    c->done_job.run = on_request_done;
+    list_append(&opts->walk->delegation_requests, &c->node);
+    e = request_read(c, body, why);
+    if (e) {
+        delegation_request_free(c);
+        c = NULL;
+    }
+    *out = c;
+    return e;
 }
 
 void delegation_request_go(struct delegation_request *c)

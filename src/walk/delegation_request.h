@@ -4,29 +4,23 @@
 /* delegation_request: one request of an agent to delegate, from any transport:
  * one item, or up to DELEGATION_AT_ONCE_MAX.
  *
- *     delegation_request_new -> delegation_request_read
- *       -> delegation_request_go -> each item: walk_delegate -> accepted
+ *     delegation_request_new -> delegation_request_go -> each item:
+ * walk_delegate -> accepted
  *          -> (sync) delegation_wait -> over
  *       -> done, once
  *
  * Items succeed or fail independently. If the requester goes away, accepted
  * items go on, and delegation/ keeps their results.
  *
- * In the list of its owner. Borrows the walk. Threads: loop thread only. */
+ * In a list of the walk, which it borrows. Threads: loop thread only. */
 
-#include "registry/registry.h"
 #include "speak/speak.h"
 #include "walk/walk.h"
 
 struct delegation_request;
 
 struct delegation_request_opts {
-    struct loop *loop;
-    struct log *log;
     struct walk *walk;
-    struct store *store;
-    struct registry *registry;
-    struct list *list; /* its owner's; contains it while it lives */
     struct str
         by; /* the requesting agent; empty: a person, who acts for an agent of
                theirs if parent_task_id is given, else for themselves */
@@ -34,9 +28,8 @@ struct delegation_request_opts {
                                     NULL for a child process. Copied */
     struct str parent_id; /* the parent task, whatever the request says; empty:
                              as the request says */
-    struct str original_id;     /* of a two-phase request */
-    struct str idempotency_key; /* idempotency key beside the body; used by
-                                   delegation_request_read */
+    struct str original_id;     /* of a two-phase request; empty: of another */
+    struct str idempotency_key; /* beside the body */
     bool waits_for_nothing;     /* done as soon as all items are accepted */
     /* Called from the loop, never before delegation_request_go has returned and
      * not after delegation_request_leave. */
@@ -44,16 +37,14 @@ struct delegation_request_opts {
     void *ctx;
 };
 
-/* opts are copied. */
-MUST_USE struct delegation_request *
-delegation_request_new(const struct delegation_request_opts *opts);
-
-/* Read the params of agent.send_task (is_two_phase) or agent.delegate. Errors
- * as speak_delegate; and ERR_BAD_REQUEST if a person asks for an option that
- * only an agent has. */
-MUST_USE enum err delegation_request_read(struct delegation_request *c,
-                                          struct str body, bool is_two_phase,
-                                          struct why *why);
+/* opts are copied, the idempotency key and the body only read. The body has the
+ * params of agent.send_task (two-phase) or agent.delegate. Errors as
+ * speak_delegate, with NULL in *out; and ERR_BAD_REQUEST if a person asks for
+ * an option that only an agent has. */
+MUST_USE enum err
+delegation_request_new(const struct delegation_request_opts *opts,
+                       struct str body, struct delegation_request **out,
+                       struct why *why);
 void delegation_request_go(struct delegation_request *c);
 
 /* Stop waiting: unfinished items are answered as started, and go on. */
@@ -86,8 +77,5 @@ MUST_USE bool delegation_request_piece(const struct delegation_request *c,
 /* The caller is not interested any more, before or after done. Freed when none
  * of its items is under way. */
 void delegation_request_leave(struct delegation_request *c);
-
-/* Free all requests of a list, at the end: nothing will call back any more. */
-void delegation_requests_free(struct list *list);
 
 #endif

@@ -11,7 +11,7 @@ void piece_stop_waiting(struct piece *p)
     if (p->is_listening)
         task_unlisten(walk_tasks(o->walk), &p->listener);
     p->is_waiter = p->is_listening = false;
-    loop_timer_cancel(o->loop, &p->timer);
+    loop_timer_cancel(o->walk->opts.loop, &p->timer);
 }
 
 /* Ends. */
@@ -20,13 +20,13 @@ void delegation_request_check(struct delegation_request *c)
 {
     if (c->is_left) {
         if (!c->n_out && !c->is_beginning)
-            loop_at_end(c->opts.loop, &c->done_job);
+            loop_at_end(c->opts.walk->opts.loop, &c->done_job);
         return;
     }
     if (c->n_open)
         return;
     if (c->is_beginning)
-        loop_at_end(c->opts.loop, &c->done_job);
+        loop_at_end(c->opts.walk->opts.loop, &c->done_job);
     else
         c->opts.done(c->opts.ctx);
 }
@@ -146,7 +146,7 @@ static void on_piece_timeout(struct timer *t)
 
     if (p->ends_late && walk_cancel(c->opts.walk, str_of(p->ids.task_id.text),
                                     caller_name(&c->caller), NULL, NULL) != OK)
-        log_info(c->opts.log, "commission.not_cancelled",
+        log_info(c->opts.walk->opts.log, "commission.not_cancelled",
                  LOG_C("task_id", p->ids.task_id.text));
     piece_timed_out(p);
 }
@@ -166,7 +166,7 @@ void piece_wait(struct piece *p)
     } else {
         p->timer.fire = on_piece_timeout;
         p->listener = (struct task_listener){.on_news = on_piece_news};
-        loop_timer_set(o->loop, &p->timer, p->wait_ms);
+        loop_timer_set(o->walk->opts.loop, &p->timer, p->wait_ms);
         e = task_listen(walk_tasks(o->walk), str_of(p->ids.task_id.text),
                         &p->listener, 0);
         p->is_listening = e == OK;
@@ -230,7 +230,7 @@ void piece_repeat(struct piece *p)
     query_init(&p->query, &task_table, 1);
     query_if(&p->query, TASK_ID, IS, value_text(id));
     p->delegation_request->n_out++;
-    store_read(o->store, &p->query, on_piece_task_row, p);
+    store_read(o->walk->opts.store, &p->query, on_piece_task_row, p);
 }
 
 void delegation_request_hurry(struct delegation_request *c)

@@ -6,6 +6,7 @@
  * the answer. */
 
 #include "walk/delegation_request.h"
+#include "walk/internal.h"
 
 enum {
     DELEGATION_REQUEST_TEXT_BYTES =

@@ -89,8 +89,8 @@ struct walk {
     struct stage stages[STAGES_MAX];
     size_t n_stages;
 
-    /* Tool calls of models, and their delegation requests. */
-    struct list tool_uses, tool_delegations;
+    struct list tool_uses; /* tool calls of models */
+    struct list delegation_requests;
 
     struct map recalls; /* task id -> struct recall: the notes of a turn */
 
@@ -253,6 +253,9 @@ void walk_on_tool(void *ctx, const struct delivery_id *d, struct str agent,
                   deliver_tool_done *done, void *done_ctx, void **handle);
 void walk_tool_cancel(void *ctx, void *handle);
 void walk_tools_free(struct walk *w); /* after deliver_free */
+
+/* delegation_request.c: nothing will call back any more. */
+void walk_delegation_requests_free(struct walk *w);
 
 /* delegation_notes.c */
 

@@ -65,7 +65,7 @@ void walk_tools_free(struct walk *w)
 
     while ((n = list_first(&w->tool_uses)))
         tool_use_free(LIST_OF(n, struct tool_use, node));
-    delegation_requests_free(&w->tool_delegations);
+    walk_delegation_requests_free(w);
 }
 
 /* The use is freed before the answer is passed on: its receiver may start the
@@ -117,21 +117,14 @@ static enum err tool_delegate(struct tool_use *u, const struct delivery_id *d,
                               struct str agent, struct str arguments,
                               struct why *why)
 {
-    const struct walk_opts *o = &u->walk->opts;
-    enum err e;
-
-    u->delegation_request = delegation_request_new(
-        &(struct delegation_request_opts){.loop = o->loop,
-                                          .log = o->log,
-                                          .walk = u->walk,
-                                          .store = o->store,
-                                          .registry = o->registry,
-                                          .list = &u->walk->tool_delegations,
+    enum err e = delegation_request_new(
+        &(struct delegation_request_opts){.walk = u->walk,
                                           .by = agent,
                                           .parent_id = str_of(d->task_id.text),
                                           .done = on_tool_delegated,
-                                          .ctx = u});
-    e = delegation_request_read(u->delegation_request, arguments, false, why);
+                                          .ctx = u},
+        arguments, &u->delegation_request, why);
+
     if (!e)
         delegation_request_go(u->delegation_request);
     return e;

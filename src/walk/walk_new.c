@@ -98,7 +98,7 @@ struct walk *walk_new(const struct walk_opts *opts, struct why *why)
     list_init(&w->refused);
     list_init(&w->budget_looks);
     list_init(&w->tool_uses);
-    list_init(&w->tool_delegations);
+    list_init(&w->delegation_requests);
     map_init(&w->recalls, RECALLS_MAX, opts->seed);
     w->refuse_job.run = walk_on_refused;
     walk_build(w);

@@ -28,38 +28,31 @@ static void on_delegate_done(void *ctx)
 
 static void delegate_begin(struct hub_call *c, struct str original_id)
 {
-    struct hub *h = c->hub;
-    struct buf *body = &h->body;
+    struct buf *body = &c->hub->body;
     struct json_out out = json_out(body);
     struct why why = {""};
     struct request *o = hub_request(c, &message_state);
-    struct delegation_request *r;
     enum err e = ERR_NOMEM;
 
     if (!o)
         return;
     hub_clear(body);
     json_put(&out, c->params);
-    r = delegation_request_new(&(struct delegation_request_opts){
-        .loop = h->api->loop,
-        .log = h->api->log,
-        .walk = h->api->walk,
-        .store = h->api->store,
-        .registry = h->api->registry,
-        .list = &h->api->delegation_requests,
-        .by = str_of(c->peer->agent),
-        .caller = c->peer->child ? NULL : &c->peer->caller,
-        .original_id = original_id,
-        .done = on_delegate_done,
-        .ctx = o,
-    });
-    message_of(o)->delegation_request = r;
     if (!body->over)
-        e = delegation_request_read(r, buf_str(body), original_id.n > 0, &why);
+        e = delegation_request_new(
+            &(struct delegation_request_opts){
+                .walk = c->hub->api->walk,
+                .by = str_of(c->peer->agent),
+                .caller = c->peer->child ? NULL : &c->peer->caller,
+                .original_id = original_id,
+                .done = on_delegate_done,
+                .ctx = o,
+            },
+            buf_str(body), &message_of(o)->delegation_request, &why);
     if (e)
         request_refuse(o, e, str_of(why.text), STR(""));
     else
-        delegation_request_go(r);
+        delegation_request_go(message_of(o)->delegation_request);
 }
 
 /* The id identifies the result later, so here it is required and must be valid
