@@ -126,7 +126,7 @@ struct api {
     struct list dead;     /* to be freed at the end of the turn */
     struct list listings; /* those that read a list */
     struct list studies;  /* those that read very many records */
-    size_t n_sweep; /* still to be checked in this sweep */
+    size_t n_sweep;       /* still to be checked in this sweep */
     struct timer sweep_timer;
     struct loop_job sweep_job, reap_job;
     /* events.c: the last result that was written, as an event. */

@@ -8,6 +8,18 @@
 
 /* Requests. */
 
+static void delegate_quiet(struct request *o)
+{
+    struct message_state *s = o->own;
+
+    if (s->delegation_request)
+        delegation_request_leave(s->delegation_request);
+    s->delegation_request = NULL;
+}
+
+const struct request_state delegate_state = {
+    .bytes = sizeof(struct message_state), .quiet = delegate_quiet};
+
 static void on_delegated_task(struct request *o, enum err e,
                               const struct task *t)
 {
@@ -27,9 +39,7 @@ static void delegate_stream(struct request *o)
         request_fail(o, ERR_INTERNAL);
         return;
     }
-    delegation_request_leave(message_of(o)->delegation_request);
-    message_of(o)->delegation_request = NULL;
-    loop_timer_cancel(o->api->loop, &o->timer);
+    request_quiet(o);
     o->task_id = piece.task_id;
     o->message_id = piece.message_id;
     look_task(o, on_delegated_task);
@@ -63,7 +73,7 @@ static void on_delegate_wait_over(struct timer *t)
 void call_delegate_post(struct call *c)
 {
     struct api *api = c->api;
-    struct request *o = request_of_call(c, &message_state);
+    struct request *o = request_of_call(c, &delegate_state);
     struct str key = http_header(c->rq, STR("Idempotency-Key"));
     struct message_state *s;
     struct why why = {""};

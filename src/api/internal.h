@@ -136,6 +136,8 @@ struct message_state {
     bool is_cost_told;     /* or there is none */
 };
 extern const struct request_state message_state;
+extern const struct request_state delegate_state; /* it has a
+                                                     delegation_request */
 
 static inline struct message_state *message_of(const struct request *o)
 {
@@ -145,8 +147,8 @@ static inline struct message_state *message_of(const struct request *o)
 static inline struct delegation_request *
 delegation_request_of(const struct request *o)
 {
-    return o->state == &message_state ? message_of(o)->delegation_request
-                                      : NULL;
+    return o->state == &delegate_state ? message_of(o)->delegation_request
+                                       : NULL;
 }
 
 /* delegate.c: what a lookup of a delegation keeps. */

@@ -19,17 +19,8 @@
 
 enum { DECISION_BYTES_MAX = 16 * 1024, GATE_RESULT_BYTES_MAX = 8 * 1024 };
 
-static void message_quiet(struct request *o)
-{
-    struct message_state *s = o->own;
-
-    if (s->delegation_request)
-        delegation_request_leave(s->delegation_request);
-    s->delegation_request = NULL;
-}
-
-const struct request_state message_state = {
-    .bytes = sizeof(struct message_state), .quiet = message_quiet};
+const struct request_state message_state = {.bytes =
+                                                sizeof(struct message_state)};
 
 /* The answer. */
 
@@ -122,10 +113,8 @@ static void write_budget_warnings(struct json_out *o, const struct ledger *l,
                                   int64_t now_ms)
 {
     struct ledger_budget of[BUDGETS_OF_MAX];
-    size_t n = t->price_micros
-                   ? ledger_budgets_of(l, t->root_user, t->payer_org,
-                                       t->priced_agent, of)
-                   : 0;
+    size_t n =
+        ledger_budgets_of(l, t->root_user, t->payer_org, t->priced_agent, of);
     bool has_any = false;
 
     for (size_t i = 0; i < n; i++) {
@@ -164,9 +153,11 @@ static void answer_message(struct request *o, const struct task *t, int status)
     write_answer(o, &out, t);
     if (s->gate_result.n)
         json_member_raw(&out, "routing", s->gate_result);
-    write_cost(&out, &message_of(o)->cost, t);
-    write_budget_warnings(&out, walk_ledger(o->api->walk), t, &o->caller,
-                          loop_wall_ms(o->api->loop));
+    if (s->has_cost)
+        write_cost(&out, &s->cost, t);
+    if (t->price_micros)
+        write_budget_warnings(&out, walk_ledger(o->api->walk), t, &o->caller,
+                              loop_wall_ms(o->api->loop));
     json_close(&out, '}');
     o->front->answer(o, status);
     if (s->on_answered)

@@ -103,19 +103,13 @@ void request_end(struct request *o)
         store_forget(o->api->store, o->asked);
 }
 
-void request_out(struct request *o)
-{
-    assert(!o->is_out);
-    o->is_out = true;
-}
-
 bool request_back(struct request *o)
 {
     assert(o->is_out);
     o->is_out = false;
     if (!o->id)
         request_die(o);
-    else if (o->front->is_there(o))
+    else if (!o->front->is_there || o->front->is_there(o))
         return true;
     else
         request_end(o);
@@ -141,7 +135,7 @@ static void on_request_read(struct query *q, void *ctx)
         log_warn(o->api->log, "calls.not_read", LOG_C("table", q->table->name),
                  LOG_C("because", err_row(q->err)->wording));
     q->err = client_error_of(q->err);
-    if (request_back(o) && o->front->is_welcome(o))
+    if (request_back(o) && request_is_welcome(o))
         o->then(o);
 }
 
@@ -246,11 +240,6 @@ void request_read_list(struct request *o, struct query *q,
 }
 
 /* Answers. */
-
-struct json_out request_json(struct request *o)
-{
-    return o->front->begin(o);
-}
 
 void request_answer(struct request *o, int status)
 {

@@ -15,6 +15,8 @@
  * requests are freed at the end of the turn, so that a module that is calling
  * its listeners never finds one freed. */
 
+#include <assert.h>
+
 #include "access/access.h"
 #include "api/api.h"
 #include "base/arena.h"
@@ -26,10 +28,12 @@ struct request;
 
 struct front_end {
     size_t seat_bytes; /* what it keeps of a request: request.seat */
-    /* The caller can still be answered. */
+    /* The caller can still be answered. NULL: one that leaves ends its
+     * requests. */
     bool (*is_there)(const struct request *o);
     /* The caller may have what was just read or found. False: it was refused,
-     * since its token is not valid any more. */
+     * since its token is not valid any more. NULL: a caller without a valid
+     * token is not there for long. */
     bool (*is_welcome)(struct request *o);
     /* Begin the JSON of an answer, and send it. The status is that of HTTP. */
     struct json_out (*begin)(struct request *o);
@@ -124,8 +128,18 @@ void request_end(struct request *o);
 
 /* o goes to the store or the walk, or comes back. request_back is false if the
  * caller has gone; o must then not be used. */
-void request_out(struct request *o);
+static inline void request_out(struct request *o)
+{
+    assert(!o->is_out);
+    o->is_out = true;
+}
 MUST_USE bool request_back(struct request *o);
+
+/* The caller may have the answer; see front_end. */
+static inline bool request_is_welcome(struct request *o)
+{
+    return !o->front->is_welcome || o->front->is_welcome(o);
+}
 
 /* Stop everything that o listens to. */
 void request_quiet(struct request *o);
@@ -157,7 +171,10 @@ MUST_USE bool request_analytics(struct request *o);
 /* Answer and end. request_json begins the JSON, and request_answer sends it;
  * request_answer_list closes a list, with a zero cursor at its end;
  * request_fail has no words. */
-struct json_out request_json(struct request *o);
+static inline struct json_out request_json(struct request *o)
+{
+    return o->front->begin(o);
+}
 void request_answer(struct request *o, int status);
 void request_answer_list(struct request *o, struct json_out *out,
                          int64_t cursor);

@@ -34,12 +34,6 @@ static void requests_reap(struct loop_job *job)
 
 /* The front end. */
 
-static bool http_is_there(const struct request *o)
-{
-    (void)o; /* a client that has gone has ended its request */
-    return true;
-}
-
 static bool http_is_welcome(struct request *o)
 {
     int64_t now_ms = loop_wall_ms(o->api->loop);
@@ -59,7 +53,7 @@ static struct json_out http_begin(struct request *o)
 static void http_answer(struct request *o, int status)
 {
     buf_add_char(&o->api->body, '\n');
-    api_answer(o->api, o->id, status, SPEAK_JSON);
+    api_answer_with(o->api, o->id, status, SPEAK_JSON, NULL, 0);
 }
 
 static void http_refuse(struct request *o, enum err e, struct str words,
@@ -81,8 +75,7 @@ static void http_leave(struct request *o)
     c->n_by_kind[o->kind]--;
 }
 
-static const struct front_end http_front_end = {.is_there = http_is_there,
-                                                .is_welcome = http_is_welcome,
+static const struct front_end http_front_end = {.is_welcome = http_is_welcome,
                                                 .begin = http_begin,
                                                 .answer = http_answer,
                                                 .refuse = http_refuse,

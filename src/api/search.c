@@ -70,7 +70,7 @@ static void on_search_done(void *ctx, uint64_t id,
 
     (void)id;
     s->id = 0; /* nothing to cancel any more */
-    if (!o->front->is_welcome(o))
+    if (!request_is_welcome(o))
         return;
     if (r->err) {
         request_fail(o, r->err);

@@ -31,7 +31,7 @@ static void delegate_begin(struct hub_call *c, struct str original_id)
     struct buf *body = &c->hub->body;
     struct json_out out = json_out(body);
     struct why why = {""};
-    struct request *o = hub_request(c, &message_state);
+    struct request *o = hub_request(c, &delegate_state);
     enum err e = ERR_NOMEM;
 
     if (!o)

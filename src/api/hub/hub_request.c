@@ -16,13 +16,6 @@ static bool hub_is_there(const struct request *o)
     return !peer_is_gone(peer_of(o));
 }
 
-/* A peer whose token is not valid any more is closed. */
-static bool hub_is_welcome(struct request *o)
-{
-    (void)o;
-    return true;
-}
-
 static struct json_out hub_begin(struct request *o)
 {
     return reply_open(&seat_of(o)->reply);
@@ -64,7 +57,6 @@ static void hub_leave(struct request *o)
 static const struct front_end hub_front_end = {.seat_bytes =
                                                    sizeof(struct hub_seat),
                                                .is_there = hub_is_there,
-                                               .is_welcome = hub_is_welcome,
                                                .begin = hub_begin,
                                                .answer = hub_answer,
                                                .refuse = hub_refuse,
@@ -113,9 +105,4 @@ struct request *hub_request(struct hub_call *c,
         seat->reply.gather->n_open++;
     peer_pace(c->peer);
     return o;
-}
-
-struct request *hub_request_of_receipt(const struct hub *h, uint64_t receipt)
-{
-    return map_get(&h->receipts, receipt_key(&receipt));
 }

@@ -164,7 +164,8 @@ void method_result(struct hub_call *c)
 
 void hub_on_recorded(struct hub *h, uint64_t receipt, enum err e)
 {
-    struct request *o = hub_request_of_receipt(h, receipt);
+    struct str key = {(const char *)&receipt, sizeof(receipt)};
+    struct request *o = map_get(&h->receipts, key);
     struct json_out out;
 
     if (!o || !request_back(o))

@@ -215,7 +215,6 @@ struct request *hub_request(struct hub_call *c,
                             const struct request_state *state);
 struct request *hub_request_new(struct peer *p,
                                 const struct request_state *state);
-struct request *hub_request_of_receipt(const struct hub *h, uint64_t receipt);
 
 /* hub_push.c */
 void push_begin(struct request *o, const struct task *t);
