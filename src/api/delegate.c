@@ -98,7 +98,7 @@ void call_delegate_post(struct call *c)
         },
         c->rq->body, &s->delegation_request, &why);
     if (!e && s->wants_events &&
-        delegation_request_is_piece(s->delegation_request, 1))
+        delegation_request_n(s->delegation_request) > 1)
         e = why_err(&why, ERR_BAD_REQUEST,
                     "events are of one task: request each of several on its "
                     "own");

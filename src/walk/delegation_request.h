@@ -63,13 +63,12 @@ void delegation_request_write(const struct delegation_request *c,
                               struct json_out *o);
 /* No item was answered as merely started. */
 bool delegation_request_is_over(const struct delegation_request *c);
-/* delegation_request_is_piece: there is an item i. delegation_request_piece:
- * item i as it was accepted; false: it was not. */
+/* The number of items; and item i as it was accepted; false: it was not. */
 struct delegation_request_piece {
     struct id key, task_id, message_id; /* empty key: a person's item */
     bool is_open;                       /* the answer has no result for it */
 };
-bool delegation_request_is_piece(const struct delegation_request *c, size_t i);
+size_t delegation_request_n(const struct delegation_request *c);
 MUST_USE bool delegation_request_piece(const struct delegation_request *c,
                                        size_t i,
                                        struct delegation_request_piece *out);

@@ -296,14 +296,14 @@ void delegation_request_write(const struct delegation_request *c,
 bool delegation_request_piece(const struct delegation_request *c, size_t i,
                               struct delegation_request_piece *out)
 {
-    if (i >= c->n || !c->pieces[i].is_accepted)
+    if (!c->pieces[i].is_accepted)
         return false;
     *out = c->pieces[i].ids;
     out->is_open = c->pieces[i].is_begun;
     return true;
 }
 
-bool delegation_request_is_piece(const struct delegation_request *c, size_t i)
+size_t delegation_request_n(const struct delegation_request *c)
 {
-    return i < c->n;
+    return c->n;
 }

@@ -270,7 +270,7 @@ void tell_begin(struct request *o)
     struct gather *behind = seat_of(o)->reply.gather;
     struct delegation_request_piece piece;
 
-    for (size_t i = 0; delegation_request_is_piece(r, i); i++) {
+    for (size_t i = 0; i < delegation_request_n(r); i++) {
         if (!delegation_request_piece(r, i, &piece) || !piece.is_open)
             continue;
         if (peer_of(o)->child)
@@ -310,7 +310,7 @@ static bool request_waits_for(const struct request *o, const struct id *key)
     const struct delegation_request *r = delegation_request_of(o);
     struct delegation_request_piece piece;
 
-    for (size_t i = 0; r && delegation_request_is_piece(r, i); i++)
+    for (size_t i = 0; r && i < delegation_request_n(r); i++)
         if (delegation_request_piece(r, i, &piece) &&
             strcmp(piece.key.text, key->text) == 0)
             return true;
