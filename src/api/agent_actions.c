@@ -14,7 +14,7 @@ static const struct agent *agent_owned_by_caller(struct call *c)
     if (!call_has_no_body(c))
         return NULL;
     if (!a || !agent_is_visible(a, &eyes)) {
-        api_refuse_agent(c->api, c->id, &c->caller, c->param);
+        call_refuse_agent(c, c->param);
         return NULL;
     }
     if (agent_is_owned(a, &eyes))

@@ -73,22 +73,39 @@ void request_refuse_card(struct request *o, enum err e, struct str words,
     buf_fini(&details);
 }
 
-void api_refuse_agent(struct api *c, uint64_t id, const struct caller *caller,
-                      struct str name)
+static enum err agent_word_missing(struct api *c, const struct caller *caller,
+                                   struct str name, struct buf *details,
+                                   struct why *why)
 {
     struct agents all = registry_agents(c->registry);
     struct eyes eyes = eyes_of(caller, loop_wall_ms(c->loop));
     struct near near = near_find(&all, &eyes, name);
+    struct json_out out;
+
+    buf_init(details, 4096);
+    out = json_out(details);
+    speak_nearest(&out, &near);
+    if (details->over)
+        buf_clear(details);
+    return near_say(&near, name, why);
+}
+
+void call_refuse_agent(struct call *c, struct str name)
+{
     struct why why = {""};
     struct buf details;
-    struct json_out out;
-    enum err e;
+    enum err e = agent_word_missing(c->api, &c->caller, name, &details, &why);
 
-    buf_init(&details, 4096);
-    out = json_out(&details);
-    speak_nearest(&out, &near);
-    e = near_say(&near, name, &why);
-    api_refuse(c, id, e, str_of(why.text),
-               details.over ? STR("") : buf_str(&details));
+    api_refuse(c->api, c->id, e, str_of(why.text), buf_str(&details));
+    buf_fini(&details);
+}
+
+void request_refuse_agent(struct request *o, struct str name)
+{
+    struct why why = {""};
+    struct buf details;
+    enum err e = agent_word_missing(o->api, &o->caller, name, &details, &why);
+
+    request_refuse(o, e, str_of(why.text), buf_str(&details));
     buf_fini(&details);
 }

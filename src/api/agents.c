@@ -139,7 +139,7 @@ void call_agents_get(struct call *c)
     if (!agent_read_conditions(c, &k))
         return;
     if (!a) {
-        api_refuse_agent(c->api, c->id, &c->caller, c->param);
+        call_refuse_agent(c, c->param);
         return;
     }
     if (agent_check_match(&k, a, &why)) { /* first: RFC 9110, 13.2.2 */
@@ -205,8 +205,7 @@ static void agent_refuse_change(struct request *o, enum err e, struct str name,
         card_problems_say(p, &problems);
         request_refuse_card(o, e, str_of(problems.text), p);
     } else if (e == ERR_NOT_FOUND && !by->if_revision) {
-        api_refuse_agent(o->api, o->id, &o->caller, name);
-        request_end(o);
+        request_refuse_agent(o, name);
     } else if (e == ERR_NOT_FOUND || (e == ERR_EXISTS && by->must_be_new)) {
         request_refuse(o, ERR_PRECONDITION, str_of(why->text), STR(""));
     } else {
@@ -227,8 +226,7 @@ static void on_agent_registered(struct request *o)
     struct http_header headers[2];
 
     if (!a) { /* removed by another request meanwhile */
-        api_refuse_agent(c, o->id, &o->caller, str_of(made->name));
-        request_end(o);
+        request_refuse_agent(o, str_of(made->name));
         return;
     }
     agent_write_with_advice(c, &out, a, &eyes, &has_changed);
@@ -354,7 +352,7 @@ static bool call_agent_exists(struct call *c)
 
     if (registry_find(c->api->registry, c->param, &eyes))
         return true;
-    api_refuse_agent(c->api, c->id, &c->caller, c->param);
+    call_refuse_agent(c, c->param);
     return false;
 }
 

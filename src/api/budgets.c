@@ -134,7 +134,7 @@ static bool budget_read_agent(struct call *c, struct str agent, bool is_new,
     snprintf(b->name, sizeof(b->name), "%.*s", STR_ARG(name));
     if (a || !is_new)
         return true;
-    api_refuse_agent(c->api, c->id, &c->caller, agent);
+    call_refuse_agent(c, agent);
     return false;
 }
 
@@ -242,7 +242,6 @@ static void on_budget_put(struct tx *tx, void *ctx)
     }
     budget_spent_query(&o->query, &books_of(o)->budget,
                        loop_wall_ms(o->api->loop));
-    o->has_query = true;
     request_read(o, &o->query, on_budget_used);
 }
 
@@ -387,7 +386,6 @@ static void budgets_read_next(struct request *o)
     }
     budget_spent_query(&o->query, &b->listed[b->at].budget,
                        loop_wall_ms(o->api->loop));
-    o->has_query = true;
     request_read(o, &o->query, on_budget_listed);
 }
 

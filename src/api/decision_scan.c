@@ -130,7 +130,6 @@ static void decision_scan_read_rows(struct request *o)
 
     query_init(q, &decision_table,
                h->words.n ? PAGE_ROWS : h->limit - h->n_found);
-    o->has_query = true;
     query_order(q, DECISION_SEQ, true);
     for (const struct condition *c = h->wish.conditions; c; c = c->next)
         query_if_any(q, c->columns, c->n_columns, c->compare, c->value);

@@ -113,7 +113,7 @@ void call_agents_figures(struct call *c)
     struct json_out out = json_out(c->body);
 
     if (!a) {
-        api_refuse_agent(c->api, c->id, &c->caller, c->param);
+        call_refuse_agent(c, c->param);
         return;
     }
     fleet_write_figures(c, &out, a, &eyes);

@@ -78,7 +78,7 @@ void call_gate_post(struct call *c)
     if (e)
         call_refuse(c, e, m ? str_of(m->why.text) : STR(""));
     else if (!registry_find(c->api->registry, m->call.envelope->to, &eyes))
-        api_refuse_agent(c->api, c->id, &c->caller, m->call.envelope->to);
+        call_refuse_agent(c, m->call.envelope->to);
     else
         gate_try_answer(c, m, &t);
     msg_free(m);

@@ -103,7 +103,7 @@ static bool call_may_see_grants(struct call *c, struct str name)
     const struct agent *a = registry_find(c->api->registry, name, &eyes);
 
     if (!a)
-        api_refuse_agent(c->api, c->id, &c->caller, name);
+        call_refuse_agent(c, name);
     else if (!agent_is_owned(a, &eyes))
         call_refuse(c, ERR_NOT_ALLOWED,
                     STR("only the creator of an agent and admins may see and "
@@ -149,7 +149,7 @@ static void grant_answer(struct request *o, int status)
     const struct agent *a =
         registry_find(c->registry, str_of(made->name), &eyes);
     const struct agent_grant *g = agent_find_grant(a, &made->grant_id);
-    struct json_out out = json_out(&c->body);
+    struct json_out out = request_json(o);
 
     if (!g) { /* revoked by another request meanwhile */
         request_fail(o, ERR_NOT_FOUND);

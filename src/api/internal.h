@@ -254,8 +254,8 @@ void agent_advice(const struct api *c, const struct agent *a,
 
 /* Answer that there is no such agent, or none that the caller may see: the
  * answer does not tell which. */
-void api_refuse_agent(struct api *c, uint64_t id, const struct caller *caller,
-                      struct str name);
+void call_refuse_agent(struct call *c, struct str name);
+void request_refuse_agent(struct request *o, struct str name);
 
 /* agents.c: write an agent for a viewer. advice: NULL without warnings.
  * changed: NULL unless the viewer has just registered it. */

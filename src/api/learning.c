@@ -130,7 +130,7 @@ void call_learning_reset(struct call *c)
         return;
     }
     if (agent.n && !learning_knows_agent(c->api, agent)) {
-        api_refuse_agent(c->api, c->id, &c->caller, agent);
+        call_refuse_agent(c, agent);
         return;
     }
     o = request_of_call(c, NULL);

@@ -157,7 +157,6 @@ static void on_ledger_reserved(struct request *o)
         return;
     }
     ledger_day_query(&o->query, str_of(b->user), loop_wall_ms(o->api->loop));
-    o->has_query = true;
     request_read(o, &o->query, on_ledger_spent_today);
 }
 
@@ -165,7 +164,6 @@ static void ledger_read_reserved(struct request *o)
 {
     ledger_reserved_query(&o->query, str_of(books_of(o)->user),
                           str_of(books_of(o)->after), RESERVED_ROWS);
-    o->has_query = true;
     request_read(o, &o->query, on_ledger_reserved);
 }
 
@@ -197,7 +195,6 @@ static void on_ledger_balance(struct request *o)
     request_drop_queries(o);
     b->account = ledger_creator(str_of(b->user));
     ledger_balance_query(&o->query, str_of(b->account.text));
-    o->has_query = true;
     request_read(o, &o->query, on_ledger_earned);
 }
 
@@ -209,7 +206,6 @@ void call_ledger_balance(struct call *c)
         return;
     books_of(o)->account = ledger_user(str_of(books_of(o)->user));
     ledger_balance_query(&o->query, str_of(books_of(o)->account.text));
-    o->has_query = true;
     request_read(o, &o->query, on_ledger_balance);
 }
 
@@ -244,7 +240,6 @@ void call_ledger_accounts(struct call *c)
     if (!call_limit(c, &limit) || !(o = request_of_call(c, NULL)))
         return;
     ledger_balances_query(&o->query, call_arg(c, "cursor"), limit);
-    o->has_query = true;
     request_read_list(o, &o->query, on_ledger_accounts);
 }
 
@@ -319,7 +314,6 @@ static void statement_read_lines(struct request *o)
 
     span.account = str_of(books_of(o)->account.text);
     ledger_statement_query(&o->query, &span);
-    o->has_query = true;
     request_read_list(o, &o->query, on_statement_lines);
 }
 
@@ -440,6 +434,5 @@ void call_ledger_statement(struct call *c)
         return;
     }
     ledger_balance_query(&o->query, str_of(books_of(o)->account.text));
-    o->has_query = true;
     request_read(o, &o->query, on_statement_account);
 }

@@ -43,7 +43,6 @@ static void ledger_audit_go_on(struct request *o)
     const struct ledger_report *r;
 
     if (ledger_check_next(books_of(o)->check, &o->query)) {
-        o->has_query = true;
         request_read_list(o, &o->query, on_ledger_audit_page);
         return;
     }

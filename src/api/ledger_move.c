@@ -78,7 +78,6 @@ static void money_read_balance(struct request *o)
 {
     request_drop_queries(o);
     ledger_balance_query(&o->query, str_of(books_of(o)->account.text));
-    o->has_query = true;
     request_read(o, &o->query, on_money_balance);
 }
 
@@ -146,7 +145,6 @@ static void on_money_moved(struct tx *tx, void *ctx)
     else if (e == ERR_EXISTS) {
         request_drop_queries(o);
         ledger_posting_query(&o->query, tx_value(tx->failed_op, POSTING_ID).s);
-        o->has_query = true;
         request_read(o, &o->query, on_money_posting);
     } else
         request_refuse(o, e, str_of(why.text), STR(""));
@@ -272,7 +270,6 @@ static void refund_read_entries(struct request *o)
     request_drop_queries(o);
     ledger_turn_query(&o->query, str_of(books_of(o)->task_id.text),
                       books_of(o)->turn);
-    o->has_query = true;
     request_read(o, &o->query, on_refund_entries);
 }
 
@@ -303,7 +300,6 @@ static void refund_begin(struct request *o)
         return;
     }
     ledger_last_turn_query(&o->query, str_of(b->task_id.text));
-    o->has_query = true;
     request_read(o, &o->query, on_refund_last_turn);
 }
 

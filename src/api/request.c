@@ -167,11 +167,19 @@ bool request_query_ok(struct request *o)
     return false;
 }
 
+/* q is freed with o, whether it is read or not. */
+static void request_own(struct request *o, const struct query *q)
+{
+    o->has_query |= q == &o->query;
+    o->has_turns |= q == &o->turns;
+}
+
 void request_read(struct request *o, struct query *q,
                   void (*then)(struct request *o))
 {
     o->then = then;
     o->asked = q;
+    request_own(o, q);
     request_out(o);
     store_read(o->api->store, q, on_request_read, o);
 }
@@ -229,6 +237,7 @@ void request_read_list(struct request *o, struct query *q,
 {
     bool has_entered = list_has(&o->listing);
 
+    request_own(o, q);
     if (has_entered ? !request_may_read_on(o)
                     : !request_enter_list(
                           o, &o->api->listings, LISTS_MAX,

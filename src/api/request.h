@@ -144,9 +144,9 @@ static inline bool request_is_welcome(struct request *o)
 /* Stop everything that o listens to. */
 void request_quiet(struct request *o);
 
-/* Read from the store; then() is called unless the caller has gone.
- * request_query and request_query_turns start such a query, in `query` and in
- * `turns`; each frees the one before. */
+/* Read q, which is o->query or o->turns, from the store; then() is called
+ * unless the caller has gone. o frees it. request_query and request_query_turns
+ * start such a query, in `query` and in `turns`; each frees the one before. */
 void request_read(struct request *o, struct query *q,
                   void (*then)(struct request *o));
 struct query *request_query(struct request *o, const struct table *t,

@@ -9,11 +9,10 @@ static void on_review_committed(struct request *o)
     const struct registry_change *made = o->own;
     struct str name = str_of(made->name);
     const struct agent *a = registry_find(c->registry, name, &eyes);
-    struct json_out out = json_out(&c->body);
+    struct json_out out = request_json(o);
 
     if (!a) { /* removed by another request meanwhile */
-        api_refuse_agent(c, o->id, &o->caller, name);
-        request_end(o);
+        request_refuse_agent(o, name);
         return;
     }
     write_agent(c, &out, a, &eyes, NULL, NULL);
@@ -24,8 +23,7 @@ static void review_refuse_change(struct request *o, struct str name, enum err e,
                                  const struct why *why)
 {
     if (e == ERR_NOT_FOUND) {
-        api_refuse_agent(o->api, o->id, &o->caller, name);
-        request_end(o);
+        request_refuse_agent(o, name);
     } else {
         request_refuse(o, e, str_of(why->text), STR(""));
     }
@@ -108,7 +106,7 @@ void call_agents_reports(struct call *c)
     size_t n;
 
     if (!a) {
-        api_refuse_agent(c->api, c->id, &c->caller, c->param);
+        call_refuse_agent(c, c->param);
         return;
     }
     n = registry_reports(c->api->registry, a, list, REPORTS_PER_AGENT);

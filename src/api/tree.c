@@ -137,7 +137,7 @@ static bool tree_task_is_free(struct request *o, const struct task *t)
     if (o->has_query)
         query_fini(&o->query);
     ledger_paid_query(&o->query, str_of(t->id.text));
-    o->has_query = o->query.is_quick = true;
+    o->query.is_quick = true;
     request_read(o, &o->query, on_tree_paid);
     return false;
 }

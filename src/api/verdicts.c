@@ -616,8 +616,7 @@ static void on_verdict_conversation(struct request *o)
 
 static void verdict_read_conversation(struct request *o)
 {
-    query_init(&o->turns, &conversation_table, 1);
-    o->has_turns = true;
+    request_query_turns(o, &conversation_table, 1);
     query_if(&o->turns, CONVERSATION_OWNER, IS,
              value_text(verdict_of(o)->d.requester));
     query_if(&o->turns, CONVERSATION_ID, IS,
@@ -720,7 +719,7 @@ static void verdict_take_call(struct call *c, const struct speak_word *said,
         return;
     }
     if (said->agent.n && !a) {
-        api_refuse_agent(c->api, c->id, &c->caller, said->agent);
+        call_refuse_agent(c, said->agent);
         return;
     }
     o = request_of_call(c, &state);
