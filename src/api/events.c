@@ -57,84 +57,100 @@ static void events_put_task(struct request *o, struct json_out *out,
     json_member_int(out, "turn", turn);
 }
 
-static void events_write_gap(struct request *o, int64_t number, int64_t at_ms)
+const char *event_name(enum task_event_kind kind)
 {
-    struct json_out out;
-    struct speak_event e = event_open(o, &out, "gap", number, at_ms);
+    static const char *const names[] = {[TASK_EVENT_STATUS] = "status",
+                                        [TASK_EVENT_CHUNK] = "chunk",
+                                        [TASK_EVENT_GAP] = "gap",
+                                        [TASK_EVENT_RESULT] = "result",
+                                        [TASK_EVENT_DELEGATED] = "delegated",
+                                        [TASK_EVENT_INPUT] = "input",
+                                        [TASK_EVENT_INPUT_OVER] = "input_over"};
 
-    events_put_task(o, &out, o->turn);
-    event_close(&e, &out);
-    message_of(o)->needs_gap = false;
+    return names[kind];
 }
 
-static void events_write_input(struct request *o, const char *type,
-                               int64_t number, int64_t at_ms, struct str input)
+void event_put_members(struct json_out *out, const struct task_event *e)
+{
+    switch (e->kind) {
+    case TASK_EVENT_DELEGATED:
+        json_member_raw(out, "delegated", e->text);
+        break;
+    case TASK_EVENT_INPUT:
+    case TASK_EVENT_INPUT_OVER: json_member_raw(out, "input", e->text); break;
+    case TASK_EVENT_CHUNK:
+        json_member_text(out, "text", e->text);
+        json_member_some(out, "agent", e->agent);
+        break;
+    case TASK_EVENT_STATUS:
+        json_member_text(out, "status", task_status_name(e->status));
+        json_member_some(out, "agent", e->agent);
+        break;
+    case TASK_EVENT_GAP:
+    case TASK_EVENT_RESULT: break;
+    }
+}
+
+bool event_of_input(struct tasks *tasks, const struct task_listener *l,
+                    int64_t *told, struct buf *text, struct task_event *out)
+{
+    const struct input *list[TASK_INPUTS_MAX];
+    size_t n = task_inputs(tasks, str_of(l->task_id.text), list);
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t number = input_number(list[i], &l->task_id);
+        struct json_out json = json_out(text);
+
+        if (number <= *told || number >= l->next)
+            continue;
+        *told = number;
+        buf_clear(text);
+        input_write(&json, list[i]);
+        if (text->over) /* GET /api/tasks/ID has it */
+            continue;
+        *out = (struct task_event){.kind = TASK_EVENT_INPUT,
+                                   .at_ms = list[i]->at_ms,
+                                   .text = buf_str(text)};
+        return true;
+    }
+    return false;
+}
+
+static void events_write(struct request *o, const struct task_event *event)
 {
     struct json_out out;
-    struct speak_event e = event_open(o, &out, type, number, at_ms);
+    struct speak_event e = event_open(o, &out, event_name(event->kind),
+                                      event->number, event->at_ms);
 
     events_put_task(o, &out, o->turn);
-    json_key(&out, STR("input"));
-    json_put_raw(&out, input);
+    event_put_members(&out, event);
     event_close(&e, &out);
+    if (event->kind == TASK_EVENT_GAP)
+        message_of(o)->needs_gap = false;
+    else if (event->number && (event->kind == TASK_EVENT_INPUT ||
+                               event->kind == TASK_EVENT_INPUT_OVER))
+        message_of(o)->inputs_told = event->number;
+}
+
+static void events_write_gap(struct request *o, int64_t at_ms)
+{
+    events_write(o,
+                 &(struct task_event){.kind = TASK_EVENT_GAP, .at_ms = at_ms});
 }
 
 /* Open questions that the client has missed or came too late for. Their events
  * have no number, so they are no position to continue from. */
 static void events_write_missed_inputs(struct request *o)
 {
-    const struct input *list[TASK_INPUTS_MAX];
-    size_t n =
-        task_inputs(walk_tasks(o->api->walk), str_of(o->task_id.text), list);
+    struct tasks *tasks = walk_tasks(o->api->walk);
+    struct task_event event;
+    struct buf text;
 
-    for (size_t i = 0; i < n; i++) {
-        const struct input *in = list[i];
-        int64_t number = input_number(in, &o->task_id);
-        struct json_out out;
-        struct buf text;
-
-        if (number <= message_of(o)->inputs_told || number >= o->listener.next)
-            continue;
-        buf_init(&text, 8 * INPUT_BYTES_MAX);
-        out = json_out(&text);
-        input_write(&out, in);
-        if (!text.over) /* otherwise GET /api/tasks/ID has it */
-            events_write_input(o, "input", 0, in->at_ms, buf_str(&text));
-        buf_fini(&text);
-        message_of(o)->inputs_told = number;
-    }
-}
-
-static void events_write(struct request *o, const struct task_event *event)
-{
-    bool is_chunk = event->kind == TASK_EVENT_CHUNK;
-    struct json_out out;
-    struct speak_event e;
-
-    if (event->kind == TASK_EVENT_DELEGATED) {
-        e = event_open(o, &out, "delegated", event->number, event->at_ms);
-        events_put_task(o, &out, event->turn);
-        json_member_raw(&out, "delegated", event->text);
-        event_close(&e, &out);
-        return;
-    }
-    if (event->kind == TASK_EVENT_INPUT ||
-        event->kind == TASK_EVENT_INPUT_OVER) {
-        events_write_input(
-            o, event->kind == TASK_EVENT_INPUT ? "input" : "input_over",
-            event->number, event->at_ms, event->text);
-        message_of(o)->inputs_told = event->number;
-        return;
-    }
-    e = event_open(o, &out, is_chunk ? "chunk" : "status", event->number,
-                   event->at_ms);
-
-    events_put_task(o, &out, event->turn);
-    json_key(&out, is_chunk ? STR("text") : STR("status"));
-    json_put_str(&out,
-                 is_chunk ? event->text : task_status_name(event->status));
-    json_member_some(&out, "agent", event->agent);
-    event_close(&e, &out);
+    buf_init(&text, EVENT_INPUT_BYTES);
+    while (event_of_input(tasks, &o->listener, &message_of(o)->inputs_told,
+                          &text, &event))
+        events_write(o, &event);
+    buf_fini(&text);
 }
 
 /* The result. */
@@ -238,7 +254,7 @@ static void events_send_result(struct request *o, const struct task *t)
         if (!request_has_room(o))
             return;
         buf_clear(&o->api->body);
-        events_write_gap(o, 0, loop_wall_ms(o->api->loop));
+        events_write_gap(o, loop_wall_ms(o->api->loop));
         if (!request_send(o))
             return;
     }
@@ -299,7 +315,7 @@ static void events_write_batch(struct request *o)
     while (o->api->body.n < BATCH_BYTES &&
            task_next(tasks, &o->listener, &event)) {
         if (event.kind == TASK_EVENT_GAP) {
-            events_write_gap(o, event.number, event.at_ms);
+            events_write(o, &event);
             events_write_missed_inputs(o);
             continue;
         }
@@ -309,7 +325,7 @@ static void events_write_batch(struct request *o)
             return;
         }
         if (message_of(o)->needs_gap)
-            events_write_gap(o, 0, event.at_ms);
+            events_write_gap(o, event.at_ms);
         events_write(o, &event);
     }
 }

@@ -178,6 +178,17 @@ void delegation_look_task(struct request *o, task_found *found);
  * with an error. */
 void events_begin(struct request *o, const struct task *t);
 
+/* Events of a task, as each front end frames them: a name and members. */
+const char *event_name(enum task_event_kind kind);
+void event_put_members(struct json_out *out, const struct task_event *e);
+
+/* An open question after *told that is not among the events that l will get, as
+ * an event without a number whose JSON is in text. False: there is none. */
+enum { EVENT_INPUT_BYTES = 8 * INPUT_BYTES_MAX };
+MUST_USE bool event_of_input(struct tasks *tasks, const struct task_listener *l,
+                             int64_t *told, struct buf *text,
+                             struct task_event *out);
+
 /* wait_ms, limited so that the answer starts before net gives up on it. */
 int64_t api_patience_ms(const struct api *c, int64_t wait_ms);
 

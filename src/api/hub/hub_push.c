@@ -6,6 +6,7 @@
  * there is space again. Events that have left the ring meanwhile are reported
  * as a gap, and the result comes whole in any case. A finished task is not held
  * in memory for a slow reader: its result is then read from the store. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "api/hub/internal.h"
@@ -139,78 +140,35 @@ static void push_close(struct hearing *g, struct json_out *o)
     peer_send(g->peer, buf_str(&h->out));
 }
 
-static void push_gap(struct hearing *g, int64_t number, int64_t at_ms)
+static void push_event(struct hearing *g, const struct task_event *e)
 {
-    struct json_out o = push_open(g, STR("task.gap"), g->turn, number, at_ms);
+    char method[32];
+    struct json_out out;
 
-    g->needs_gap = false;
-    push_close(g, &o);
-}
-
-/* A question of an agent, or its end. number is zero for a peer that would have
- * missed it. */
-static void push_input(struct hearing *g, struct str method, int64_t number,
-                       int64_t at_ms, struct str input)
-{
-    struct json_out o = push_open(g, method, g->turn, number, at_ms);
-
-    json_key(&o, STR("input"));
-    json_put_raw(&o, input);
-    push_close(g, &o);
+    snprintf(method, sizeof(method), "task.%s", event_name(e->kind));
+    out = push_open(g, str_of(method), g->turn, e->number, e->at_ms);
+    event_put_members(&out, e);
+    if (e->kind == TASK_EVENT_GAP)
+        g->needs_gap = false;
+    else if (e->number &&
+             (e->kind == TASK_EVENT_INPUT || e->kind == TASK_EVENT_INPUT_OVER))
+        g->inputs_told = e->number;
+    push_close(g, &out);
 }
 
 /* As in api/events.c. Listeners here are sent questions but do not keep one
  * waiting (hears_inputs): they are programs, and few of them ask a person. */
 static void push_missed_inputs(struct hearing *g)
 {
-    const struct input *list[TASK_INPUTS_MAX];
-    size_t n = task_inputs(walk_tasks(g->peer->hub->api->walk),
-                           str_of(g->task_id.text), list);
+    struct tasks *tasks = walk_tasks(g->peer->hub->api->walk);
+    struct task_event event;
+    struct buf text;
 
-    for (size_t i = 0; i < n && !g->only_result; i++) {
-        const struct input *in = list[i];
-        int64_t number = input_number(in, &g->task_id);
-        struct json_out out;
-        struct buf text;
-
-        if (number <= g->inputs_told || number >= g->listener.next)
-            continue;
-        buf_init(&text, 8 * INPUT_BYTES_MAX);
-        out = json_out(&text);
-        input_write(&out, in);
-        g->inputs_told = number;
-        if (!text.over)
-            push_input(g, STR("task.input"), 0, in->at_ms, buf_str(&text));
-        buf_fini(&text);
-    }
-}
-
-static void push_event(struct hearing *g, const struct task_event *e)
-{
-    bool is_chunk = e->kind == TASK_EVENT_CHUNK;
-    struct json_out o;
-
-    if (e->kind == TASK_EVENT_DELEGATED) {
-        o = push_open(g, STR("task.delegated"), e->turn, e->number, e->at_ms);
-        json_member_raw(&o, "delegated", e->text);
-        push_close(g, &o);
-        return;
-    }
-    if (e->kind == TASK_EVENT_INPUT || e->kind == TASK_EVENT_INPUT_OVER) {
-        g->inputs_told = e->number;
-        push_input(g,
-                   e->kind == TASK_EVENT_INPUT ? STR("task.input")
-                                               : STR("task.input_over"),
-                   e->number, e->at_ms, e->text);
-        return;
-    }
-    o = push_open(g, is_chunk ? STR("task.chunk") : STR("task.status"), e->turn,
-                  e->number, e->at_ms);
-
-    json_key(&o, is_chunk ? STR("text") : STR("status"));
-    json_put_str(&o, is_chunk ? e->text : task_status_name(e->status));
-    json_member_some(&o, "agent", e->agent);
-    push_close(g, &o);
+    buf_init(&text, EVENT_INPUT_BYTES);
+    while (!g->only_result &&
+           event_of_input(tasks, &g->listener, &g->inputs_told, &text, &event))
+        push_event(g, &event);
+    buf_fini(&text);
 }
 
 /* The result, and the end of the hearing. */
@@ -220,7 +178,9 @@ static void push_result(struct hearing *g, const struct task *t)
     struct json_out o;
 
     if (g->needs_gap)
-        push_gap(g, 0, loop_wall_ms(h->api->loop));
+        push_event(g,
+                   &(struct task_event){.kind = TASK_EVENT_GAP,
+                                        .at_ms = loop_wall_ms(h->api->loop)});
     hub_clear(&h->out);
     o = wire_call_open(&h->out, STR(""), STR("task.result"));
     json_open(&o, '{');
@@ -285,7 +245,7 @@ static bool push_next(struct hearing *g)
     if (e.kind == TASK_EVENT_RESULT)
         push_result(g, task_heard(&g->listener));
     else if (e.kind == TASK_EVENT_GAP) {
-        push_gap(g, e.number, e.at_ms);
+        push_event(g, &e);
         push_missed_inputs(g);
     } else if (!g->only_result)
         push_event(g, &e);
