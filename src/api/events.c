@@ -215,7 +215,7 @@ static void events_send_kept_result(struct request *o)
         if (!request_has_room(o) || !request_send_bytes(o, part))
             return;
         *said += part.n;
-        o->is_within = *said < all.n;
+        http_seat(o)->is_within = *said < all.n;
     }
     request_end_stream(o);
 }
@@ -370,8 +370,9 @@ static enum err events_listen(struct request *o, const struct task *t)
     enum err e;
 
     o->turn = t->turn;
-    o->listener = (struct task_listener){.on_news = on_task_events,
-                                         .hears_inputs = o->answers_inputs};
+    o->listener =
+        (struct task_listener){.on_news = on_task_events,
+                               .hears_inputs = http_seat(o)->answers_inputs};
     e = task_listen(walk_tasks(o->api->walk), str_of(o->task_id.text),
                     &o->listener, from);
     o->is_listening = e == OK;

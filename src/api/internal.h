@@ -64,11 +64,26 @@ MUST_USE bool call_status(struct call *c, enum task_status *out);
 /* The answer is wanted as server-sent events. */
 bool call_wants_events(const struct call *c);
 
-/* The default words of an error about what the path names: CALL_MISSING_BYTES
- * of request.h. */
+/* The message for a call whose path names something unknown: "there is no
+ * decision dec_x, or ..."; empty: the default message. */
+enum { CALL_MISSING_BYTES = 128 };
 void call_word_missing(const struct call *c, char out[CALL_MISSING_BYTES]);
 
-/* request_http.c: the front end of HTTP. */
+/* request_http.c: the front end of HTTP, and what it keeps of a request. */
+
+struct http_seat {
+    struct throttle_share *place; /* held for its caller */
+    char missing[CALL_MISSING_BYTES];
+    bool answers_inputs; /* its header says so: questions of agents wait for it
+                          */
+    void (*pump)(struct request *o); /* continues a stream */
+    bool is_within;                  /* an event was sent in part */
+};
+
+static inline struct http_seat *http_seat(const struct request *o)
+{
+    return o->seat;
+}
 
 void requests_init(struct api *c, const uint64_t seed[2]);
 void requests_fini(struct api *c);

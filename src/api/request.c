@@ -222,7 +222,7 @@ bool request_analytics(struct request *o)
  * (each new page of the dashboard leaves one) would block all others. */
 static bool request_may_read_on(struct request *o)
 {
-    if (o->n_pages < PAGES_OWED || !net_is_shut(o->api->net, o->id))
+    if (o->n_pages < PAGES_OWED || !o->front->is_shut || !o->front->is_shut(o))
         return true;
     request_refuse(
         o, ERR_BAD_REQUEST,

@@ -35,6 +35,9 @@ struct front_end {
      * since its token is not valid any more. NULL: a caller without a valid
      * token is not there for long. */
     bool (*is_welcome)(struct request *o);
+    /* The caller has closed its side: it may have gone, or wait for an answer.
+     * NULL: see is_there. */
+    bool (*is_shut)(const struct request *o);
     /* Begin the JSON of an answer, and send it. The status is that of HTTP. */
     struct json_out (*begin)(struct request *o);
     void (*answer)(struct request *o, int status);
@@ -70,10 +73,6 @@ enum { N_REQUEST_KINDS = 4 };
 
 typedef void task_found(struct request *o, enum err e, const struct task *t);
 
-/* The message for a call whose path names something unknown: "there is no
- * decision dec_x, or ..."; empty: the default message. */
-enum { CALL_MISSING_BYTES = 128 };
-
 struct request {
     struct list_node node;
     struct api *api;
@@ -106,14 +105,6 @@ struct request {
     bool sees_task; /* the noun has checked that the caller may see it */
     struct task_listener listener;
     bool is_listening;
-
-    /* HTTP only. */
-    struct throttle_share *place; /* held for its caller */
-    char missing[CALL_MISSING_BYTES];
-    bool answers_inputs; /* its header says so: questions of agents wait for it
-                          */
-    void (*pump)(struct request *o); /* continues a stream */
-    bool is_within;                  /* an event was sent in part */
 };
 
 /* A request of a front end; NULL without memory. */

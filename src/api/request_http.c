@@ -45,6 +45,11 @@ static bool http_is_welcome(struct request *o)
     return false;
 }
 
+static bool http_is_shut(const struct request *o)
+{
+    return net_is_shut(o->api->net, o->id);
+}
+
 static struct json_out http_begin(struct request *o)
 {
     return json_out(&o->api->body);
@@ -60,7 +65,7 @@ static void http_refuse(struct request *o, enum err e, struct str words,
                         struct str details)
 {
     if (e == ERR_NOT_FOUND && !words.n)
-        words = str_of(o->missing);
+        words = str_of(http_seat(o)->missing);
     api_refuse(o->api, o->id, e, words, details);
 }
 
@@ -70,12 +75,15 @@ static void http_leave(struct request *o)
     struct api *c = o->api;
 
     map_take(&c->by_id, request_key(&o->id));
-    throttle_release(c->throttle, o->place);
-    o->place = NULL;
+    throttle_release(c->throttle, http_seat(o)->place);
+    http_seat(o)->place = NULL;
     c->n_by_kind[o->kind]--;
 }
 
-static const struct front_end http_front_end = {.is_welcome = http_is_welcome,
+static const struct front_end http_front_end = {.seat_bytes =
+                                                    sizeof(struct http_seat),
+                                                .is_shut = http_is_shut,
+                                                .is_welcome = http_is_welcome,
                                                 .begin = http_begin,
                                                 .answer = http_answer,
                                                 .refuse = http_refuse,
@@ -99,23 +107,25 @@ struct request *request_of_call(struct call *call,
     struct api *c = call->api;
     struct request *o =
         FAULT("calls.open") ? NULL : request_alloc(c, &http_front_end, state);
-    enum err e = ERR_NOMEM;
+    struct http_seat *seat;
+    enum err e;
 
-    if (o) {
-        o->id = call->id;
-        o->caller = call->caller;
-        call_word_missing(call, o->missing);
-        o->answers_inputs = str_eq(
-            http_header(call->rq, STR("Signalbox-Answers")), STR("input"));
-        o->place = throttle_hold(c->throttle, &o->caller);
-        e = o->place ? map_put(&c->by_id, request_key(&o->id), o) : ERR_BUSY;
+    if (!o) {
+        call_refuse(call, ERR_NOMEM, STR(""));
+        return NULL;
     }
+    o->id = call->id;
+    o->caller = call->caller;
+    seat = http_seat(o);
+    call_word_missing(call, seat->missing);
+    seat->answers_inputs =
+        str_eq(http_header(call->rq, STR("Signalbox-Answers")), STR("input"));
+    seat->place = throttle_hold(c->throttle, &o->caller);
+    e = seat->place ? map_put(&c->by_id, request_key(&o->id), o) : ERR_BUSY;
     if (e) {
-        throttle_release(c->throttle, o ? o->place : NULL);
-        if (o) {
-            o->state = NULL; /* the noun has not seen it */
-            request_drop(o);
-        }
+        throttle_release(c->throttle, seat->place);
+        o->state = NULL; /* the noun has not seen it */
+        request_drop(o);
         call_refuse(call, e == ERR_NOMEM ? ERR_NOMEM : ERR_OVERLOADED,
                     e == ERR_BUSY ? STR(THROTTLE_HELD_WORDS) : STR(""));
         return NULL;
@@ -141,7 +151,7 @@ static void on_stream_heartbeat(struct timer *t)
 {
     struct request *o = LIST_OF(t, struct request, timer);
 
-    if (!o->is_within &&
+    if (!http_seat(o)->is_within &&
         net_stream_send(o->api->net, o->id, STR(":\n\n")) == ERR_GONE) {
         request_end(o);
         return;
@@ -162,7 +172,7 @@ bool request_stream(struct request *o, enum request_kind kind,
                            .n_headers = 3};
 
     request_becomes(o, kind);
-    o->pump = pump;
+    http_seat(o)->pump = pump;
     loop_timer_cancel(o->api->loop, &o->timer);
     o->timer.fire = on_stream_heartbeat;
     if (net_stream_open(o->api->net, o->id, &r) != OK) {
@@ -229,8 +239,8 @@ void api_on_room(struct api *c, uint64_t id)
 {
     struct request *o = request_find(c, id);
 
-    if (o && o->pump)
-        o->pump(o);
+    if (o && http_seat(o)->pump)
+        http_seat(o)->pump(o);
 }
 
 /* Revoked tokens and changed roles. */
