@@ -2,8 +2,8 @@
 #define API_API_H
 
 /* api: the HTTP API. One table maps path and method to a function and the scope
- * it needs; one file per noun has the functions; request_http.c has all
- * requests that wait, and all streams.
+ * it needs; one file per noun has the functions. request.h has what is not
+ * answered at once, and request_http.c its HTTP side.
  *
  * Across turns a request and a task are referred to by id: either may be gone.
  *
@@ -118,12 +118,12 @@ struct api {
     struct buf body;              /* the answer being written */
     struct arena scratch;         /* for the call being handled */
 
-    /* request_http.c: open requests. */
-    struct map by_id; /* request id -> struct request */
+    /* request_http.c: its open requests. */
+    struct map by_id; /* id of net -> struct request */
     struct list open; /* all of them; the first is checked next */
-    struct list
-        gone; /* the client has gone, but the store or the walk has something */
-    struct list dead;     /* to be freed at the end of the turn */
+    /* request.c: requests of all front ends that have ended: the store or the
+     * walk has something of them; or freed at the end of the turn. */
+    struct list gone, dead;
     struct list listings; /* those that read a list */
     struct list studies;  /* those that read very many records */
     size_t n_sweep;       /* still to be checked in this sweep */

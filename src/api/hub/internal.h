@@ -5,6 +5,7 @@
  *
  *     peer       a connection, and its open work
  *     reply      the target of an answer: a peer, directly or in a batch
+ *     seat       what the hub keeps of a request
  *     gather     the answers to a batch, until the last one is there
  *     hearing    a task that a peer listens to
  *     telling    a delegation whose result is to be sent to a peer
