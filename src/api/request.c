@@ -118,14 +118,6 @@ bool request_back(struct request *o)
 
 /* Reads. */
 
-/* Errors of the store, as a client can use them: try later, or our fault. */
-static enum err client_error_of(enum err e)
-{
-    if (e == ERR_BUSY)
-        return ERR_OVERLOADED;
-    return e == ERR_LIMIT ? ERR_INTERNAL : e;
-}
-
 static void on_request_read(struct query *q, void *ctx)
 {
     struct request *o = ctx;
@@ -134,7 +126,11 @@ static void on_request_read(struct query *q, void *ctx)
     if (q->err && q->err != ERR_GONE)
         log_warn(o->api->log, "calls.not_read", LOG_C("table", q->table->name),
                  LOG_C("because", err_row(q->err)->wording));
-    q->err = client_error_of(q->err);
+    /* As a client can use them: try later, or our fault. */
+    if (q->err == ERR_BUSY)
+        q->err = ERR_OVERLOADED;
+    else if (q->err == ERR_LIMIT)
+        q->err = ERR_INTERNAL;
     if (request_back(o) && request_is_welcome(o))
         o->then(o);
 }
@@ -184,24 +180,18 @@ void request_read(struct request *o, struct query *q,
     store_read(o->api->store, q, on_request_read, o);
 }
 
-/* The number of these that a token has. There are few in all, so they are
- * counted by a search. */
-static size_t lists_of_token(const struct list *all, const struct id *token)
+/* Enter a list for the whole life of o: a read that has started is not rejected
+ * half way. There are few in all, so those of a token are counted by a
+ * search. */
+static bool request_enter_list(struct request *o, struct list *all, size_t most,
+                               struct str words)
 {
     size_t n = 0;
 
     for (struct list_node *l = list_first(all); l; l = list_next(all, l))
         n += strcmp(LIST_OF(l, struct request, listing)->caller.token_id.text,
-                    token->text) == 0;
-    return n;
-}
-
-/* Enter a list for the whole life of o: a read that has started is not rejected
- * half way. */
-static bool request_enter_list(struct request *o, struct list *all, size_t most,
-                               struct str words)
-{
-    if (lists_of_token(all, &o->caller.token_id) >= most) {
+                    o->caller.token_id.text) == 0;
+    if (n >= most) {
         request_refuse(o, ERR_OVERLOADED, words, STR(""));
         return false;
     }
@@ -220,30 +210,25 @@ bool request_analytics(struct request *o)
 /* A client that closed its sending side cannot be told from one that has gone,
  * and still gets an answer. But reading on and on for clients that have gone
  * (each new page of the dashboard leaves one) would block all others. */
-static bool request_may_read_on(struct request *o)
-{
-    if (o->n_pages < PAGES_OWED || !o->front->is_shut || !o->front->is_shut(o))
-        return true;
-    request_refuse(
-        o, ERR_BAD_REQUEST,
-        STR("the connection was closed while many records were being "
-            "read; keep it open until the answer"),
-        STR(""));
-    return false;
-}
-
 void request_read_list(struct request *o, struct query *q,
                        void (*then)(struct request *o))
 {
-    bool has_entered = list_has(&o->listing);
-
     request_own(o, q);
-    if (has_entered ? !request_may_read_on(o)
-                    : !request_enter_list(
-                          o, &o->api->listings, LISTS_MAX,
-                          STR("eight lists are being read for this token; "
-                              "wait for one of them")))
+    if (!list_has(&o->listing)) {
+        if (!request_enter_list(
+                o, &o->api->listings, LISTS_MAX,
+                STR("eight lists are being read for this token; wait for one "
+                    "of them")))
+            return;
+    } else if (o->n_pages >= PAGES_OWED && o->front->is_shut &&
+               o->front->is_shut(o)) {
+        request_refuse(
+            o, ERR_BAD_REQUEST,
+            STR("the connection was closed while many records were being "
+                "read; keep it open until the answer"),
+            STR(""));
         return;
+    }
     o->n_pages++;
     request_read(o, q, then);
 }
