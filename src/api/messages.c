@@ -1,5 +1,6 @@
 /* POST /api/messages: walks a message, and then waits for the result, for a
- * limited time, or streams events.
+ * limited time, or streams events. message.send of the hub does not wait: it is
+ * answered here too, and its events are pushed.
  *
  * A waiting request has the ids of task and message. The id of the message
  * tells the turn: a further turn may have started meanwhile, or long ago if the
