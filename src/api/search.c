@@ -1,5 +1,5 @@
 /* Searches for agents. registry/ performs them; the answer may take as long as
- * an outside model needs for the vector of the query. open_requests.c ends the
+ * an outside model needs for the vector of the query. request.c ends the
  * search if the client leaves or its token is revoked. */
 #include "api/internal.h"
 
