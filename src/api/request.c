@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum {
+    PAGE_COPIES = 4,
     LISTS_MAX = 8,   /* of one token at a time */
     STUDIES_MAX = 4, /* of one token, besides its lists */
     PAGES_OWED = 16, /* pages for a client that has closed its sending side */
@@ -207,6 +208,34 @@ bool request_analytics(struct request *o)
             "one of them"));
 }
 
+/* A page is in memory several times: its rows, the answer, and the answer in
+ * the connection's buffer, which doubles. There must be enough memory for that
+ * beside the lists that are being read, or small allocations would find nothing
+ * and stop the server. A short list is the way out when memory is short: it
+ * finds the tasks to cancel. */
+static bool request_has_memory(struct request *o, const struct query *q)
+{
+    struct watch_memory *memory = o->api->memory;
+    int64_t bytes = PAGE_BYTES, needed;
+
+    if (q->limit < PAGE_BYTES / MSG_TEXT_MAX)
+        bytes = (int64_t)q->limit * MSG_TEXT_MAX;
+    o->page_bytes = PAGE_COPIES * bytes;
+    if (!memory)
+        return true;
+    needed = o->page_bytes + memory->reserve_bytes / 4;
+    for (struct list_node *l = list_first(&o->api->listings); l;
+         l = list_next(&o->api->listings, l))
+        needed += LIST_OF(l, struct request, listing)->page_bytes;
+    if (watch_memory_left(memory, loop_mono_ms(o->api->loop)) >= needed)
+        return true;
+    request_refuse(o, ERR_OVERLOADED,
+                   STR("it has too little memory left for a list of this "
+                       "length"),
+                   STR(""));
+    return false;
+}
+
 /* A client that closed its sending side cannot be told from one that has gone,
  * and still gets an answer. But reading on and on for clients that have gone
  * (each new page of the dashboard leaves one) would block all others. */
@@ -215,7 +244,8 @@ void request_read_list(struct request *o, struct query *q,
 {
     request_own(o, q);
     if (!list_has(&o->listing)) {
-        if (!request_enter_list(
+        if (!request_has_memory(o, q) ||
+            !request_enter_list(
                 o, &o->api->listings, LISTS_MAX,
                 STR("eight lists are being read for this token; wait for one "
                     "of them")))

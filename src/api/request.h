@@ -97,6 +97,7 @@ struct request {
     void (*then)(struct request *o); /* called when a query is back */
     struct query *asked;             /* that the store has now, or NULL */
     struct list_node listing;        /* in api.listings or api.studies */
+    int64_t page_bytes;              /* of memory that its pages take at most */
     unsigned n_pages;                /* pages, or tries, that were read */
 
     /* A task. */
