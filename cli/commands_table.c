@@ -524,12 +524,14 @@ static const struct command commands[] = {
      cli_man, NULL},
     {"help", "explain a command", "[COMMAND]", 1,
      "Explain a command, or list all commands. \"signalbox help config\" "
-     "explains every setting, and \"signalbox help options\" the options that "
-     "many commands have.",
+     "explains every setting, \"signalbox help options\" the options that "
+     "many commands have, and \"signalbox help api\" lists the calls of the "
+     "HTTP API.",
      NULL,
      "signalbox help serve\n"
      "signalbox help config\n"
-     "signalbox help options",
+     "signalbox help options\n"
+     "signalbox help api",
      cli_help, NULL},
     {0},
 };

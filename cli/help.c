@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "api/api.h"
 #include "base/json.h"
 #include "cli/client.h"
 
@@ -162,6 +163,7 @@ void cli_help_overview(struct cli *c)
                              "Start a server       signalbox serve\n"
                              "Explain a command    signalbox help COMMAND\n"
                              "List all settings    signalbox help config\n"
+                             "List all calls       signalbox help api\n"
                              "Shared options       signalbox help options\n"));
 }
 
@@ -278,6 +280,10 @@ enum exit_status cli_help(struct cli *c)
     }
     if (str_eq(topic, STR("options"))) {
         help_on_options(c);
+        return EXIT_DONE;
+    }
+    if (str_eq(topic, STR("api"))) {
+        api_write_reference(&c->out);
         return EXIT_DONE;
     }
     for (const struct command *m = c->commands; m->name; m++)

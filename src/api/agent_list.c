@@ -5,7 +5,6 @@
 
 enum {
     DESCRIPTION_BYTES = 200, /* of a brief item */
-    Q_MAX = 128,
 };
 
 struct filter {
@@ -19,49 +18,21 @@ struct filter {
     bool is_reported;
 };
 
-/* An argument must be one of the known words, if it is given. */
-static bool call_arg_is_known(struct call *c, const char *arg, bool is_known,
-                              const char *words)
+static struct filter agent_filter(const struct call *c)
 {
-    struct why why;
+    struct str review = call_arg(c, "review");
 
-    if (is_known || !call_arg(c, arg).p)
-        return true;
-    why_err(&why, ERR_BAD_REQUEST, "%s must be %s", arg, words);
-    call_bad_request(c, why.text);
-    return false;
-}
-
-static bool agent_read_filter(struct call *c, struct filter *f)
-{
-    *f = (struct filter){.tag = call_arg(c, "tag"),
-                         .org = call_arg(c, "org"),
-                         .creator = call_arg(c, "creator"),
-                         .q = call_arg(c, "q"),
-                         .is_brief = str_eq(call_arg(c, "brief"), STR("true")),
-                         .kind = agent_kind_of(call_arg(c, "kind")),
-                         .visibility = visibility_of(call_arg(c, "visibility")),
-                         .state = agent_state_of(call_arg(c, "state")),
-                         .review = review_of(call_arg(c, "review")),
-                         .is_reported =
-                             str_eq(call_arg(c, "review"), STR("reported"))};
-    if (f->q.n > Q_MAX)
-        return call_bad_request(c, "q may have up to 128 bytes");
-    return call_arg_is_known(c, "brief",
-                             f->is_brief ||
-                                 str_eq(call_arg(c, "brief"), STR("false")),
-                             "\"true\" or \"false\"") &&
-           call_arg_is_known(c, "kind", f->kind,
-                             "\"platform\", \"managed\" or \"self-hosted\"") &&
-           call_arg_is_known(c, "visibility", f->visibility,
-                             "\"public\", \"shared\" or \"private\"") &&
-           call_arg_is_known(
-               c, "review", f->review || f->is_reported,
-               "\"waiting\", \"rejected\", \"hidden\" or \"reported\"") &&
-           call_arg_is_known(
-               c, "state", f->state,
-               "\"ACTIVE\", \"IDLE\", \"BUSY\", \"SLOW\", \"ERROR\" or "
-               "\"DEAD\"");
+    return (struct filter){.tag = call_arg(c, "tag"),
+                           .org = call_arg(c, "org"),
+                           .creator = call_arg(c, "creator"),
+                           .q = call_arg(c, "q"),
+                           .is_brief = call_yes(c, "brief"),
+                           .kind = agent_kind_of(call_arg(c, "kind")),
+                           .visibility =
+                               visibility_of(call_arg(c, "visibility")),
+                           .state = agent_state_of(call_arg(c, "state")),
+                           .review = review_of(review),
+                           .is_reported = str_eq(review, STR("reported"))};
 }
 
 /* Ignores the case of ASCII letters only. */
@@ -191,15 +162,12 @@ static void agent_write_list(struct call *c, const struct filter *f,
 void call_agents_list(struct call *c)
 {
     struct str cursor = call_arg(c, "cursor");
-    struct filter f;
-    size_t limit;
+    struct filter f = agent_filter(c);
 
-    if (!call_limit(c, &limit) || !agent_read_filter(c, &f))
-        return;
     if (cursor.p && !agent_name_is_valid(cursor)) {
         call_bad_request(c, "cursor must be a next_cursor of this list");
         return;
     }
-    agent_write_list(c, &f, limit, cursor);
+    agent_write_list(c, &f, call_limit(c), cursor);
     call_answer_json(c, 200);
 }

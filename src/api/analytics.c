@@ -275,15 +275,6 @@ static bool analytics_read_window(struct str s, int64_t *out)
     return false;
 }
 
-static bool analytics_read_time(struct call *c, const char *name, int64_t *out)
-{
-    struct str arg = call_arg(c, name);
-
-    return !arg.p || (str_to_i64(arg, out) == OK && *out >= 0) ||
-           call_bad_request(
-               c, "since and until must be Unix time in milliseconds");
-}
-
 static bool analytics_read_times(struct call *c, struct analytics_query *s)
 {
     struct str window = call_arg(c, "window");
@@ -295,25 +286,19 @@ static bool analytics_read_times(struct call *c, struct analytics_query *s)
         return call_bad_request(
             c, "window must be a number with a unit: 30m, 12h, 7d, "
                "2w; ten years at most");
-    s->until_ms = c->now_ms + 1;
-    if (!analytics_read_time(c, "until", &s->until_ms))
-        return false;
-    s->since_ms = s->until_ms > span ? s->until_ms - span : 0;
-    return analytics_read_time(c, "since", &s->since_ms) &&
-           (s->since_ms <= s->until_ms || !call_arg(c, "until").p ||
-            call_bad_request(c, "since must not be after until"));
+    s->until_ms = call_int(c, "until", c->now_ms + 1);
+    s->since_ms =
+        call_int(c, "since", s->until_ms > span ? s->until_ms - span : 0);
+    return s->since_ms <= s->until_ms || !call_arg(c, "until").p ||
+           call_bad_request(c, "since must not be after until");
 }
 
 static bool analytics_read_format(struct call *c, struct analytics_query *s)
 {
-    struct str arg = call_arg(c, "format");
-
-    s->is_csv = str_eq(arg, STR("csv"));
-    if (s->is_csv && !s->kind->columns)
-        return call_bad_request(
-            c, "all has several tables, and a CSV file only one");
-    return !arg.p || s->is_csv || str_eq(arg, STR("json")) ||
-           call_bad_request(c, "format must be json or csv");
+    s->is_csv = str_eq(call_arg(c, "format"), STR("csv"));
+    return !s->is_csv || s->kind->columns ||
+           call_bad_request(c,
+                            "all has several tables, and a CSV file only one");
 }
 
 /* Rejected, because a table with too many rows would be incomplete. */
@@ -336,15 +321,13 @@ static bool analytics_read_span(struct call *c, struct analytics_query *s)
 
 static bool analytics_read_at(struct call *c, struct analytics_query *s)
 {
-    struct str arg = call_arg(c, "at");
-    struct arena *scratch = &c->api->scratch;
-    const struct json *v = arg.p ? json_parse(scratch, arg, 0, NULL) : NULL;
+    bool is_given = call_arg(c, "at").p;
 
-    s->at = json_real_or(v, (double)NAN);
+    s->at = call_real(c, "at", (double)NAN);
     if (s->kind->is_of_one)
-        return (s->at >= 0 && s->at <= 1) ||
+        return is_given ||
                call_bad_request(c, "at must be a threshold, 0 to 1");
-    return !arg.p || call_bad_request(c, "at is only for changes");
+    return !is_given || call_bad_request(c, "at is only for changes");
 }
 
 /* Create the tables; false: no memory. */

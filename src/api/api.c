@@ -1,176 +1,15 @@
-/* The table of the HTTP API, searched from top to bottom: with a few dozen rows
- * that takes some hundred nanoseconds, and a reader sees the whole API at once.
- * Each row must have an access rule: without one it is rejected for every
- * caller. */
+/* From a request to the function of its row in calls.c: who may call, the
+ * arguments, and the answer. */
 #include "api/api.h"
 
 #include <assert.h>
 #include <stdio.h>
 
+#include "api/calls.h"
 #include "api/internal.h"
 #include "base/fault.h"
 
-/* Access. Health checks are answered for any Host header and however often they
- * come, because load balancers send them. All other calls need one of our own
- * host names, so that no web page reads them through a name that was made to
- * resolve to this server. */
-enum {
-    PUBLIC = 1 << 30,
-    ANY_TOKEN = 1 << 29,
-    HEALTH = 1 << 28,  /* with PUBLIC */
-    FIGURES = 1 << 27, /* with PUBLIC, unless metrics.public says no */
-};
-
-/* The arguments that the query may have follow the access. */
-#define ROW(method, path, take, who, ...)          \
-    {                                              \
-        STR(method), STR(path), take, who,         \
-            (const char *const[CALL_ARGS_MAX + 1]) \
-        {                                          \
-            __VA_ARGS__                            \
-        }                                          \
-    }
-
-static const struct call_row {
-    struct str method,
-        path; /* ":x" matches one part of the path, "*" at the end the rest */
-    void (*take)(struct call *c);
-    unsigned who;
-    const char *const *args; /* of the query, ending in NULL */
-} table[] = {
-    ROW("GET", "/", call_front, PUBLIC),
-    ROW("GET", "/assets/:folder/*", call_assets, PUBLIC),
-    ROW("GET", "/healthz", call_healthz, PUBLIC | HEALTH),
-    ROW("GET", "/readyz", call_readyz, PUBLIC | HEALTH),
-    ROW("GET", "/metrics", call_metrics, PUBLIC | FIGURES),
-    ROW("GET", "/hub", call_hub, ANY_TOKEN),
-
-    ROW("POST", "/api/messages", call_messages_post, SCOPE_SEND),
-    ROW("POST", "/api/envelopes", call_envelopes_post, SCOPE_SEND),
-    ROW("POST", "/api/delegate", call_delegate_post, SCOPE_SEND),
-    ROW("GET", "/api/delegations/:key", call_delegations_get, SCOPE_READ),
-    ROW("POST", "/api/route", call_route_post, SCOPE_SEND),
-    ROW("POST", "/api/gate", call_gate_post, SCOPE_SEND),
-    ROW("GET", "/api/decisions", call_decisions_list, SCOPE_READ, "limit",
-        "cursor", "layer", "agent", "verdict", "overridden", "requester",
-        "conversation_id", "task_id", "since", "until", "min_score",
-        "max_score", "type", "full", "q"),
-    ROW("GET", "/api/decisions/:id", call_decisions_get, SCOPE_READ),
-    ROW("GET", "/api/tasks", call_tasks_list, SCOPE_READ, "limit", "cursor",
-        "status", "agent", "conversation_id"),
-    ROW("GET", "/api/tasks/:id", call_tasks_get, SCOPE_READ),
-    ROW("GET", "/api/tasks/:id/events", call_tasks_events, SCOPE_READ, "after"),
-    ROW("GET", "/api/tasks/:id/tree", call_tasks_tree, SCOPE_READ),
-    ROW("GET", "/api/trees", call_trees_list, SCOPE_READ, "limit", "cursor",
-        "status", "agent", "user", "since"),
-    ROW("POST", "/api/tasks/:id/cancel", call_tasks_cancel, SCOPE_SEND),
-    ROW("POST", "/api/tasks/:id/input", call_tasks_input, SCOPE_SEND),
-    ROW("GET", "/api/conversations/:id", call_conversations_get, SCOPE_READ,
-        "owner"),
-    ROW("GET", "/api/agents", call_agents_list, SCOPE_READ, "limit", "cursor",
-        "tag", "org", "creator", "kind", "visibility", "state", "review", "q",
-        "brief"),
-    ROW("POST", "/api/agents", call_agents_post, SCOPE_AGENTS),
-    /* Before :name: no agent can be called "search". */
-    ROW("GET", "/api/agents/search", call_search_get, SCOPE_READ, "q", "query",
-        "limit", "mode", "fusion", "order", "explain", "tag", "org", "state",
-        "max_price_micros", "min_score"),
-    ROW("POST", "/api/agents/search", call_search_post, SCOPE_READ),
-    ROW("GET", "/api/agents/:name", call_agents_get, SCOPE_READ),
-    ROW("PUT", "/api/agents/:name", call_agents_put, SCOPE_AGENTS),
-    ROW("PATCH", "/api/agents/:name", call_agents_patch, SCOPE_AGENTS),
-    ROW("DELETE", "/api/agents/:name", call_agents_delete, SCOPE_AGENTS),
-    ROW("GET", "/api/agents/:name/figures", call_agents_figures, SCOPE_READ),
-    ROW("GET", "/api/fleet", call_fleet_get, SCOPE_READ, "names", "counts"),
-    ROW("POST", "/api/agents/:name/wake", call_agents_wake, SCOPE_AGENTS),
-    ROW("POST", "/api/agents/:name/restart", call_agents_restart, SCOPE_AGENTS),
-    ROW("POST", "/api/agents/:name/pause", call_agents_pause, SCOPE_AGENTS),
-    ROW("POST", "/api/agents/:name/resume", call_agents_resume, SCOPE_AGENTS),
-    ROW("POST", "/api/agents/:name/approve", call_agents_approve, SCOPE_ADMIN),
-    ROW("POST", "/api/agents/:name/reject", call_agents_reject, SCOPE_ADMIN),
-    ROW("POST", "/api/agents/:name/hide", call_agents_hide, SCOPE_ADMIN),
-    ROW("POST", "/api/agents/:name/report", call_agents_report, SCOPE_SEND),
-    ROW("GET", "/api/agents/:name/reports", call_agents_reports, SCOPE_ADMIN),
-    ROW("DELETE", "/api/agents/:name/reports", call_agents_dismiss,
-        SCOPE_ADMIN),
-    ROW("GET", "/api/holds", call_holds_list, SCOPE_READ, "limit", "cursor",
-        "agent", "rule", "reference", "task_id"),
-    ROW("GET", "/api/escalations", call_escalations_list, SCOPE_READ, "limit",
-        "cursor", "status", "kind", "agent", "task_id"),
-    ROW("GET", "/api/escalations/:id", call_escalations_get, SCOPE_READ),
-    ROW("POST", "/api/escalations/:id/approve", call_escalations_approve,
-        SCOPE_ESCALATIONS),
-    ROW("POST", "/api/escalations/:id/reject", call_escalations_reject,
-        SCOPE_ESCALATIONS),
-    ROW("POST", "/api/escalations/:id/redirect", call_escalations_redirect,
-        SCOPE_ESCALATIONS),
-    ROW("GET", "/api/grants", call_grants_list, SCOPE_READ, "limit", "cursor",
-        "agent"),
-    ROW("POST", "/api/grants", call_grants_post, SCOPE_AGENTS),
-    ROW("DELETE", "/api/grants/:id", call_grants_delete, SCOPE_AGENTS),
-    ROW("GET", "/api/commands", call_commands_get, SCOPE_READ, "format",
-        "limit", "cursor", "tag", "org"),
-    ROW("GET", "/api/tools", call_tools_get, ANY_TOKEN, "format"),
-    ROW("POST", "/api/decisions/:id/override", call_decisions_override,
-        SCOPE_SEND),
-    ROW("POST", "/api/decisions/:id/feedback", call_decisions_feedback,
-        SCOPE_SEND),
-    ROW("GET", "/api/analytics/:what", call_analytics_get, SCOPE_READ, "since",
-        "until", "window", "format", "at"),
-    ROW("GET", "/api/learning", call_learning_get, SCOPE_ADMIN),
-    ROW("GET", "/api/learning/export", call_learning_export, SCOPE_ADMIN),
-    ROW("POST", "/api/learning/run", call_learning_run, SCOPE_ADMIN),
-    ROW("POST", "/api/learning/reset", call_learning_reset, SCOPE_ADMIN),
-    ROW("POST", "/api/learning/rebuild", call_learning_rebuild, SCOPE_ADMIN),
-    ROW("POST", "/api/learning/void", call_learning_void, SCOPE_ADMIN),
-    ROW("GET", "/api/gate", call_gate_get, SCOPE_READ),
-    ROW("GET", "/api/gate/graph", call_gate_graph, SCOPE_READ, "task_id",
-        "reference"),
-    ROW("GET", "/api/gate/audit", call_gate_audit_get, SCOPE_ADMIN),
-    ROW("POST", "/api/gate/audit", call_gate_audit_post, SCOPE_ADMIN),
-    ROW("GET", "/api/ledger/balance", call_ledger_balance, SCOPE_READ, "user"),
-    ROW("GET", "/api/ledger/statement", call_ledger_statement, SCOPE_READ,
-        "user", "account", "after_ms", "before_ms", "limit", "cursor",
-        "format"),
-    ROW("GET", "/api/ledger/accounts", call_ledger_accounts, SCOPE_LEDGER,
-        "limit", "cursor"),
-    ROW("POST", "/api/ledger/topup", call_ledger_topup, SCOPE_LEDGER),
-    ROW("POST", "/api/ledger/refund", call_ledger_refund, SCOPE_LEDGER),
-    ROW("POST", "/api/ledger/payout", call_ledger_payout, SCOPE_LEDGER),
-    ROW("GET", "/api/ledger/check", call_ledger_check, SCOPE_LEDGER),
-    ROW("GET", "/api/budgets", call_budgets_list, SCOPE_READ, "limit",
-        "cursor"),
-    ROW("PUT", "/api/budgets", call_budgets_put, SCOPE_SEND),
-    ROW("DELETE", "/api/budgets", call_budgets_delete, SCOPE_SEND, "user",
-        "org", "agent", "period", "kind"),
-    ROW("GET", "/api/feed", call_feed, SCOPE_READ, "after", "last", "limit"),
-
-    ROW("GET", "/api/config", call_config_get, SCOPE_ADMIN),
-    ROW("POST", "/api/config/reload", call_config_reload, SCOPE_ADMIN),
-    ROW("GET", "/api/me", call_me, ANY_TOKEN),
-    ROW("GET", "/api/tokens", call_tokens_list, ANY_TOKEN, "limit", "cursor",
-        "user"),
-    ROW("POST", "/api/tokens", call_tokens_post, ANY_TOKEN),
-    ROW("DELETE", "/api/tokens/:id", call_tokens_delete, ANY_TOKEN, "confirm"),
-    ROW("GET", "/api/users", call_users_list, SCOPE_ADMIN, "limit", "cursor"),
-    ROW("POST", "/api/users", call_users_post, SCOPE_ADMIN),
-    ROW("PATCH", "/api/users/:name", call_users_patch, SCOPE_ADMIN),
-    ROW("DELETE", "/api/users/:name", call_users_delete, SCOPE_ADMIN),
-};
-
-enum { N_ROWS = sizeof(table) / sizeof(*table), SCRATCH_BYTES = 512 * 1024 };
-
-bool api_row(size_t i, struct call_info *out)
-{
-    if (i >= N_ROWS)
-        return false;
-    *out = (struct call_info){.method = table[i].method,
-                              .path = table[i].path,
-                              .is_public = table[i].who & PUBLIC,
-                              .is_for_any = table[i].who == ANY_TOKEN,
-                              .scope = table[i].who & SCOPE_ALL};
-    return true;
-}
+enum { SCRATCH_BYTES = 512 * 1024 };
 
 /* Life. */
 
@@ -209,6 +48,7 @@ void api_fini(struct api *c)
     requests_fini(c);
     throttle_free(c->throttle);
     arena_fini(&c->scratch);
+    buf_fini(&c->openapi);
     buf_fini(&c->body);
 }
 
@@ -369,31 +209,39 @@ bool call_bad_request(struct call *c, const char *message)
 
 struct str call_arg(const struct call *c, const char *name)
 {
-    for (size_t i = 0; c->arg_names && c->arg_names[i]; i++)
-        if (strcmp(c->arg_names[i], name) == 0)
+    for (size_t i = 0; c->arg_rows && c->arg_rows[i].name; i++)
+        if (strcmp(c->arg_rows[i].name, name) == 0)
             return c->args[i];
     return (struct str){NULL, 0};
 }
 
-bool call_limit(struct call *c, size_t *out)
+/* The value was checked by its row. */
+int64_t call_int(const struct call *c, const char *name, int64_t unset)
 {
-    struct str arg = call_arg(c, "limit");
-    int64_t limit = 50;
+    struct str arg = call_arg(c, name);
+    int64_t v = 0;
 
-    if (arg.p && (str_to_i64(arg, &limit) || limit < 1 || limit > 500))
-        return call_bad_request(c,
-                                "limit must be a whole number from 1 to 500");
-    *out = (size_t)limit;
-    return true;
+    return arg.p && str_to_i64(arg, &v) == OK ? v : unset;
 }
 
-bool call_cursor(struct call *c, int64_t least, int64_t *out)
+double call_real(const struct call *c, const char *name, double unset)
 {
-    struct str arg = call_arg(c, "cursor");
+    struct str arg = call_arg(c, name);
+    double v = 0;
 
-    *out = 0;
-    return !arg.p || (str_to_i64(arg, out) == OK && *out >= least) ||
-           call_bad_request(c, "cursor must be a next_cursor of this list");
+    return arg.p && json_number(arg, &v) ? v : unset;
+}
+
+bool call_yes(const struct call *c, const char *name)
+{
+    struct str value = call_arg(c, name);
+
+    return str_eq(value, STR("true")) || str_eq(value, STR("1"));
+}
+
+size_t call_limit(const struct call *c)
+{
+    return (size_t)call_int(c, "limit", LIST_LIMIT);
 }
 
 bool call_has_no_body(struct call *c)
@@ -451,27 +299,28 @@ static bool row_is_repeated(size_t row, struct str path)
     struct str param;
 
     for (size_t i = 0; i < row; i++)
-        if (str_eq(table[i].method, table[row].method) &&
-            path_matches(table[i].path, path, &param))
+        if (str_eq(call_row(i)->method, call_row(row)->method) &&
+            path_matches(call_row(i)->path, path, &param))
             return true;
     return false;
 }
 
 static void call_refuse_method(struct call *c)
 {
+    const struct call_row *row;
     struct buf allow;
     struct http_header h = {.name = STR("Allow")};
     struct str param;
     char message[320];
 
     buf_init(&allow, 256);
-    for (size_t i = 0; i < N_ROWS; i++) {
-        if (!path_matches(table[i].path, c->rq->path, &param) ||
+    for (size_t i = 0; (row = call_row(i)); i++) {
+        if (!path_matches(row->path, c->rq->path, &param) ||
             row_is_repeated(i, c->rq->path))
             continue;
         buf_add_str(&allow, allow.n ? STR(", ") : STR(""));
-        buf_add_str(&allow, table[i].method);
-        if (str_eq(table[i].method, STR("GET")))
+        buf_add_str(&allow, row->method);
+        if (str_eq(row->method, STR("GET")))
             buf_add_str(&allow, STR(", HEAD"));
     }
     h.value = buf_str(&allow);
@@ -511,9 +360,10 @@ static bool call_refuse_arg(struct call *c, struct str name)
                        STR_ARG(str_head(name, sizeof(shown) - 1)));
 
     str_tame(shown, len > 0 ? (size_t)len : 0);
-    for (size_t i = 0; c->arg_names && c->arg_names[i] && n < sizeof(all); i++)
+    for (size_t i = 0; c->arg_rows && c->arg_rows[i].name && n < sizeof(all);
+         i++)
         n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "",
-                              c->arg_names[i]);
+                              c->arg_rows[i].name);
     why_err(&why, ERR_BAD_REQUEST, "unknown argument \"%s\"; %s%s", shown,
             n ? "known: " : "this call has none", all);
     return call_bad_request(c, why.text);
@@ -522,24 +372,37 @@ static bool call_refuse_arg(struct call *c, struct str name)
 static bool call_read_arg(struct call *c, struct str one)
 {
     struct str value = one, name = str_cut(&value, '=');
+    union {
+        struct str s;
+        int64_t whole;
+        double real;
+        bool yes;
+    } checked;
+    const struct field *row;
+    struct why why = {""};
     size_t i = 0;
     enum err e;
 
-    while (c->arg_names && c->arg_names[i] &&
-           !str_eq(str_of(c->arg_names[i]), name))
+    while (c->arg_rows && c->arg_rows[i].name &&
+           !str_eq(str_of(c->arg_rows[i].name), name))
         i++;
-    if (!c->arg_names || !c->arg_names[i])
+    if (!c->arg_rows || !c->arg_rows[i].name)
         return call_refuse_arg(c, name);
+    row = &c->arg_rows[i];
     if (c->args[i].p)
         return call_bad_request(c, "an argument of the query is given twice");
     e = speak_percent(&c->api->scratch, value, true, &c->args[i]);
+    if (e && e != ERR_NOMEM)
+        e = why_err(&why, ERR_BAD_REQUEST,
+                    "an argument of the query must be UTF-8 without control "
+                    "characters, with %%XX for characters that a query cannot "
+                    "contain");
+    if (!e)
+        e = field_arg(row, c->args[i], &checked, &why);
+    if (!e && row->type == FIELD_WORD)
+        c->args[i] = checked.s;
     if (e)
-        call_refuse(c, e == ERR_NOMEM ? e : ERR_BAD_REQUEST,
-                    e == ERR_NOMEM
-                        ? STR("")
-                        : STR("an argument of the query must be UTF-8 without "
-                              "control characters, with %XX for characters "
-                              "that a query cannot contain"));
+        call_refuse(c, e, str_of(why.text));
     return e == OK;
 }
 
@@ -719,7 +582,7 @@ static void call_take_row(struct call *c, const struct call_row *row,
         call_refuse(c, ERR_STOPPING, STR(""));
         return;
     }
-    c->arg_names = row->args;
+    c->arg_rows = row->args;
     if (!call_read_param(c, param))
         return;
     for (struct str rest = c->rq->query; rest.n;)
@@ -731,11 +594,12 @@ static void call_take_row(struct call *c, const struct call_row *row,
 /* No row handles the request. */
 static void call_refuse_row(struct call *c)
 {
+    const struct call_row *row;
     struct str param;
     struct why why;
 
-    for (size_t i = 0; i < N_ROWS; i++)
-        if (path_matches(table[i].path, c->rq->path, &param)) {
+    for (size_t i = 0; (row = call_row(i)); i++)
+        if (path_matches(row->path, c->rq->path, &param)) {
             call_refuse_method(c);
             return;
         }
@@ -751,6 +615,7 @@ void api_take(struct api *api, uint64_t id, const struct http_request *rq)
                      .rq = rq,
                      .body = &api->body,
                      .now_ms = loop_wall_ms(api->loop)};
+    const struct call_row *row;
 
     api_clear_body(api);
     arena_reset(&api->scratch);
@@ -764,12 +629,12 @@ void api_take(struct api *api, uint64_t id, const struct http_request *rq)
             call_refuse_row(&c);
         return;
     }
-    for (size_t i = 0; i < N_ROWS; i++) {
+    for (size_t i = 0; (row = call_row(i)); i++) {
         struct str param = {NULL, 0};
 
-        if (path_matches(table[i].path, rq->path, &param) &&
-            row_takes_method(&table[i], rq->method)) {
-            call_take_row(&c, &table[i], param);
+        if (path_matches(row->path, rq->path, &param) &&
+            row_takes_method(row, rq->method)) {
+            call_take_row(&c, row, param);
             return;
         }
     }

@@ -116,6 +116,7 @@ struct api {
     int64_t reloads_failed_total; /* and rejected */
     struct watch_files files;     /* for call_metrics */
     struct buf body;              /* the answer being written */
+    struct buf openapi;           /* of call_openapi; empty: not yet made */
     struct arena scratch;         /* for the call being handled */
 
     /* request_http.c: its open requests. */
@@ -178,9 +179,8 @@ struct call {
     bool is_cross;        /* it comes from a page of http.allowedOrigins */
     int64_t now_ms;       /* Unix time */
     struct str param;     /* the part of the path for :name, decoded */
-    const char *const *arg_names;
-    struct str
-        args[CALL_ARGS_MAX]; /* of the query, decoded; NULL if not given */
+    const struct field *arg_rows;   /* of the query; NULL: none */
+    struct str args[CALL_ARGS_MAX]; /* decoded and checked; NULL: not given */
 };
 
 /* Answer with the body. A body that exceeds its limit becomes an error: half an
@@ -192,14 +192,7 @@ void call_answer_json(struct call *c, int status);
 void call_refuse(struct call *c, enum err e, struct str message);
 bool call_bad_request(struct call *c, const char *message);
 
-/* Row i of the table, for tests; false past the end. */
-struct call_info {
-    struct str method, path;
-    bool is_public;  /* no token needed */
-    bool is_for_any; /* any token */
-    unsigned scope;  /* else this scope is needed */
-};
-
-bool api_row(size_t i, struct call_info *out);
+/* The tables of calls in docs/protocol.md, in Markdown. */
+void api_write_reference(struct buf *out);
 
 #endif

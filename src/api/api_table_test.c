@@ -1,6 +1,8 @@
 /* The table of calls against docs/protocol.md, both ways, and the access to
  * each. test/flow/access_test.py tests the running server with every role. */
-#include "api/api.h"
+#include "api/calls.h"
+
+#include "api/internal.h"
 #include "test/t.h"
 
 enum { PROMISES_MAX = 100 };
@@ -62,7 +64,8 @@ static void read_line(struct document *d, struct str line)
 static void read_document(struct document *d)
 {
     FILE *f = fopen(SOURCE_ROOT "/docs/protocol.md", "r");
-    const char *head = "| call | scope |\n| --- | --- |\n", *at;
+    const char *head = "| call | scope | what it does |\n| --- | --- | --- |\n",
+               *at;
     struct str rest;
     size_t n;
 
@@ -90,7 +93,7 @@ static bool is_same_path(struct str ours, struct str theirs)
     return ours.n == theirs.n;
 }
 
-static struct promise *find(struct document *d, const struct call_info *c)
+static struct promise *find(struct document *d, const struct call_row *c)
 {
     for (size_t i = 0; i < d->n; i++)
         if (str_eq(d->promises[i].method, c->method) &&
@@ -102,23 +105,24 @@ static struct promise *find(struct document *d, const struct call_info *c)
 TEST(the_table_of_calls_is_the_one_that_is_promised)
 {
     static struct document d;
-    struct call_info c;
+    const struct call_row *c;
 
     read_document(&d);
     CHECK(d.n > 15);
-    for (size_t i = 0; api_row(i, &c); i++) {
-        struct promise *p = find(&d, &c);
+    for (size_t i = 0; (c = call_row(i)); i++) {
+        struct promise *p = find(&d, c);
 
-        if (c.is_public) {
+        if (c->who & PUBLIC) {
             CHECK(!p);
             continue;
         }
         if (!p)
-            T_FAIL("%.*s %.*s is not in docs/protocol.md", STR_ARG(c.method),
-                   STR_ARG(c.path));
-        if (p->is_there || p->is_for_any != c.is_for_any || p->scope != c.scope)
-            T_FAIL("%.*s %.*s is promised otherwise", STR_ARG(c.method),
-                   STR_ARG(c.path));
+            T_FAIL("%.*s %.*s is not in docs/protocol.md", STR_ARG(c->method),
+                   STR_ARG(c->path));
+        if (p->is_there || p->is_for_any != (c->who == ANY_TOKEN) ||
+            p->scope != (c->who & SCOPE_ALL))
+            T_FAIL("%.*s %.*s is promised otherwise", STR_ARG(c->method),
+                   STR_ARG(c->path));
         p->is_there = true;
     }
     for (size_t i = 0; i < d.n; i++)
@@ -127,49 +131,163 @@ TEST(the_table_of_calls_is_the_one_that_is_promised)
                    STR_ARG(d.promises[i].method), STR_ARG(d.promises[i].path));
 }
 
+TEST(the_page_has_the_tables_as_they_are_printed)
+{
+    static struct document d;
+    struct buf out;
+
+    read_document(&d);
+    buf_init(&out, sizeof(d.text));
+    api_write_reference(&out);
+    buf_add_char(&out, '\0');
+    CHECK(!out.over && strstr(d.text, buf_str(&out).p));
+    buf_fini(&out);
+}
+
 TEST(every_call_is_public_or_for_any_token_or_has_one_scope)
 {
-    struct call_info c;
+    const struct call_row *c;
     size_t n = 0;
 
-    for (; api_row(n, &c); n++) {
-        CHECK_INT(c.is_public + c.is_for_any + (c.scope != 0), 1);
-        CHECK((c.scope & (c.scope - 1)) == 0 && c.scope <= SCOPE_ALL);
+    for (; (c = call_row(n)); n++) {
+        unsigned scope = c->who & SCOPE_ALL;
+
+        CHECK_INT(
+            ((c->who & PUBLIC) != 0) + (c->who == ANY_TOKEN) + (scope != 0), 1);
+        CHECK((scope & (scope - 1)) == 0);
+        CHECK(c->who & PUBLIC || c->who == ANY_TOKEN || c->who == scope);
     }
-    CHECK(n > 15 && !api_row(n, &c) && !api_row(n + 1000, &c));
+    CHECK(n > 15 && !call_row(n) && !call_row(n + 1000));
 }
 
 TEST(nothing_of_the_api_is_public_and_only_what_tells_of_nobody_is)
 {
-    static const char *const open[] = {"/", "/assets/:folder/*", "/healthz",
-                                       "/readyz", "/metrics"};
-    struct call_info c;
+    static const char *const open[] = {"/",        "/assets/:folder/*",
+                                       "/healthz", "/readyz",
+                                       "/metrics", "/openapi.json"};
+    const struct call_row *c;
     size_t n_public = 0;
 
-    for (size_t i = 0; api_row(i, &c); i++) {
-        bool is_open = false;
+    for (size_t i = 0; (c = call_row(i)); i++) {
+        bool is_open = false, is_public = c->who & PUBLIC;
 
         for (size_t k = 0; k < sizeof(open) / sizeof(open[0]); k++)
-            is_open = is_open || str_eq(c.path, str_of(open[k]));
-        CHECK(c.is_public == is_open);
-        CHECK(!c.is_public || str_eq(c.method, STR("GET")));
-        n_public += c.is_public;
+            is_open = is_open || str_eq(c->path, str_of(open[k]));
+        CHECK(is_public == is_open);
+        CHECK(!is_public || str_eq(c->method, STR("GET")));
+        n_public += is_public;
     }
     CHECK_INT(n_public, sizeof(open) / sizeof(open[0]));
+}
+
+static struct str name_layer(int i)
+{
+    return layer_name((enum layer)i);
+}
+
+static struct str name_verdict(int i)
+{
+    return verdict_name((enum verdict)i);
+}
+
+static struct str name_task(int i)
+{
+    return task_status_name((enum task_status)i);
+}
+
+static struct str name_state(int i)
+{
+    return agent_state_name((enum agent_state)i);
+}
+
+static struct str name_kind(int i)
+{
+    return agent_kind_name((enum agent_kind)i);
+}
+
+static struct str name_visibility(int i)
+{
+    return visibility_name((enum visibility)i);
+}
+
+static struct str name_review(int i)
+{
+    return review_name((enum review_state)i);
+}
+
+static struct str name_escalation(int i)
+{
+    return escalation_status_name((enum escalation_status)i);
+}
+
+static struct str name_cause(int i)
+{
+    return escalation_kind_name((enum escalation_kind)i);
+}
+
+static const struct field *find_arg(const char *path, const char *name)
+{
+    const struct call_row *c;
+
+    for (size_t i = 0; (c = call_row(i)); i++)
+        for (const struct field *f = c->args; f && f->name; f++)
+            if (str_eq(c->path, str_of(path)) && strcmp(f->name, name) == 0)
+                return f;
+    return NULL;
+}
+
+/* Every value of an enum can be asked for. `more` are words of the call. */
+TEST(the_words_of_an_argument_are_those_of_its_enum)
+{
+    static const struct {
+        const char *path, *arg;
+        struct str (*name)(int i);
+        int first, last;
+        size_t more;
+    } cases[] = {
+        {"/api/decisions", "layer", name_layer, 1, N_LAYERS - 1, 0},
+        {"/api/decisions", "verdict", name_verdict, VERDICT_OPEN,
+         VERDICT_NEUTRAL, 0},
+        {"/api/tasks", "status", name_task, 1, N_TASK_STATUS - 1, 0},
+        {"/api/trees", "status", name_task, 1, N_TASK_STATUS - 1, 0},
+        {"/api/agents", "state", name_state, 1, AGENT_DEAD, 0},
+        {"/api/agents/search", "state", name_state, 1, AGENT_DEAD, 0},
+        {"/api/agents", "kind", name_kind, 1, AGENT_SELF_HOSTED, 0},
+        {"/api/agents", "visibility", name_visibility, 1, VISIBILITY_PUBLIC, 0},
+        {"/api/agents", "review", name_review, 1, REVIEW_HIDDEN, 1},
+        {"/api/escalations", "status", name_escalation, 1, ESCALATION_RESOLVED,
+         0},
+        {"/api/escalations", "kind", name_cause, 1, ESCALATION_EXPIRED, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct field *f = find_arg(cases[i].path, cases[i].arg);
+        size_t n = cases[i].more;
+        struct why why;
+        struct str got;
+
+        CHECK(f && f->type == FIELD_WORD);
+        for (int k = cases[i].first; k <= cases[i].last; k++, n++)
+            if (field_arg(f, cases[i].name(k), &got, &why) != OK)
+                T_FAIL("%s: %s", cases[i].path, why.text);
+        for (struct str all = str_of(f->of); all.n; n--)
+            str_cut(&all, '|');
+        CHECK_INT(n, 0);
+    }
 }
 
 /* Only admins may see or change users, by any call. */
 TEST(only_admins_have_a_scope_for_users)
 {
     static const enum role roles[] = {ROLE_ADMIN, ROLE_USER, ROLE_AGENT};
-    struct call_info c;
+    const struct call_row *c;
 
-    for (size_t i = 0; api_row(i, &c); i++)
+    for (size_t i = 0; (c = call_row(i)); i++)
         for (size_t r = 0; r < 3; r++) {
-            bool may = c.is_public || c.is_for_any ||
-                       (role_scopes(roles[r]) & c.scope);
+            bool may = (c->who & (PUBLIC | ANY_TOKEN)) ||
+                       (role_scopes(roles[r]) & c->who);
 
-            if (str_starts(c.path, STR("/api/users")))
+            if (str_starts(c->path, STR("/api/users")))
                 CHECK(may == (roles[r] == ROLE_ADMIN));
             else if (roles[r] == ROLE_ADMIN)
                 CHECK(may);

@@ -439,10 +439,10 @@ void budgets_read_of(struct request *o, struct str user,
 void call_budgets_list(struct call *c)
 {
     struct str cursor = call_arg(c, "cursor");
-    struct request *o;
-    size_t limit;
+    size_t limit = call_limit(c);
+    struct request *o = books_request_begin(c);
 
-    if (!call_limit(c, &limit) || !(o = books_request_begin(c)))
+    if (!o)
         return;
     budgets_list_new(o, limit + OWN_MAX, budgets_answer_list);
     if (may_see_all_books(&o->caller))

@@ -142,11 +142,7 @@ static bool menu_check_args(struct call *c, struct str format)
 {
     struct str cursor = call_arg(c, "cursor");
 
-    if (format.p && !str_eq(format, STR("telegram")) &&
-        !str_eq(format, STR("discord")) && !str_eq(format, STR("plain")))
-        call_bad_request(c, "format must be \"telegram\", \"discord\" or "
-                            "\"plain\"; without it the answer is a list");
-    else if (format.p && (cursor.p || call_arg(c, "limit").p))
+    if (format.p && (cursor.p || call_arg(c, "limit").p))
         call_bad_request(c,
                          "limit and cursor are only for the list, the answer "
                          "without format");
@@ -161,10 +157,9 @@ void call_commands_get(struct call *c)
 {
     struct str format = call_arg(c, "format");
     struct menu m;
-    size_t limit;
     enum err e;
 
-    if (!menu_check_args(c, format) || !call_limit(c, &limit))
+    if (!menu_check_args(c, format))
         return;
     e = menu_init(&m, c);
     if (e) {
@@ -172,7 +167,7 @@ void call_commands_get(struct call *c)
     } else if (format.p) {
         menu_answer_as(c, format, &m);
     } else {
-        menu_write_list(c, &m, limit);
+        menu_write_list(c, &m, call_limit(c));
         call_answer_json(c, 200);
     }
     arena_fini(&m.arena);

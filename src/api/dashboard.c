@@ -5,6 +5,7 @@
  * The headers of the page say everything it may do: it runs only the scripts
  * and styles of its folder, talks only to its own server, cannot be framed, and
  * turns no text into HTML. */
+#include "api/calls.h"
 #include "api/internal.h"
 #include "api/web/web.h"
 
@@ -96,39 +97,23 @@ static void dashboard_answer_live(struct call *c, struct str path)
 
 /* For programs, and for people with curl. */
 
-/* ":id" is shown as ID. */
-static void add_call(struct buf *out, const struct call_info *row)
-{
-    bool is_part = false;
-
-    buf_addf(out, "  %-6.*s ", STR_ARG(row->method));
-    for (size_t i = 0; i < row->path.n; i++) {
-        char ch = row->path.p[i];
-
-        if (ch == ':') {
-            is_part = true;
-            continue;
-        }
-        is_part = is_part && ch != '/';
-        buf_add_char(out, is_part ? (char)(ch & ~0x20) : ch);
-    }
-    buf_add_char(out, '\n');
-}
-
 static void dashboard_answer_plain(struct call *c)
 {
-    struct call_info row;
+    const struct call_row *row;
 
-    buf_addf(c->body,
-             "Signalbox " SIGNALBOX_VERSION " is running.\n\n"
-             "  /          the dashboard, for a browser\n"
-             "  /healthz   is the server there\n"
-             "  /readyz    does it accept work\n"
-             "  /metrics   metrics for Prometheus\n\n"
-             "With a token (Authorization: Bearer sbx_...), in JSON:\n\n");
-    for (size_t i = 0; api_row(i, &row); i++)
-        if (!row.is_public)
-            add_call(c->body, &row);
+    buf_addf(c->body, "Signalbox " SIGNALBOX_VERSION " is running.\n\n");
+    for (size_t i = 0; (row = call_row(i)); i++)
+        if ((row->who & PUBLIC) && !call_row_has_rest(row))
+            buf_addf(c->body, "  %-14.*s %s\n", STR_ARG(row->path), row->about);
+    buf_add_str(c->body,
+                STR("\nWith a token (Authorization: Bearer sbx_...), in "
+                    "JSON:\n\n"));
+    for (size_t i = 0; (row = call_row(i)); i++)
+        if (!(row->who & PUBLIC)) {
+            buf_addf(c->body, "  %-6.*s ", STR_ARG(row->method));
+            call_row_add_path(c->body, row, false);
+            buf_add_char(c->body, '\n');
+        }
     call_answer(c, 200, STR("text/plain; charset=utf-8"));
 }
 

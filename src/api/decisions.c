@@ -137,95 +137,28 @@ static void on_decisions_page(struct request *o)
 
 /* Filters. */
 
-/* A whole number: milliseconds or a type. */
-static bool filter_int(struct call *c, struct query *q, const char *name,
-                       uint8_t column, enum compare compare, const char *words)
+static void filter_int(struct call *c, struct query *q, const char *name,
+                       uint8_t column, enum compare compare)
 {
-    struct str arg = call_arg(c, name);
-    int64_t v;
-
-    if (!arg.p)
-        return true;
-    if (str_to_i64(arg, &v) != OK || v < 0)
-        return call_bad_request(c, words);
-    query_if(q, column, compare, value_int(v));
-    return true;
+    if (call_arg(c, name).p)
+        query_if(q, column, compare, value_int(call_int(c, name, 0)));
 }
 
 /* Scores are stored in billionths for this; the rounding does not matter. */
-static bool filter_score(struct call *c, struct query *q, const char *name,
+static void filter_score(struct call *c, struct query *q, const char *name,
                          enum compare compare)
 {
-    struct str arg = call_arg(c, name);
-    struct arena *scratch = &c->api->scratch;
-    const struct json *v = arg.p ? json_parse(scratch, arg, 0, NULL) : NULL;
-    double score = json_real_or(v, -1);
-
-    if (!arg.p)
-        return true;
-    if (!(score >= 0 && score <= 1))
-        return call_bad_request(
-            c, "min_score and max_score must be numbers, 0 to 1");
-    query_if(q, DECISION_SCORE, compare,
-             value_int((int64_t)llround(score * 1e9)));
-    return true;
+    if (call_arg(c, name).p)
+        query_if(q, DECISION_SCORE, compare,
+                 value_int((int64_t)llround(call_real(c, name, 0) * 1e9)));
 }
 
-static bool filter_layer(struct call *c, struct query *q)
+static void filter_verdict(struct query *q, struct str arg)
 {
-    struct str arg = call_arg(c, "layer");
-    enum layer layer = layer_of(arg);
-
-    if (!arg.p)
-        return true;
-    if (!layer)
-        return call_bad_request(
-            c, "layer must be one of explicit, prefix, sticky, "
-               "binding, intent, semantic, default");
-    query_if(q, DECISION_LAYER, IS, value_int(layer));
-    return true;
-}
-
-static bool filter_verdict(struct call *c, struct query *q)
-{
-    struct str arg = call_arg(c, "verdict");
-
-    if (!arg.p)
-        return true;
     for (int v = VERDICT_OPEN; v <= VERDICT_NEUTRAL; v++)
-        if (str_eq(verdict_name((enum verdict)v), arg)) {
+        if (str_eq(verdict_name((enum verdict)v), arg))
             query_if(q, DECISION_VERDICT, IS,
                      v == VERDICT_OPEN ? value_null() : value_int(v));
-            return true;
-        }
-    return call_bad_request(
-        c, "verdict must be one of open, positive, negative, neutral");
-}
-
-/* A boolean; *out is unchanged if it is not given. */
-static bool call_read_bool(struct call *c, const char *name, bool *is_given,
-                           bool *out)
-{
-    struct str arg = call_arg(c, name);
-    bool yes = str_eq(arg, STR("1")) || str_eq(arg, STR("true"));
-
-    *is_given = arg.p != NULL;
-    if (!arg.p)
-        return true;
-    *out = yes;
-    return yes || str_eq(arg, STR("0")) || str_eq(arg, STR("false")) ||
-           call_bad_request(c, "overridden and full must be true or false");
-}
-
-static bool filter_overridden(struct call *c, struct query *q)
-{
-    bool is_given, yes = false;
-
-    if (!call_read_bool(c, "overridden", &is_given, &yes))
-        return false;
-    if (is_given)
-        query_if(q, DECISION_OVERRIDDEN_TO, yes ? IS_NOT : IS, value_null());
-    return true;
 }
 
 /* Decisions of others are for admins. */
@@ -254,19 +187,21 @@ static void filter_names(struct call *c, struct query *q)
         query_if(q, DECISION_AGENT, IS, value_text(a ? a->name : agent));
 }
 
-static bool decisions_filter_query(struct call *c, struct query *q)
+static void decisions_filter_query(struct call *c, struct query *q)
 {
     filter_names(c, q);
-    return filter_layer(c, q) && filter_verdict(c, q) &&
-           filter_overridden(c, q) &&
-           filter_score(c, q, "min_score", IS_AT_LEAST) &&
-           filter_score(c, q, "max_score", IS_AT_MOST) &&
-           filter_int(c, q, "type", DECISION_TYPE, IS,
-                      "type must be the number of a type of query, or 0") &&
-           filter_int(c, q, "since", DECISION_AT_MS, IS_AT_LEAST,
-                      "since must be Unix time in milliseconds") &&
-           filter_int(c, q, "until", DECISION_AT_MS, IS_LESS,
-                      "until must be Unix time in milliseconds");
+    if (call_arg(c, "layer").p)
+        query_if(q, DECISION_LAYER, IS,
+                 value_int(layer_of(call_arg(c, "layer"))));
+    filter_verdict(q, call_arg(c, "verdict"));
+    if (call_arg(c, "overridden").p)
+        query_if(q, DECISION_OVERRIDDEN_TO,
+                 call_yes(c, "overridden") ? IS_NOT : IS, value_null());
+    filter_score(c, q, "min_score", IS_AT_LEAST);
+    filter_score(c, q, "max_score", IS_AT_MOST);
+    filter_int(c, q, "type", DECISION_TYPE, IS);
+    filter_int(c, q, "since", DECISION_AT_MS, IS_AT_LEAST);
+    filter_int(c, q, "until", DECISION_AT_MS, IS_LESS);
 }
 
 /* *words is filled if words are given. */
@@ -289,41 +224,33 @@ static bool decisions_are_filtered(const struct call *c, const struct query *q)
 
 void call_decisions_list(struct call *c)
 {
-    bool is_given, is_whole = false, scans;
     struct wordfind words = {.n = 0};
-    int64_t cursor = 0;
-    size_t limit;
+    int64_t cursor = call_int(c, "cursor", 0);
+    size_t limit = call_limit(c);
     struct decision_scan *list;
-    struct request *o = NULL;
+    struct request *o;
     struct query q;
 
-    if (!call_limit(c, &limit) ||
-        !call_read_bool(c, "full", &is_given, &is_whole) ||
-        !decisions_read_words(c, &words) || !call_cursor(c, 1, &cursor))
+    if (!decisions_read_words(c, &words) || !(o = request_of_call(c, &decision_scan_state)))
         return;
     query_init(&q, &decision_table, limit);
-    /* Check the filters before the request is opened. */
-    if (decisions_filter_query(c, &q))
-        o = request_of_call(c, &decision_scan_state);
-    scans = words.n || decisions_are_filtered(c, &q);
-    query_fini(&q);
-    if (!o)
-        return;
+    decisions_filter_query(c, &q);
     list = o->own;
-    list->is_whole = is_whole;
-    if (!scans) {
+    list->is_whole = call_yes(c, "full");
+    if (!words.n && !decisions_are_filtered(c, &q)) {
+        query_fini(&q);
         request_query(o, &decision_table, limit);
         query_order(&o->query, DECISION_SEQ, true);
-        (void)decisions_filter_query(c, &o->query);
+        decisions_filter_query(c, &o->query);
         if (cursor)
             query_if(&o->query, DECISION_SEQ, IS_LESS, value_int(cursor));
         request_read_list(o, &o->query, on_decisions_page);
         return;
     }
+    query_fini(&q);
     decision_scan_init(list, &words, limit, cursor);
-    (void)decisions_filter_query(c, &list->wish);
-    if (str_to_i64(call_arg(c, "since"), &list->since_ms) != OK)
-        list->since_ms = 0; /* not given */
+    decisions_filter_query(c, &list->wish);
+    list->since_ms = call_int(c, "since", 0);
     if (list->wish.build_error)
         request_fail(o, ERR_NOMEM);
     else

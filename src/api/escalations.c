@@ -167,31 +167,11 @@ static void on_escalations_page(struct request *o)
         o, &out, o->query.has_more && last ? row_int(last, ESCALATION_SEQ) : 0);
 }
 
-struct wanted {
-    enum escalation_status status;
-    enum escalation_kind kind;
-    int64_t cursor;
-};
-
-static bool escalations_read_filter(struct call *c, struct wanted *out)
+static void escalations_filter_query(struct call *c, struct query *q)
 {
-    struct str status = call_arg(c, "status"), kind = call_arg(c, "kind");
-
-    *out = (struct wanted){.status = escalation_status_of(status),
-                           .kind = escalation_kind_of(kind)};
-    if (status.p && !out->status)
-        return call_bad_request(
-            c, "status must be one of open, approved, rejected, "
-               "redirected, expired, resolved");
-    if (kind.p && !out->kind)
-        return call_bad_request(
-            c, "kind must be one of rule, dead, late, expired");
-    return call_cursor(c, 1, &out->cursor);
-}
-
-static void escalations_filter_query(struct call *c, struct query *q,
-                                     const struct wanted *w)
-{
+    enum escalation_status status = escalation_status_of(call_arg(c, "status"));
+    enum escalation_kind kind = escalation_kind_of(call_arg(c, "kind"));
+    int64_t cursor = call_int(c, "cursor", 0);
     static const uint8_t whose[] = {ESCALATION_REQUESTER, ESCALATION_ROOT_USER};
     struct str agent = call_arg(c, "agent");
     struct agents all = registry_agents(c->api->registry);
@@ -199,31 +179,28 @@ static void escalations_filter_query(struct call *c, struct query *q,
 
     if (!caller_is_admin(&c->caller))
         query_if_any(q, whose, 2, IS, value_text(caller_name(&c->caller)));
-    if (w->status == ESCALATION_OPEN) /* has an index */
+    if (status == ESCALATION_OPEN) /* has an index */
         query_if(q, ESCALATION_DECIDED_MS, IS, value_null());
-    else if (w->status)
-        query_if(q, ESCALATION_STATUS, IS, value_int(w->status));
-    if (w->kind)
-        query_if(q, ESCALATION_KIND, IS, value_int(w->kind));
+    else if (status)
+        query_if(q, ESCALATION_STATUS, IS, value_int(status));
+    if (kind)
+        query_if(q, ESCALATION_KIND, IS, value_int(kind));
     if (agent.p)
         query_if(q, ESCALATION_AGENT, IS, value_text(a ? a->name : agent));
     if (call_arg(c, "task_id").p)
         query_if(q, ESCALATION_TASK_ID, IS, value_text(call_arg(c, "task_id")));
-    if (w->cursor)
-        query_if(q, ESCALATION_SEQ, IS_LESS, value_int(w->cursor));
+    if (cursor)
+        query_if(q, ESCALATION_SEQ, IS_LESS, value_int(cursor));
 }
 
 void call_escalations_list(struct call *c)
 {
-    struct wanted w;
-    struct request *o;
-    size_t limit;
+    struct request *o = request_of_call(c, NULL);
 
-    if (!call_limit(c, &limit) || !escalations_read_filter(c, &w) ||
-        !(o = request_of_call(c, NULL)))
+    if (!o)
         return;
-    request_query(o, &escalation_table, limit);
-    escalations_filter_query(c, &o->query, &w);
+    request_query(o, &escalation_table, call_limit(c));
+    escalations_filter_query(c, &o->query);
     query_order(&o->query, ESCALATION_SEQ, true);
     request_read_list(o, &o->query, on_escalations_page);
 }

@@ -113,13 +113,12 @@ static void on_feed_oldest(struct request *o)
  * before the feed was restored; the next cursor is right again. */
 static void feed_answer_page(struct call *c, int64_t after)
 {
-    struct request *o;
-    size_t limit;
+    struct request *o = request_of_call(c, &feed_state);
 
-    if (!call_limit(c, &limit) || !(o = request_of_call(c, &feed_state)))
+    if (!o)
         return;
     feed_of(o)->upto = feed_newest(c->api->feed);
-    feed_of(o)->page_rows = limit;
+    feed_of(o)->page_rows = call_limit(c);
     if (caller_is_admin(&c->caller)) {
         feed_read_page(o, after, false);
         return;
@@ -132,20 +131,16 @@ static void feed_answer_page(struct call *c, int64_t after)
 }
 
 /* The newest entries, in ascending order. */
-static void feed_answer_last(struct call *c, struct str last)
+static void feed_answer_last(struct call *c)
 {
-    struct request *o;
-    int64_t n, upto;
+    struct request *o = request_of_call(c, &feed_state);
+    int64_t upto;
 
-    if (str_to_i64(last, &n) || n < 1 || n > 500) {
-        call_bad_request(c, "last must be a whole number from 1 to 500");
-        return;
-    }
-    if (!(o = request_of_call(c, &feed_state)))
+    if (!o)
         return;
     upto = feed_newest(c->api->feed);
     feed_of(o)->upto = upto;
-    feed_of(o)->page_rows = (size_t)n;
+    feed_of(o)->page_rows = (size_t)call_int(c, "last", 1);
     feed_read_page(o, caller_is_admin(&c->caller) ? 0 : upto - SPAN, true);
 }
 
@@ -228,11 +223,10 @@ void call_feed(struct call *c)
 {
     struct str seen = http_header(c->rq, STR("Last-Event-ID"));
     struct str arg = seen.n ? seen : call_arg(c, "after");
-    struct str last = call_arg(c, "last");
-    bool is_stream = call_wants_events(c);
+    bool is_last = call_arg(c, "last").p, is_stream = call_wants_events(c);
     int64_t after = is_stream ? feed_newest(c->api->feed) : 0;
 
-    if (last.p && (is_stream || arg.p || call_arg(c, "limit").p)) {
+    if (is_last && (is_stream || arg.p || call_arg(c, "limit").p)) {
         call_bad_request(
             c, "last is a page of the newest entries, and cannot be used "
                "with after, with limit or with a stream");
@@ -246,8 +240,8 @@ void call_feed(struct call *c)
     }
     if (is_stream)
         feed_open_stream(c, after);
-    else if (last.p)
-        feed_answer_last(c, last);
+    else if (is_last)
+        feed_answer_last(c);
     else
         feed_answer_page(c, after);
 }

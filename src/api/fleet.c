@@ -164,19 +164,14 @@ void call_fleet_get(struct call *c)
 {
     struct eyes eyes = call_eyes(c);
     struct json_out out = json_out(c->body);
-    struct str names = call_arg(c, "names"), counts = call_arg(c, "counts");
-    bool is_without = str_eq(counts, STR("false"));
+    struct str names = call_arg(c, "names");
 
-    if (counts.p && !is_without && !str_eq(counts, STR("true"))) {
-        call_bad_request(c, "counts must be \"true\" or \"false\"");
-        return;
-    }
     if (!are_few(names)) {
         call_bad_request(c, "names may be up to 100, with commas between them");
         return;
     }
     json_open(&out, '{');
-    if (!is_without)
+    if (call_yes(c, "counts") || !call_arg(c, "counts").p)
         fleet_write_states(c, &out, &eyes);
     json_key(&out, STR("items"));
     json_open(&out, '[');

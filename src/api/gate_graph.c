@@ -351,10 +351,6 @@ void call_gate_graph(struct call *c)
             c, "give task_id or reference, not both: a task has its own");
         return;
     }
-    if (about.reference.n > ENVELOPE_REFERENCE_MAX) {
-        call_bad_request(c, "reference may have up to 200 bytes");
-        return;
-    }
     if (task_id.p) {
         graph_for_task(c, task_id);
         return;

@@ -61,7 +61,7 @@ static void gate_try_answer(struct call *c, struct msg *m,
         call_refuse(c, e, STR(""));
     } else {
         buf_add_char(c->body, '\n');
-        call_answer(c, 200, STR(""));
+        call_answer(c, 200, SPEAK_JSON);
     }
     dry_run_fini(&dry_run);
 }

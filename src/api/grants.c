@@ -116,10 +116,11 @@ static bool call_may_see_grants(struct call *c, struct str name)
 void call_grants_list(struct call *c)
 {
     struct str agent = call_arg(c, "agent");
-    struct page p = {.out = json_out(c->body), .only = agent};
+    struct page p = {
+        .out = json_out(c->body), .only = agent, .limit = call_limit(c)};
     enum err e;
 
-    if (!call_limit(c, &p.limit) || !grants_read_cursor(c, &p.from) ||
+    if (!grants_read_cursor(c, &p.from) ||
         (agent.p && !call_may_see_grants(c, agent)))
         return;
     e = grants_write_page(c, &p);

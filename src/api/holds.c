@@ -134,15 +134,11 @@ void call_holds_list(struct call *c)
                             .reference = call_arg(c, "reference"),
                             .task_id = call_arg(c, "task_id"),
                             .caller = &c->caller};
-    struct held *all;
-    int64_t after;
-    size_t limit, n;
+    size_t limit = call_limit(c), n;
+    struct held *all = mem_array(limit + 1, sizeof(*all));
 
-    if (!call_limit(c, &limit) || !call_cursor(c, 0, &after))
-        return;
-    all = mem_array(limit + 1, sizeof(*all));
-    n = gatekeeper_holds(walk_gatekeeper(c->api->walk), &f, after, all,
-                         limit + 1);
+    n = gatekeeper_holds(walk_gatekeeper(c->api->walk), &f,
+                         call_int(c, "cursor", 0), all, limit + 1);
     holds_answer(c, all, n < limit ? n : limit, n > limit);
     free(all);
 }

@@ -47,19 +47,22 @@ struct str call_offered_token(const struct http_request *rq);
 void api_refuse(struct api *c, uint64_t id, enum err e, struct str message,
                 struct str details);
 
-/* The value of an argument of the query; NULL if not given. */
-struct str call_arg(const struct call *c, const char *name);
+enum {
+    LIST_LIMIT = 50, /* default of ?limit= */
+    LIST_MAX = 500,
+    STATEMENT_CSV_LINES = 5000,
+};
 
-/* Read ?limit=, 1 to 500, default 50; and ?cursor=, a number from `least`,
- * default 0. False: an error was answered. */
-MUST_USE bool call_limit(struct call *c, size_t *out);
-MUST_USE bool call_cursor(struct call *c, int64_t least, int64_t *out);
+/* The value of an argument of the query, which its row in calls.c describes and
+ * api.c has checked; call_arg is NULL if it is not given. */
+struct str call_arg(const struct call *c, const char *name);
+int64_t call_int(const struct call *c, const char *name, int64_t unset);
+double call_real(const struct call *c, const char *name, double unset);
+bool call_yes(const struct call *c, const char *name); /* true; else false */
+size_t call_limit(const struct call *c);
 
 /* The body must be empty, or {}. False: an error was answered. */
 MUST_USE bool call_has_no_body(struct call *c);
-
-/* Read ?status= of a list; zero: any. False: an error was answered. */
-MUST_USE bool call_status(struct call *c, enum task_status *out);
 
 /* The answer is wanted as server-sent events. */
 bool call_wants_events(const struct call *c);
@@ -303,8 +306,8 @@ void write_inputs(struct api *c, struct json_out *out, struct str task_id);
 
 /* The functions of the table in api.c, by noun. */
 typedef void call_function(struct call *c);
-call_function call_front, call_assets, call_healthz, call_hub, call_readyz,
-    call_metrics;
+call_function call_front, call_assets, call_openapi, call_healthz, call_hub,
+    call_readyz, call_metrics;
 call_function call_gate_post, call_gate_get, call_gate_graph,
     call_gate_audit_get, call_gate_audit_post;
 call_function call_decisions_list, call_decisions_get, call_decisions_override,

@@ -9,8 +9,7 @@
 #include "base/mem.h"
 
 enum {
-    RESERVED_ROWS = 500,  /* reservations of one page */
-    CSV_LINES_MAX = 5000, /* lines of one answer */
+    RESERVED_ROWS = 500, /* reservations of one page */
 };
 
 #define CSV STR("text/csv; charset=utf-8")
@@ -234,12 +233,11 @@ static void on_ledger_accounts(struct request *o)
 
 void call_ledger_accounts(struct call *c)
 {
-    struct request *o;
-    size_t limit;
+    struct request *o = request_of_call(c, NULL);
 
-    if (!call_limit(c, &limit) || !(o = request_of_call(c, NULL)))
+    if (!o)
         return;
-    ledger_balances_query(&o->query, call_arg(c, "cursor"), limit);
+    ledger_balances_query(&o->query, call_arg(c, "cursor"), call_limit(c));
     request_read_list(o, &o->query, on_ledger_accounts);
 }
 
@@ -329,48 +327,22 @@ static void on_statement_account(struct request *o)
     statement_read_lines(o);
 }
 
-static bool call_read_number(struct call *c, const char *name, int64_t least,
-                             int64_t most, int64_t *out)
-{
-    struct str arg = call_arg(c, name);
-    struct why why;
-
-    if (!arg.p || (str_to_i64(arg, out) == OK && *out >= least && *out <= most))
-        return true;
-    why_err(&why, ERR_BAD_REQUEST,
-            "%s must be a whole number from %lld to %lld", name,
-            (long long)least, (long long)most);
-    return call_bad_request(c, why.text);
-}
-
-static bool statement_read_format(struct call *c, bool *is_csv)
-{
-    struct str arg = call_arg(c, "format");
-
-    *is_csv = arg.p ? str_eq(arg, STR("csv"))
-                    : speak_accepts(http_header(c->rq, STR("Accept")),
-                                    STR("text/csv"));
-    return !arg.p || *is_csv || str_eq(arg, STR("json")) ||
-           call_bad_request(c, "format must be json or csv");
-}
-
 static bool statement_read_span(struct call *c, struct ledger_span *out,
                                 bool *is_csv)
 {
-    int64_t lines = CSV_LINES_MAX;
+    struct str format = call_arg(c, "format");
 
-    *out = (struct ledger_span){.limit = 0};
-    if (!statement_read_format(c, is_csv) ||
-        !call_read_number(c, "after_ms", 0, INT64_MAX, &out->since_ms) ||
-        !call_read_number(c, "before_ms", 1, INT64_MAX, &out->until_ms) ||
-        !call_read_number(c, "cursor", 1, INT64_MAX, &out->cursor))
-        return false;
-    if (!*is_csv)
-        return call_limit(c, &out->limit);
-    if (!call_read_number(c, "limit", 1, CSV_LINES_MAX, &lines))
-        return false;
-    out->limit = (size_t)lines;
-    return true;
+    *is_csv = format.p ? str_eq(format, STR("csv"))
+                       : speak_accepts(http_header(c->rq, STR("Accept")),
+                                       STR("text/csv"));
+    *out = (struct ledger_span){
+        .since_ms = call_int(c, "after_ms", 0),
+        .until_ms = call_int(c, "before_ms", 0),
+        .cursor = call_int(c, "cursor", 0),
+        .limit = (size_t)call_int(c, "limit",
+                                  *is_csv ? STATEMENT_CSV_LINES : LIST_LIMIT)};
+    return *is_csv || out->limit <= LIST_MAX ||
+           call_bad_request(c, "limit must be a whole number from 1 to 500");
 }
 
 /* An account by its full name, or all. */

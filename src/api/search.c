@@ -137,7 +137,7 @@ void call_search_get(struct call *c)
 {
     struct speak_search_call s;
     struct why why = {""};
-    enum err e = speak_search_get(c->arg_names, c->args, &s, &why);
+    enum err e = speak_search_get(c->args, &s, &why);
 
     if (e)
         call_refuse(c, e, str_of(why.text));

@@ -166,19 +166,6 @@ static enum task_status task_status_in_row(enum task_status s)
     return task_move_is_durable(s) ? s : TASK_QUEUED;
 }
 
-bool call_status(struct call *c, enum task_status *out)
-{
-    struct str arg = call_arg(c, "status");
-
-    *out = task_status_of(arg);
-    if (!arg.p || *out)
-        return true;
-    return call_bad_request(
-        c, "status must be one of accepted, held, escalated, dropped, "
-           "queued, dispatched, working, input_required, completed, "
-           "failed, cancelled, expired");
-}
-
 /* The agent name in the spelling of the rows. */
 static struct str agent_name_in_rows(struct call *c, struct str name)
 {
@@ -214,16 +201,14 @@ void call_tasks_list(struct call *c)
 {
     static const struct request_state state = {
         .bytes = sizeof(enum task_status)}; /* the one wanted; zero: any */
-    enum task_status status;
-    int64_t cursor;
-    size_t limit;
-    struct request *o;
+    enum task_status status = task_status_of(call_arg(c, "status"));
+    int64_t cursor = call_int(c, "cursor", 0);
+    struct request *o = request_of_call(c, &state);
 
-    if (!call_limit(c, &limit) || !call_status(c, &status) ||
-        !call_cursor(c, 1, &cursor) || !(o = request_of_call(c, &state)))
+    if (!o)
         return;
     memcpy(o->own, &status, sizeof(status));
-    request_query(o, &task_table, limit);
+    request_query(o, &task_table, call_limit(c));
     tasks_filter_query(c, &o->query, status);
     if (cursor)
         query_if(&o->query, TASK_SEQ, IS_LESS, value_int(cursor));

@@ -18,13 +18,8 @@ void call_tools_get(struct call *c)
         json_close(&o, '}');
     } else if (str_eq(format, STR("openai"))) {
         wire_tools(&o, WIRE_OPENAI);
-    } else if (str_eq(format, STR("anthropic"))) {
-        wire_tools(&o, WIRE_ANTHROPIC);
     } else {
-        call_bad_request(c,
-                         "format must be \"openai\" or \"anthropic\"; without "
-                         "it the answer has both");
-        return;
+        wire_tools(&o, WIRE_ANTHROPIC);
     }
     call_answer_json(c, 200);
 }

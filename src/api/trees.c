@@ -123,24 +123,14 @@ struct tree_filter {
 
 static bool trees_read_filter(struct call *c, struct tree_filter *f)
 {
-    struct str since = call_arg(c, "since");
-    const char *bad = NULL;
-
     *f = (struct tree_filter){.cursor = call_arg(c, "cursor"),
                               .agent = call_arg(c, "agent"),
-                              .user = call_arg(c, "user")};
-    if (!call_limit(c, &f->limit) || !call_status(c, &f->status))
-        return false;
-    if (f->cursor.p && !id_is_valid(f->cursor, "task"))
-        bad = "cursor must be a next_cursor of this list";
-    else if (f->agent.n > AGENT_NAME_MAX)
-        bad = "agent must be the name of an agent";
-    else if (since.p &&
-             (str_to_i64(since, &f->since_ms) != OK || f->since_ms < 0))
-        bad = "since must be Unix time in milliseconds";
-    if (bad)
-        call_bad_request(c, bad);
-    return !bad;
+                              .user = call_arg(c, "user"),
+                              .status = task_status_of(call_arg(c, "status")),
+                              .since_ms = call_int(c, "since", 0),
+                              .limit = call_limit(c)};
+    return !f->cursor.p || id_is_valid(f->cursor, "task") ||
+           call_bad_request(c, "cursor must be a next_cursor of this list");
 }
 
 /* Trees of others are for admins. A task's id starts with its time, so ids are

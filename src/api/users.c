@@ -200,12 +200,11 @@ static struct request *users_request_list(struct call *c, const struct table *t,
                                           uint8_t key)
 {
     struct str cursor = call_arg(c, "cursor");
-    struct request *o;
-    size_t limit;
+    struct request *o = request_of_call(c, NULL);
 
-    if (!call_limit(c, &limit) || !(o = request_of_call(c, NULL)))
+    if (!o)
         return NULL;
-    request_query(o, t, limit);
+    request_query(o, t, call_limit(c));
     if (cursor.p)
         query_if(&o->query, key, IS_MORE, value_text(cursor));
     query_order(&o->query, key, false);
@@ -356,12 +355,9 @@ void call_tokens_post(struct call *c)
  * nor the configuration changed. False: an error was answered. */
 static bool token_removal_is_confirmed(struct call *c)
 {
-    struct str confirm = call_arg(c, "confirm");
-
-    if (confirm.p && !str_eq(confirm, LAST_ADMIN_TOKEN))
-        return call_bad_request(c, "confirm can only be last_admin_token");
-    if (confirm.p || !access_revokes_last_admin(c->api->access, c->param,
-                                                &c->caller, c->now_ms))
+    if (call_arg(c, "confirm").p ||
+        !access_revokes_last_admin(c->api->access, c->param, &c->caller,
+                                   c->now_ms))
         return true;
     api_refuse(c->api, c->id, ERR_PRECONDITION,
                STR("this is the last admin token; without it only signalbox "

@@ -104,11 +104,38 @@ void compact_json(struct buf *out, struct str document)
 
 /* Error messages. */
 
+/* "a|b|c" as "\"a\", \"b\" or \"c\""; a long list as "one of a, b, c". */
+static void field_list_words(struct str words, char *out, size_t size)
+{
+    size_t n = 0, n_words = 0;
+    const char *quote = "\"", *last = " or ";
+
+    for (struct str rest = words; rest.n; n_words++)
+        str_cut(&rest, '|');
+    out[0] = '\0';
+    if (n_words > 6) {
+        quote = "";
+        last = ", ";
+        n += (size_t)snprintf(out, size, "one of ");
+    }
+    for (size_t i = 0; i < n_words && n < size; i++) {
+        struct str one = str_cut(&words, '|');
+
+        n += (size_t)snprintf(out + n, size - n, "%s%s%.*s%s",
+                              i == 0             ? ""
+                              : i == n_words - 1 ? last
+                                                 : ", ",
+                              quote, STR_ARG(one), quote);
+    }
+}
+
 static enum err field_invalid(const char *prefix, const struct field *f,
                               enum err e, struct why *why)
 {
     long long min = f->min, max = f->max;
 
+    if (f->must)
+        return why_err(why, e, "%s%s must be %s", prefix, f->name, f->must);
     switch (f->type) {
     case FIELD_NAME:
         return why_err(why, e,
@@ -116,6 +143,9 @@ static enum err field_invalid(const char *prefix, const struct field *f,
                        "control characters",
                        prefix, f->name, min, max);
     case FIELD_TEXT:
+        return why_err(why, e, "%s%s must be a string of %lld to %lld bytes",
+                       prefix, f->name, min, max);
+    case FIELD_WORD:
         return why_err(why, e, "%s%s must be a string of %lld to %lld bytes",
                        prefix, f->name, min, max);
     case FIELD_INT:
@@ -167,6 +197,22 @@ static enum err field_unknown(const struct fields *f, struct str name,
 
 /* Values. */
 
+/* *out is spelt as the row spells it. */
+static enum err field_find_word(const char *prefix, const struct field *f,
+                                struct str s, struct str *out, struct why *why)
+{
+    char words[256];
+
+    for (struct str all = str_of(f->of); all.n;) {
+        *out = str_cut(&all, '|');
+        if (f->any_case ? str_eq_nocase(*out, s) : str_eq(*out, s))
+            return OK;
+    }
+    field_list_words(str_of(f->of), words, sizeof(words));
+    return why_err(why, ERR_BAD_REQUEST, "%s%s must be %s", prefix, f->name,
+                   f->must ? f->must : words);
+}
+
 /* s is already decoded. */
 static enum err field_check_string(const char *prefix, const struct field *f,
                                    struct str s, struct str *out,
@@ -179,6 +225,8 @@ static enum err field_check_string(const char *prefix, const struct field *f,
     if (s.n < (size_t)f->min ||
         (f->type == FIELD_NAME && str_has_any_control(s)))
         return field_invalid(prefix, f, ERR_BAD_REQUEST, why);
+    if (f->type == FIELD_WORD)
+        return field_find_word(prefix, f, s, out, why);
     *out = s;
     return OK;
 }
@@ -243,23 +291,17 @@ static enum err field_read_plain(const char *prefix, const struct field *f,
 
 static bool field_is_string(const struct field *f)
 {
-    return f->type == FIELD_NAME || f->type == FIELD_TEXT;
+    return f->type == FIELD_NAME || f->type == FIELD_TEXT ||
+           f->type == FIELD_WORD;
 }
 
-enum err fields_arg(const struct fields *f, const char *name, struct str value,
-                    void *out, struct why *why)
+enum err field_arg(const struct field *f, struct str value, void *to,
+                   struct why *why)
 {
-    size_t i = 0;
-    void *to;
-
-    while (i < f->n && strcmp(f->list[i].name, name) != 0)
-        i++;
-    assert(i < f->n); /* the table of calls lists no other names */
-    to = (char *)out + f->list[i].at;
-    if (field_is_string(&f->list[i]))
-        return field_check_string(f->prefix, &f->list[i], value, to, why);
-    assert(f->list[i].type != FIELD_OBJ && f->list[i].type != FIELD_ARR);
-    return field_read_plain(f->prefix, &f->list[i], value, to, why);
+    if (field_is_string(f))
+        return field_check_string("", f, value, to, why);
+    assert(f->type != FIELD_OBJ && f->type != FIELD_ARR);
+    return field_read_plain("", f, value, to, why);
 }
 
 /* Keys may be escaped. A key too long to be a known one is kept as it is. */
@@ -298,9 +340,11 @@ enum err fields_read(struct arena *a, struct str body, const struct fields *f,
                      void *out, struct why *why)
 {
     struct str raw_key, key = {NULL, 0}, value;
+    uint64_t is_given = 0;
     size_t at = 0;
     enum err e = field_check_object(body, why);
 
+    assert(f->n <= 64);
     while (!e && field_next_member(body, &at, &raw_key, &value)) {
         const struct field *field = NULL;
         void *to;
@@ -314,12 +358,18 @@ enum err fields_read(struct arena *a, struct str body, const struct fields *f,
         if (!field)
             return field_unknown(f, key, why);
         to = (char *)out + field->at;
-        if (!str_eq(value, STR("null")))
+        if (!str_eq(value, STR("null"))) {
+            is_given |= UINT64_C(1) << (field - f->list);
             e = field_is_string(field)
                     ? field_string(a, f->prefix, field, value, to, why)
                     : field_read_plain(f->prefix, field, value, to, why);
-        else if (field->null_is_empty)
+        } else if (field->null_is_empty) {
             *(struct str *)to = STR("");
+        }
     }
+    for (size_t i = 0; !e && i < f->n; i++)
+        if (f->list[i].missing && !(is_given >> i & 1))
+            e = why_err(why, ERR_BAD_REQUEST, "%s%s is missing: %s", f->prefix,
+                        f->list[i].name, f->list[i].missing);
     return e;
 }

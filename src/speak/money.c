@@ -10,17 +10,20 @@
 
 /* The last two rows are for a refund only. */
 static const struct field money_fields[] = {
-    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(user), false},
-    {"amount_micros", FIELD_INT, 1, SPEAK_AMOUNT_MAX, AT(amount_micros), false},
-    {"note", FIELD_NAME, 0, SPEAK_NOTE_MAX, AT(note), false},
-    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(key), false},
-    {"task_id", FIELD_NAME, 1, ID_BYTES, AT(task_id), false},
-    {"turn", FIELD_INT, 1, INT32_MAX, AT(turn), false},
+    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, .at = AT(user)},
+    {"amount_micros", FIELD_INT, 1, SPEAK_AMOUNT_MAX, .at = AT(amount_micros)},
+    {"note", FIELD_NAME, 0, SPEAK_NOTE_MAX, .at = AT(note)},
+    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, .at = AT(key)},
+    {"task_id", FIELD_NAME, 1, ID_BYTES, .at = AT(task_id)},
+    {"turn", FIELD_INT, 1, INT32_MAX, .at = AT(turn)},
 };
 
 #undef AT
 
 enum { N_FIELDS = sizeof(money_fields) / sizeof(*money_fields) };
+
+const struct fields speak_money_fields = {"", money_fields, N_FIELDS - 2},
+                    speak_refund_fields = {"", money_fields, N_FIELDS};
 
 static enum err money_check_transfer(const struct speak_money_call *m,
                                      struct why *why)
@@ -61,14 +64,15 @@ enum err speak_money_post(struct arena *a, enum speak_money what,
                           struct speak_money_call *out, struct buf *canonical,
                           struct why *why)
 {
-    struct fields f = {"", money_fields,
-                       what == SPEAK_REFUND ? N_FIELDS : N_FIELDS - 2};
     enum err e;
     static const char names[] = {
         [SPEAK_TOPUP] = 't', [SPEAK_REFUND] = 'r', [SPEAK_PAYOUT] = 'p'};
 
     *out = (struct speak_money_call){.turn = 0};
-    e = fields_read(a, body, &f, out, why);
+    e = fields_read(a, body,
+                    what == SPEAK_REFUND ? &speak_refund_fields
+                                         : &speak_money_fields,
+                    out, why);
     if (e)
         return e;
     /* A client that sends an empty key believes that it is protected. */

@@ -158,14 +158,13 @@ struct speak_search_call {
     double min_score;
 };
 
-/* Read the body of a POST, or the arguments of a GET: names ends in NULL, an
- * absent value is a NULL pointer. ERR_SYNTAX, ERR_BAD_REQUEST, ERR_LIMIT,
- * ERR_NOMEM, explained in why. */
+/* Read the body of a POST, or the arguments of a GET: the values of
+ * speak_search_args, where a NULL pointer is absent. ERR_SYNTAX,
+ * ERR_BAD_REQUEST, ERR_LIMIT, ERR_NOMEM, explained in why. */
 MUST_USE enum err speak_search_post(struct arena *a, struct str body,
                                     struct speak_search_call *out,
                                     struct why *why);
-MUST_USE enum err speak_search_get(const char *const *names,
-                                   const struct str *values,
+MUST_USE enum err speak_search_get(const struct str *values,
                                    struct speak_search_call *out,
                                    struct why *why);
 

@@ -94,23 +94,24 @@ void speak_nearest(struct json_out *o, const struct near *near)
 #define AT(member) offsetof(struct speak_review, member)
 
 static const struct field review_fields[] = {
-    {"revision", FIELD_INT, 1, INT64_MAX, AT(revision), false},
-    {"reason", FIELD_TEXT, 1, REVIEW_REASON_MAX, AT(reason), false},
+    {"revision", FIELD_INT, 1, INT64_MAX, .at = AT(revision)},
+    {"reason", FIELD_TEXT, 1, REVIEW_REASON_MAX, .at = AT(reason)},
 };
 
 #undef AT
+
+const struct fields speak_approval_fields = {"", review_fields, 1},
+                    speak_objection_fields = {"", review_fields, 2},
+                    speak_report_fields = {"", review_fields + 1, 1};
 
 enum err speak_review(struct arena *a, struct str body,
                       enum speak_review_kind kind, struct speak_review *out,
                       struct why *why)
 {
-    static const struct fields approval = {"", review_fields, 1},
-                               objection = {"", review_fields, 2},
-                               report = {"", review_fields + 1, 1};
-    static const struct fields *const of_kind[] = {[SPEAK_APPROVAL] = &approval,
-                                                   [SPEAK_OBJECTION] =
-                                                       &objection,
-                                                   [SPEAK_REPORT] = &report};
+    static const struct fields *const of_kind[] = {
+        [SPEAK_APPROVAL] = &speak_approval_fields,
+        [SPEAK_OBJECTION] = &speak_objection_fields,
+        [SPEAK_REPORT] = &speak_report_fields};
     enum err e = OK;
 
     *out = (struct speak_review){.revision = 0};
@@ -130,28 +131,25 @@ enum err speak_review(struct arena *a, struct str body,
 #define AT(member) offsetof(struct speak_grant_call, member)
 
 static const struct field grant_fields[] = {
-    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX, AT(agent), false},
-    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(user), false},
-    {"org", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(org), false},
-    {"expires_in_s", FIELD_INT, 1, SPEAK_EXPIRES_MAX_S, AT(expires_in_s),
-     false},
+    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX, .at = AT(agent),
+     .missing = "{\"agent\":\"engineer\",\"user\":\"anna\"}"},
+    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, .at = AT(user)},
+    {"org", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, .at = AT(org)},
+    {"expires_in_s", FIELD_INT, 1, SPEAK_EXPIRES_MAX_S, .at = AT(expires_in_s)},
 };
 
 #undef AT
 
+const struct fields speak_grant_fields = {
+    "", grant_fields, sizeof(grant_fields) / sizeof(*grant_fields)};
+
 enum err speak_grant_post(struct arena *a, struct str body,
                           struct speak_grant_call *out, struct why *why)
 {
-    static const struct fields f = {
-        "", grant_fields, sizeof(grant_fields) / sizeof(*grant_fields)};
     enum err e;
 
     *out = (struct speak_grant_call){.expires_in_s = 0};
-    e = fields_read(a, body, &f, out, why);
-    if (!e && !out->agent.n)
-        e = why_err(why, ERR_BAD_REQUEST,
-                    "agent is missing: "
-                    "{\"agent\":\"engineer\",\"user\":\"anna\"}");
+    e = fields_read(a, body, &speak_grant_fields, out, why);
     if (!e && !out->user.n == !out->org.n)
         e = why_err(why, ERR_BAD_REQUEST, "give either user or org");
     return e;

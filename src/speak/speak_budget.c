@@ -6,14 +6,17 @@
 #define AT(member) offsetof(struct speak_budget_call, member)
 
 static const struct field budget_fields[] = {
-    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(user), false},
-    {"org", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(org), false},
-    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX, AT(agent), false},
-    {"period", FIELD_NAME, 1, 16, AT(period), false},
-    {"limit_micros", FIELD_INT, 0, SPEAK_AMOUNT_MAX, AT(limit_micros), false},
+    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, .at = AT(user)},
+    {"org", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, .at = AT(org)},
+    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX, .at = AT(agent)},
+    {"period", FIELD_NAME, 1, 16, .at = AT(period), .of = "day|month"},
+    {"limit_micros", FIELD_INT, 0, SPEAK_AMOUNT_MAX, .at = AT(limit_micros)},
 };
 
 #undef AT
+
+const struct fields speak_budget_fields = {
+    "", budget_fields, sizeof(budget_fields) / sizeof(*budget_fields)};
 
 enum err speak_budget_check(const struct speak_budget_call *b, struct why *why)
 {
@@ -33,12 +36,10 @@ enum err speak_budget_check(const struct speak_budget_call *b, struct why *why)
 enum err speak_budget_put(struct arena *a, struct str body,
                           struct speak_budget_call *out, struct why *why)
 {
-    struct fields f = {"", budget_fields,
-                       sizeof(budget_fields) / sizeof(*budget_fields)};
     enum err e;
 
     *out = (struct speak_budget_call){.limit_micros = -1};
-    e = fields_read(a, body, &f, out, why);
+    e = fields_read(a, body, &speak_budget_fields, out, why);
     if (!e)
         e = speak_budget_check(out, why);
     if (!e && out->limit_micros < 0)

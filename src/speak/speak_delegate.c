@@ -15,47 +15,58 @@ struct delegation_body {
 #define AT(member) offsetof(struct delegation_body, member)
 
 static const struct field send_fields[] = {
-    {"agent_id", FIELD_NAME, 1, AGENT_NAME_MAX, AT(o.agent), false},
-    {"message", FIELD_TEXT, 1, MSG_TEXT_MAX, AT(o.message), false},
-    {"skill_id", FIELD_NAME, 1, MSG_SKILL_MAX, AT(o.skill), false},
-    {"session_id", FIELD_NAME, 1, MSG_CONVERSATION_MAX, AT(o.session_id),
-     false},
-    {"task_id", FIELD_NAME, 1, ID_BYTES - 1, AT(o.task_id), false},
-    {"parent_task_id", FIELD_NAME, 1, ID_BYTES - 1, AT(o.parent_id), false},
-    {"metadata", FIELD_OBJ, 0, MSG_METADATA_MAX, AT(o.metadata), false},
-    {"timeoutMs", FIELD_INT, 1, SPEAK_TIMEOUT_MAX_MS, AT(o.timeout_ms), false},
-    {"stream", FIELD_BOOL, 0, 0, AT(o.is_stream), false},
-    {"onDisconnect", FIELD_NAME, 1, 16, AT(on_disconnect), false},
-    {"max_cost_micros", FIELD_INT, 0, SPEAK_COST_MAX, AT(o.max_cost), false},
+    {"agent_id", FIELD_NAME, 1, AGENT_NAME_MAX, .at = AT(o.agent),
+     .missing = "the name of the agent to delegate to"},
+    {"message", FIELD_TEXT, 1, MSG_TEXT_MAX, .at = AT(o.message),
+     .missing = "the work to do, in words"},
+    {"skill_id", FIELD_NAME, 1, MSG_SKILL_MAX, .at = AT(o.skill),
+     .missing = "the skill of that agent to use"},
+    {"session_id", FIELD_NAME, 1, MSG_CONVERSATION_MAX, .at = AT(o.session_id)},
+    {"task_id", FIELD_NAME, 1, ID_BYTES - 1, .at = AT(o.task_id)},
+    {"parent_task_id", FIELD_NAME, 1, ID_BYTES - 1, .at = AT(o.parent_id)},
+    {"metadata", FIELD_OBJ, 0, MSG_METADATA_MAX, .at = AT(o.metadata)},
+    {"timeoutMs", FIELD_INT, 1, SPEAK_TIMEOUT_MAX_MS, .at = AT(o.timeout_ms)},
+    {"stream", FIELD_BOOL, 0, 0, .at = AT(o.is_stream)},
+    {"onDisconnect", FIELD_NAME, 1, 16, .at = AT(on_disconnect),
+     .of = "keep|cancel"},
+    {"max_cost_micros", FIELD_INT, 0, SPEAK_COST_MAX, .at = AT(o.max_cost)},
 };
 
 static const struct field delegate_fields[] = {
-    {"agentId", FIELD_NAME, 1, AGENT_NAME_MAX, AT(o.agent), false},
-    {"task", FIELD_TEXT, 1, MSG_TEXT_MAX, AT(o.message), false},
-    {"mode", FIELD_NAME, 1, 16, AT(mode), false},
-    {"timeoutMs", FIELD_INT, 1, SPEAK_TIMEOUT_MAX_MS, AT(o.timeout_ms), false},
-    {"stream", FIELD_BOOL, 0, 0, AT(o.is_stream), false},
-    {"skill", FIELD_NAME, 1, MSG_SKILL_MAX, AT(o.skill), false},
-    {"sessionKey", FIELD_NAME, 1, ID_BYTES - 1, AT(o.session_key), false},
-    {"onTimeout", FIELD_NAME, 1, 16, AT(on_timeout), false},
-    {"onDisconnect", FIELD_NAME, 1, 16, AT(on_disconnect), false},
-    {"parent_task_id", FIELD_NAME, 1, ID_BYTES - 1, AT(o.parent_id), false},
-    {"session_id", FIELD_NAME, 1, MSG_CONVERSATION_MAX, AT(o.task_session),
-     false},
-    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(o.idempotency_key),
-     false},
-    {"max_cost_micros", FIELD_INT, 0, SPEAK_COST_MAX, AT(o.max_cost), false},
+    {"agentId", FIELD_NAME, 1, AGENT_NAME_MAX, .at = AT(o.agent)},
+    {"task", FIELD_TEXT, 1, MSG_TEXT_MAX, .at = AT(o.message)},
+    {"mode", FIELD_NAME, 1, 16, .at = AT(mode), .of = "sync|async",
+     .unset = "\"sync\""},
+    {"timeoutMs", FIELD_INT, 1, SPEAK_TIMEOUT_MAX_MS, .at = AT(o.timeout_ms)},
+    {"stream", FIELD_BOOL, 0, 0, .at = AT(o.is_stream)},
+    {"skill", FIELD_NAME, 1, MSG_SKILL_MAX, .at = AT(o.skill)},
+    {"sessionKey", FIELD_NAME, 1, ID_BYTES - 1, .at = AT(o.session_key)},
+    {"onTimeout", FIELD_NAME, 1, 16, .at = AT(on_timeout),
+     .of = "cancel|continue", .unset = "\"cancel\""},
+    {"onDisconnect", FIELD_NAME, 1, 16, .at = AT(on_disconnect),
+     .of = "keep|cancel"},
+    {"parent_task_id", FIELD_NAME, 1, ID_BYTES - 1, .at = AT(o.parent_id)},
+    {"session_id", FIELD_NAME, 1, MSG_CONVERSATION_MAX,
+     .at = AT(o.task_session)},
+    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX,
+     .at = AT(o.idempotency_key)},
+    {"max_cost_micros", FIELD_INT, 0, SPEAK_COST_MAX, .at = AT(o.max_cost)},
 };
 
 /* A list of them, which cannot be nested. */
 static const struct field orders_fields[] = {
     {"tasks", FIELD_ARR, 0,
-     (int64_t)DELEGATION_AT_ONCE_MAX *(6 * MSG_TEXT_MAX + 8192), AT(tasks),
-     false},
-    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(idempotency_key), false},
+     (int64_t)DELEGATION_AT_ONCE_MAX *(6 * MSG_TEXT_MAX + 8192),
+     .at = AT(tasks), .of = "[Delegate]", .missing = "the work to delegate"},
+    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, .at = AT(idempotency_key)},
 };
 
 #define N(table) (sizeof(table) / sizeof(*(table)))
+
+const struct fields speak_send_fields = {"", send_fields, N(send_fields)},
+                    speak_delegate_fields = {"", delegate_fields,
+                                             N(delegate_fields)},
+                    speak_orders_fields = {"", orders_fields, N(orders_fields)};
 
 static enum err delegation_field_missing(const char *prefix, const char *name,
                                          const char *what, struct why *why)
@@ -111,21 +122,11 @@ static enum err delegation_read_on_disconnect(const char *prefix,
 enum err speak_send_task(struct arena *a, struct str body,
                          struct speak_orders *out, struct why *why)
 {
-    static const struct fields table = {"", send_fields, N(send_fields)};
     struct delegation_body s = {.o.mode = DELEGATION_TWO_PHASE,
                                 .o.max_cost = -1};
-    enum err e = fields_read(a, body, &table, &s, why);
+    enum err e = fields_read(a, body, &speak_send_fields, &s, why);
 
     *out = (struct speak_orders){.n = 1};
-    if (!e && !s.o.agent.n)
-        e = delegation_field_missing(
-            "", "agent_id", "the name of the agent to delegate to", why);
-    if (!e && !s.o.message.n)
-        e = delegation_field_missing("", "message", "the work to do, in words",
-                                     why);
-    if (!e && !s.o.skill.n)
-        e = delegation_field_missing("", "skill_id",
-                                     "the skill of that agent to use", why);
     if (!e)
         e = delegation_check_ids("", &s.o, why);
     if (!e)
@@ -207,8 +208,6 @@ static enum err delegation_read_list(struct arena *a, struct str rest,
 enum err speak_delegate(struct arena *a, struct str body,
                         struct speak_orders *out, struct why *why)
 {
-    static const struct fields one = {"", delegate_fields, N(delegate_fields)};
-    static const struct fields many = {"", orders_fields, N(orders_fields)};
     const struct str key = STR("tasks");
     struct delegation_body s = {.o.max_cost = -1};
     struct str found = {NULL, 0};
@@ -217,11 +216,11 @@ enum err speak_delegate(struct arena *a, struct str body,
     *out = (struct speak_orders){.n = 0};
     if (json_scan(body, &key, 1, &found, NULL) == OK && found.n &&
         !str_eq(found, STR("null"))) {
-        e = fields_read(a, body, &many, &s, why);
+        e = fields_read(a, body, &speak_orders_fields, &s, why);
         out->idempotency_key = s.idempotency_key;
         return e ? e : delegation_read_list(a, s.tasks, out, why);
     }
-    e = fields_read(a, body, &one, &s, why);
+    e = fields_read(a, body, &speak_delegate_fields, &s, why);
     if (!e)
         e = delegation_read_order("", &s, why);
     out->n = 1;

@@ -18,27 +18,23 @@ struct envelope_body {
 #define AT(member) offsetof(struct envelope_body, member)
 
 static const struct field envelope_fields[] = {
-    {"message_id", FIELD_NAME, 1, ENVELOPE_ID_MAX, AT(message_id), false},
-    {"from", FIELD_NAME, 1, ENVELOPE_NAME_MAX, AT(from), false},
-    {"to", FIELD_NAME, 1, ENVELOPE_NAME_MAX, AT(to), false},
-    {"type", FIELD_NAME, 1, ENVELOPE_NAME_MAX, AT(type), false},
-    {"priority", FIELD_NAME, 1, 16, AT(priority), false},
-    {"timestamp", FIELD_NAME, 1, 64, AT(timestamp), false},
-    {"reference", FIELD_NAME, 1, ENVELOPE_REFERENCE_MAX, AT(reference), false},
-    {"payload", FIELD_OBJ, 0, ENVELOPE_PAYLOAD_MAX, AT(payload), false},
-    {"context", FIELD_TEXT, 0, ENVELOPE_CONTEXT_MAX, AT(context), false},
-    {"max_cost_micros", FIELD_INT, 0, ENVELOPE_COST_MAX, AT(max_cost), false},
+    {"message_id", FIELD_NAME, 1, ENVELOPE_ID_MAX, .at = AT(message_id)},
+    {"from", FIELD_NAME, 1, ENVELOPE_NAME_MAX, .at = AT(from)},
+    {"to", FIELD_NAME, 1, ENVELOPE_NAME_MAX, .at = AT(to),
+     .missing = "the agent that it is for"},
+    {"type", FIELD_NAME, 1, ENVELOPE_NAME_MAX, .at = AT(type),
+     .missing = "what kind of message it is, \"REQUEST\""},
+    {"priority", FIELD_NAME, 1, 16, .at = AT(priority),
+     .of = "URGENT|HIGH|NORMAL|LOW"},
+    {"timestamp", FIELD_NAME, 1, 64, .at = AT(timestamp)},
+    {"reference", FIELD_NAME, 1, ENVELOPE_REFERENCE_MAX, .at = AT(reference)},
+    {"payload", FIELD_OBJ, 0, ENVELOPE_PAYLOAD_MAX, .at = AT(payload)},
+    {"context", FIELD_TEXT, 0, ENVELOPE_CONTEXT_MAX, .at = AT(context)},
+    {"max_cost_micros", FIELD_INT, 0, ENVELOPE_COST_MAX, .at = AT(max_cost)},
 };
 
-static const struct fields envelope = {
+const struct fields speak_envelope_fields = {
     "", envelope_fields, sizeof(envelope_fields) / sizeof(*envelope_fields)};
-
-static enum err envelope_field_missing(struct msg *m, const char *what,
-                                       const char *meaning)
-{
-    return why_err(&m->why, ERR_BAD_REQUEST, "%s is missing: %s", what,
-                   meaning);
-}
 
 static enum err envelope_read_priority(struct msg *m, struct str name,
                                        enum task_priority *out)
@@ -66,13 +62,9 @@ static enum err envelope_read_timestamp(struct msg *m, struct str text,
 enum err speak_envelope(struct msg *m, struct str body, struct envelope *out)
 {
     struct envelope_body in = {.max_cost = -1};
-    enum err e = fields_read(&m->arena, body, &envelope, &in, &m->why);
+    enum err e =
+        fields_read(&m->arena, body, &speak_envelope_fields, &in, &m->why);
 
-    if (!e && !in.to.n)
-        e = envelope_field_missing(m, "to", "the agent that it is for");
-    if (!e && !in.type.n)
-        e = envelope_field_missing(m, "type",
-                                   "what kind of message it is, \"REQUEST\"");
     if (!e &&
         (str_eq(in.type, ENVELOPE_MESSAGE) || str_eq(in.type, ENVELOPE_BATCH)))
         e = why_err(&m->why, ERR_BAD_REQUEST,

@@ -15,33 +15,37 @@ struct message_body {
 #define AT(member) offsetof(struct message_body, member)
 
 static const struct field message_fields[] = {
-    {"text", FIELD_TEXT, 1, MSG_TEXT_MAX, AT(text), false},
-    {"executor", FIELD_OBJ, 0, 4096, AT(executor), false},
-    {"skill", FIELD_NAME, 1, MSG_SKILL_MAX, AT(skill), false},
+    {"text", FIELD_TEXT, 1, MSG_TEXT_MAX, .at = AT(text),
+     .missing = "the message for the agent"},
+    {"executor", FIELD_OBJ, 0, 4096, .at = AT(executor), .of = "Executor"},
+    {"skill", FIELD_NAME, 1, MSG_SKILL_MAX, .at = AT(skill)},
     {"conversation_id", FIELD_NAME, 1, MSG_CONVERSATION_MAX,
-     AT(conversation_id), false},
-    {"task_id", FIELD_NAME, 1, ID_BYTES - 1, AT(task_id), false},
-    {"source", FIELD_OBJ, 0, MSG_METADATA_MAX, AT(source), false},
-    {"priority", FIELD_NAME, 1, 16, AT(priority), false},
-    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, AT(idempotency_key), false},
-    {"wait_ms", FIELD_INT, 0, SPEAK_WAIT_MAX_MS, AT(wait_ms), false},
-    {"timeout_ms", FIELD_INT, 1, SPEAK_TIMEOUT_MAX_MS, AT(timeout_ms), false},
-    {"quote", FIELD_NAME, 1, ID_BYTES - 1, AT(quote), false},
-    {"max_cost_micros", FIELD_INT, 0, SPEAK_COST_MAX, AT(max_cost), false},
-    {"metadata", FIELD_OBJ, 0, MSG_METADATA_MAX, AT(metadata), false},
+     .at = AT(conversation_id)},
+    {"task_id", FIELD_NAME, 1, ID_BYTES - 1, .at = AT(task_id)},
+    {"source", FIELD_OBJ, 0, MSG_METADATA_MAX, .at = AT(source)},
+    {"priority", FIELD_WORD, 1, 16, .at = AT(priority),
+     .of = "URGENT|HIGH|NORMAL|LOW", .unset = "\"NORMAL\""},
+    {"idempotency_key", FIELD_NAME, 1, MSG_KEY_MAX, .at = AT(idempotency_key)},
+    {"wait_ms", FIELD_INT, 0, SPEAK_WAIT_MAX_MS, .at = AT(wait_ms),
+     .unset = "30000"},
+    {"timeout_ms", FIELD_INT, 1, SPEAK_TIMEOUT_MAX_MS, .at = AT(timeout_ms)},
+    {"quote", FIELD_NAME, 1, ID_BYTES - 1, .at = AT(quote)},
+    {"max_cost_micros", FIELD_INT, 0, SPEAK_COST_MAX, .at = AT(max_cost)},
+    {"metadata", FIELD_OBJ, 0, MSG_METADATA_MAX, .at = AT(metadata)},
 };
 
-static const struct fields message = {
+const struct fields speak_message_fields = {
     "", message_fields, sizeof(message_fields) / sizeof(*message_fields)};
 
 static const struct field executor_fields[] = {
-    {"name", FIELD_NAME, 1, AGENT_NAME_MAX, 0, false},
+    {"name", FIELD_NAME, 1, AGENT_NAME_MAX,
+     .missing = "name the agent, or leave executor out"},
 };
 
-static const struct fields executor = {"executor.", executor_fields, 1};
+const struct fields speak_executor_fields = {"executor.", executor_fields, 1};
 
-static const struct field skill_used = {"skill_used",  FIELD_NAME, 1,
-                                        MSG_SKILL_MAX, 0,          false};
+static const struct field skill_used = {"skill_used", FIELD_NAME, 1,
+                                        MSG_SKILL_MAX, .at = 0};
 
 /* metadata belongs to the sender: a shape other than that of the seeds is
  * ignored. */
@@ -72,24 +76,11 @@ static enum err message_read_executor(struct msg *m,
     enum err e = OK;
 
     if (in->executor.p)
-        e = fields_read(&m->arena, in->executor, &executor, &name, &m->why);
-    if (!e && in->executor.p && !name.n)
-        return why_err(&m->why, ERR_BAD_REQUEST,
-                       "executor.name is missing: name the agent, or leave "
-                       "executor out");
+        e = fields_read(&m->arena, in->executor, &speak_executor_fields, &name,
+                        &m->why);
     if (!e)
         m->call.executor = name;
     return e;
-}
-
-static enum err message_read_priority(struct msg *m, struct str name)
-{
-    m->call.priority = PRIORITY_NORMAL;
-    if (!name.n || task_priority_of(name, &m->call.priority))
-        return OK;
-    return why_err(&m->why, ERR_BAD_REQUEST,
-                   "priority must be \"URGENT\", \"HIGH\", \"NORMAL\" or "
-                   "\"LOW\"");
 }
 
 /* A header may hold bytes of any encoding, a key may not. */
@@ -140,9 +131,6 @@ static void canonical_add_document(struct buf *out, struct str document)
 static enum err message_check_fields(struct msg *m,
                                      const struct message_body *in)
 {
-    if (!in->text.p)
-        return why_err(&m->why, ERR_BAD_REQUEST,
-                       "text is missing: the message for the agent");
     if (in->task_id.n && !id_is_valid(in->task_id, "task"))
         return why_err(&m->why, ERR_BAD_REQUEST,
                        "task_id must be a task's id, as an answer gave it: "
@@ -190,7 +178,8 @@ enum err speak_message(struct msg *m, struct str body, struct str key_header,
                        struct buf *canonical)
 {
     struct message_body in = {.wait_ms = SPEAK_WAIT_MS, .max_cost = -1};
-    enum err e = fields_read(&m->arena, body, &message, &in, &m->why);
+    enum err e =
+        fields_read(&m->arena, body, &speak_message_fields, &in, &m->why);
 
     if (e == ERR_BAD_REQUEST)
         suggest_executor(m, body);
@@ -210,8 +199,8 @@ enum err speak_message(struct msg *m, struct str body, struct str key_header,
     e = message_read_executor(m, &in);
     if (!e)
         e = message_read_metadata(m, in.metadata);
-    if (!e)
-        e = message_read_priority(m, in.priority);
+    if (!task_priority_of(in.priority, &m->call.priority))
+        m->call.priority = PRIORITY_NORMAL;
     m->call.idempotency_key = in.idempotency_key;
     if (!e)
         e = speak_key(&m->arena, key_header, &m->call.idempotency_key, &m->why);

@@ -12,15 +12,22 @@ struct user_body {
 
 /* The first row is for POST only. */
 static const struct field user_fields[] = {
-    {"name", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(name), false},
-    {"role", FIELD_NAME, 1, 16, AT(role), false},
-    {"org", FIELD_NAME, 0, PRINCIPAL_NAME_MAX, AT(org), true},
-    {"owner", FIELD_NAME, 0, PRINCIPAL_NAME_MAX, AT(owner), true},
+    {"name", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, .at = AT(name),
+     .missing = "{\"name\":\"anna\"}"},
+    {"role", FIELD_WORD, 1, 16, .at = AT(role), .of = "admin|user|agent"},
+    {"org", FIELD_NAME, 0, PRINCIPAL_NAME_MAX, .at = AT(org),
+     .null_is_empty = true},
+    {"owner", FIELD_NAME, 0, PRINCIPAL_NAME_MAX, .at = AT(owner),
+     .null_is_empty = true},
 };
 
 #undef AT
 
 enum { N_USER_FIELDS = sizeof(user_fields) / sizeof(*user_fields) };
+
+const struct fields speak_user_fields = {"", user_fields, N_USER_FIELDS},
+                    speak_user_patch_fields = {"", user_fields + 1,
+                                               N_USER_FIELDS - 1};
 
 static enum err user_body_read(struct arena *a, struct str body,
                                const struct fields *f,
@@ -31,26 +38,18 @@ static enum err user_body_read(struct arena *a, struct str body,
 
     if (e)
         return e;
-    *out = (struct speak_user_call){
-        .name = in.name, .org = in.org, .owner = in.owner};
-    if (!in.role.n)
-        return OK;
-    out->role = role_of(in.role);
-    if (!out->role)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "role must be \"admin\", \"user\" or \"agent\"");
+    *out = (struct speak_user_call){.name = in.name,
+                                    .role = role_of(in.role),
+                                    .org = in.org,
+                                    .owner = in.owner};
     return OK;
 }
 
 enum err speak_user_post(struct arena *a, struct str body,
                          struct speak_user_call *out, struct why *why)
 {
-    static const struct fields f = {"", user_fields, N_USER_FIELDS};
-    enum err e = user_body_read(a, body, &f, out, why);
+    enum err e = user_body_read(a, body, &speak_user_fields, out, why);
 
-    if (!e && !out->name.n)
-        e = why_err(why, ERR_BAD_REQUEST,
-                    "name is missing: {\"name\":\"anna\"}");
     if (!e && !out->role)
         out->role = ROLE_USER;
     return e;
@@ -59,8 +58,7 @@ enum err speak_user_post(struct arena *a, struct str body,
 enum err speak_user_patch(struct arena *a, struct str body,
                           struct speak_user_call *out, struct why *why)
 {
-    static const struct fields f = {"", user_fields + 1, N_USER_FIELDS - 1};
-    enum err e = user_body_read(a, body, &f, out, why);
+    enum err e = user_body_read(a, body, &speak_user_patch_fields, out, why);
 
     if (!e && !out->role && !out->org.p && !out->owner.p)
         e = why_err(why, ERR_BAD_REQUEST,
@@ -76,11 +74,10 @@ struct token_body {
 #define AT(member) offsetof(struct token_body, member)
 
 static const struct field token_fields[] = {
-    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(user), false},
-    {"label", FIELD_NAME, 0, SPEAK_LABEL_MAX, AT(label), false},
-    {"scopes", FIELD_ARR, 0, 1024, AT(scopes), false},
-    {"expires_in_s", FIELD_INT, 1, SPEAK_EXPIRES_MAX_S, AT(expires_in_s),
-     false},
+    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, .at = AT(user)},
+    {"label", FIELD_NAME, 0, SPEAK_LABEL_MAX, .at = AT(label)},
+    {"scopes", FIELD_ARR, 0, 1024, .at = AT(scopes), .of = "[Scope]"},
+    {"expires_in_s", FIELD_INT, 1, SPEAK_EXPIRES_MAX_S, .at = AT(expires_in_s)},
 };
 
 static enum err token_body_scopes(struct arena *a, struct str raw,
@@ -111,18 +108,19 @@ static enum err token_body_scopes(struct arena *a, struct str raw,
     return OK;
 }
 
+const struct fields speak_token_fields = {
+    "", token_fields, sizeof(token_fields) / sizeof(*token_fields)};
+
 enum err speak_token_post(struct arena *a, struct str body,
                           struct speak_token_call *out, struct why *why)
 {
-    static const struct fields f = {
-        "", token_fields, sizeof(token_fields) / sizeof(*token_fields)};
     struct token_body in = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
     enum err e = OK;
 
     *out = (struct speak_token_call){.scopes = 0};
     /* Every field is optional, and so is the body. */
     if (body.n)
-        e = fields_read(a, body, &f, &in, why);
+        e = fields_read(a, body, &speak_token_fields, &in, why);
     if (!e && in.scopes.p)
         e = token_body_scopes(a, in.scopes, &out->scopes, why);
     out->user = in.user;

@@ -16,25 +16,28 @@ struct search_params {
 
 #define AT(member) offsetof(struct search_params, member)
 
-static const struct field search_fields[] = {
-    {"q", FIELD_TEXT, 1, SPEAK_QUERY_MAX, AT(q), false},
-    {"query", FIELD_TEXT, 1, SPEAK_QUERY_MAX, AT(query), false},
-    {"limit", FIELD_INT, 1, SPEAK_HITS_MAX, AT(limit), false},
-    {"mode", FIELD_NAME, 1, 16, AT(mode), false},
-    {"fusion", FIELD_NAME, 1, 16, AT(fusion), false},
-    {"order", FIELD_NAME, 1, 16, AT(order), false},
-    {"explain", FIELD_BOOL, 0, 0, AT(explains), false},
-    {"tag", FIELD_NAME, 1, SKILL_TAG_MAX, AT(tag), false},
-    {"org", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, AT(org), false},
-    {"state", FIELD_NAME, 1, 16, AT(state), false},
-    {"max_price_micros", FIELD_INT, 0, AGENT_PRICE_MAX, AT(max_price), false},
-    {"min_score", FIELD_REAL, 0, 1, AT(min_score), false},
+const struct field speak_search_args[] = {
+    {"q", FIELD_TEXT, 1, SPEAK_QUERY_MAX, .at = AT(q)},
+    {"query", FIELD_TEXT, 1, SPEAK_QUERY_MAX, .at = AT(query)},
+    {"limit", FIELD_INT, 1, SPEAK_HITS_MAX, .at = AT(limit)},
+    {"mode", FIELD_WORD, 1, 16, .at = AT(mode), .of = "hybrid|semantic|text"},
+    {"fusion", FIELD_WORD, 1, 16, .at = AT(fusion), .of = "weighted|rrf"},
+    {"order", FIELD_WORD, 1, 16, .at = AT(order), .of = "spread|plain"},
+    {"explain", FIELD_BOOL, 0, 0, .at = AT(explains)},
+    {"tag", FIELD_NAME, 1, SKILL_TAG_MAX, .at = AT(tag)},
+    {"org", FIELD_NAME, 1, PRINCIPAL_NAME_MAX, .at = AT(org)},
+    {"state", FIELD_WORD, 1, 16, .at = AT(state),
+     .of = "ACTIVE|IDLE|BUSY|SLOW|ERROR|DEAD", .any_case = true},
+    {"max_price_micros", FIELD_INT, 0, AGENT_PRICE_MAX, .at = AT(max_price)},
+    {"min_score", FIELD_REAL, 0, 1, .at = AT(min_score)},
+    {.name = NULL}, /* it is also a list of arguments */
 };
 
 #undef AT
 
-static const struct fields fields = {
-    "", search_fields, sizeof(search_fields) / sizeof(*search_fields)};
+const struct fields speak_search_fields = {
+    "", speak_search_args,
+    sizeof(speak_search_args) / sizeof(*speak_search_args) - 1};
 
 static const struct search_params search_defaults = {.limit = SPEAK_HITS,
                                                      .max_price = -1};
@@ -73,19 +76,6 @@ static enum err search_interpret(const struct search_params *in,
         return why_err(why, ERR_BAD_REQUEST,
                        "there is nothing to search for: give it as query (or "
                        "q), in words");
-    if (mode == 3)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "mode must be \"hybrid\", \"semantic\" or \"text\"");
-    if (fusion == 2)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "fusion must be \"weighted\" or \"rrf\"");
-    if (order == 2)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "order must be \"spread\" or \"plain\"");
-    if (in->state.n && !state)
-        return why_err(why, ERR_BAD_REQUEST,
-                       "state must be \"ACTIVE\", \"IDLE\", \"BUSY\", "
-                       "\"SLOW\", \"ERROR\" or \"DEAD\"");
     *out = (struct speak_search_call){.text = in->q.n ? in->q : in->query,
                                       .limit = in->limit,
                                       .mode = (enum index_mode)mode,
@@ -106,20 +96,21 @@ enum err speak_search_post(struct arena *a, struct str body,
                            struct speak_search_call *out, struct why *why)
 {
     struct search_params in = search_defaults;
-    enum err e = fields_read(a, body, &fields, &in, why);
+    enum err e = fields_read(a, body, &speak_search_fields, &in, why);
 
     return e ? e : search_interpret(&in, out, why);
 }
 
-enum err speak_search_get(const char *const *names, const struct str *values,
+enum err speak_search_get(const struct str *values,
                           struct speak_search_call *out, struct why *why)
 {
     struct search_params in = search_defaults;
     enum err e = OK;
 
-    for (size_t i = 0; names[i] && !e; i++)
+    for (size_t i = 0; i < speak_search_fields.n && !e; i++)
         if (values[i].p)
-            e = fields_arg(&fields, names[i], values[i], &in, why);
+            e = field_arg(&speak_search_args[i], values[i],
+                          (char *)&in + speak_search_args[i].at, why);
     return e ? e : search_interpret(&in, out, why);
 }
 

@@ -1,3 +1,4 @@
+#include "speak/fields.h"
 #include "speak/speak.h"
 #include "test/t.h"
 
@@ -12,21 +13,17 @@ static enum err post(const char *body, struct speak_search_call *s,
     return speak_search_post(&arena, str_of(body), s, why);
 }
 
-static const char *const names[] = {
-    "q",         "query", "limit", "mode",  "fusion",
-    "explain",   "tag",   "org",   "state", "max_price_micros",
-    "min_score", "order", NULL};
-
 /* One argument beside q. */
 static enum err get(const char *name, const char *value,
                     struct speak_search_call *s, struct why *why)
 {
-    struct str values[13] = {STR("find it")};
+    const struct field *row = speak_search_args;
+    struct str values[13] = {STR("find it")}; /* q is the first */
 
-    for (size_t i = 0; name && names[i]; i++)
-        if (strcmp(names[i], name) == 0)
+    for (size_t i = 0; name && row[i].name; i++)
+        if (strcmp(row[i].name, name) == 0)
             values[i] = str_of(value);
-    return speak_search_get(names, values, s, why);
+    return speak_search_get(values, s, why);
 }
 
 TEST(what_is_not_said_is_hybrid_weighted_and_ten)

@@ -11,18 +11,23 @@ struct verdict_body {
 #define AT(member) offsetof(struct verdict_body, member)
 
 static const struct field feedback_fields[] = {
-    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX, AT(agent), false},
-    {"comment", FIELD_TEXT, 0, SPEAK_COMMENT_MAX, AT(comment), false},
-    {"verdict", FIELD_NAME, 1, 16, AT(verdict), false},
+    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX, .at = AT(agent)},
+    {"comment", FIELD_TEXT, 0, SPEAK_COMMENT_MAX, .at = AT(comment)},
+    {"verdict", FIELD_WORD, 1, 16, .at = AT(verdict), .of = "right|wrong"},
 };
 
 static const struct field override_fields[] = {
-    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX, AT(agent), false},
-    {"comment", FIELD_TEXT, 0, SPEAK_COMMENT_MAX, AT(comment), false},
-    {"send", FIELD_BOOL, 0, 0, AT(sends), false},
+    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX, .at = AT(agent),
+     .missing =
+         "{\"agent\":\"engineer\"}, the agent that should have received it"},
+    {"comment", FIELD_TEXT, 0, SPEAK_COMMENT_MAX, .at = AT(comment)},
+    {"send", FIELD_BOOL, 0, 0, .at = AT(sends)},
 };
 
 #undef AT
+
+const struct fields speak_override_fields = {"", override_fields, 3},
+                    speak_feedback_fields = {"", feedback_fields, 3};
 
 static enum err verdict_body_read(struct arena *a, struct str body,
                                   const struct fields *f,
@@ -39,23 +44,17 @@ static enum err verdict_body_read(struct arena *a, struct str body,
 enum err speak_override(struct arena *a, struct str body,
                         struct speak_word *out, struct why *why)
 {
-    static const struct fields f = {"", override_fields, 3};
     struct verdict_body in = {.agent = {NULL, 0}};
-    enum err e = verdict_body_read(a, body, &f, &in, out, why);
 
-    if (!e && !in.agent.n)
-        e = why_err(why, ERR_BAD_REQUEST,
-                    "agent is missing: {\"agent\":\"engineer\"}, the agent "
-                    "that should have received it");
-    return e;
+    return verdict_body_read(a, body, &speak_override_fields, &in, out, why);
 }
 
 enum err speak_feedback(struct arena *a, struct str body,
                         struct speak_word *out, struct why *why)
 {
-    static const struct fields f = {"", feedback_fields, 3};
     struct verdict_body in = {.agent = {NULL, 0}};
-    enum err e = verdict_body_read(a, body, &f, &in, out, why);
+    enum err e =
+        verdict_body_read(a, body, &speak_feedback_fields, &in, out, why);
 
     if (e)
         return e;
@@ -74,18 +73,21 @@ struct learning_reset_body {
     bool is_all;
 };
 
+static const struct field reset_fields[] = {
+    {"agent", FIELD_NAME, 1, AGENT_NAME_MAX,
+     .at = offsetof(struct learning_reset_body, agent)},
+    {"all", FIELD_BOOL, 0, 0,
+     .at = offsetof(struct learning_reset_body, is_all)},
+};
+
+const struct fields speak_reset_fields = {"", reset_fields, 2};
+
 enum err speak_learning_reset(struct arena *a, struct str body,
                               struct str *agent, struct why *why)
 {
-    static const struct field reset_fields[] = {
-        {"agent", FIELD_NAME, 1, AGENT_NAME_MAX,
-         offsetof(struct learning_reset_body, agent), false},
-        {"all", FIELD_BOOL, 0, 0, offsetof(struct learning_reset_body, is_all),
-         false},
-    };
-    static const struct fields f = {"", reset_fields, 2};
     struct learning_reset_body in = {.agent = {NULL, 0}};
-    enum err e = body.n ? fields_read(a, body, &f, &in, why) : OK;
+    enum err e =
+        body.n ? fields_read(a, body, &speak_reset_fields, &in, why) : OK;
 
     *agent = in.agent;
     if (!e && (in.agent.n > 0) == in.is_all)
@@ -99,18 +101,21 @@ struct learning_void_body {
     struct str user, owner;
 };
 
+static const struct field void_fields[] = {
+    {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX,
+     .at = offsetof(struct learning_void_body, user)},
+    {"owner", FIELD_NAME, 1, PRINCIPAL_NAME_MAX,
+     .at = offsetof(struct learning_void_body, owner)},
+};
+
+const struct fields speak_void_fields = {"", void_fields, 2};
+
 enum err speak_learning_void(struct arena *a, struct str body,
                              struct speak_void *out, struct why *why)
 {
-    static const struct field void_fields[] = {
-        {"user", FIELD_NAME, 1, PRINCIPAL_NAME_MAX,
-         offsetof(struct learning_void_body, user), false},
-        {"owner", FIELD_NAME, 1, PRINCIPAL_NAME_MAX,
-         offsetof(struct learning_void_body, owner), false},
-    };
-    static const struct fields f = {"", void_fields, 2};
     struct learning_void_body in = {.user = {NULL, 0}};
-    enum err e = body.n ? fields_read(a, body, &f, &in, why) : OK;
+    enum err e =
+        body.n ? fields_read(a, body, &speak_void_fields, &in, why) : OK;
 
     *out = (struct speak_void){.name = in.user.n ? in.user : in.owner,
                                .is_owner = in.owner.n > 0};

@@ -22,10 +22,11 @@ AGENTS = ECHO + [{"id": "slow", "url": "echo:600000"}]
 def documented_calls():
     """The table of docs/protocol.md: (method, path, scope or None)."""
     with open(os.path.join(SOURCE, "docs/protocol.md"), encoding="utf-8") as f:
-        table = f.read().split("| call | scope |\n| --- | --- |\n")[1]
+        table = f.read().split("| call | scope | what it does |\n"
+                               "| --- | --- | --- |\n")[1]
     calls = []
     for line in table.split("\n\n")[0].splitlines():
-        cell, scope = line.strip("|").split("|")
+        cell, scope, _ = line.strip("|").split("|")
         scope = None if "any token" in scope else re.findall("`(.*?)`",
                                                              scope)[0]
         methods = []

@@ -23,8 +23,7 @@ from signalbox import Server
 IS_FULL = os.environ.get("STRESS") == "full"
 N_ROUNDS = 6 if IS_FULL else 1
 SOURCE = os.environ["SIGNALBOX_SOURCE"]
-CALLS_C = os.path.join(SOURCE, "src", "api", "api.c")
-HUB_C = os.path.join(SOURCE, "src", "api", "hub", "hub.c")
+CALLS_C = os.path.join(SOURCE, "src", "api", "calls.c")
 
 AGENTS = [
     {"id": "engineer", "url": "echo:", "visibility": "public",
@@ -474,8 +473,8 @@ def rows():
 
 
 def methods():
-    with open(HUB_C, encoding="utf-8") as f:
-        return re.findall(r'^    \{STR\("([a-z_.]+)"\), method_', f.read(), re.M)
+    with open(CALLS_C, encoding="utf-8") as f:
+        return re.findall(r'^    \{METHOD\("([a-z_.]+)"', f.read(), re.M)
 
 
 class Apart(unittest.TestCase):

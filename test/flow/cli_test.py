@@ -131,6 +131,11 @@ class Help(Cli):
                   encoding="utf-8") as f:
             self.assertEqual(self.good("help", "config"), f.read())
 
+    def test_help_on_the_api_is_in_the_manual(self):
+        with open(os.path.join(ROOT, "docs", "protocol.md"),
+                  encoding="utf-8") as f:
+            self.assertIn(self.good("help", "api"), f.read())
+
     def test_help_on_the_configuration_as_json(self):
         rows = [json.loads(x) for x in self.good(
             "help", "config", "--json").splitlines()]

@@ -1,72 +1,27 @@
-/* The table of methods, and the life of the hub. An unknown method is answered
- * with the nearest names. */
+/* From a message to the function of its row in api/calls.c, and the life of the
+ * hub. An unknown method is answered with the nearest names. */
 #include "api/hub/hub.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/calls.h"
 #include "api/hub/internal.h"
 #include "base/mem.h"
 
-enum {
-    FOR_AGENTS = 1 << 0,   /* only after agent.register */
-    LATER = 1 << 1,        /* answered in a later turn */
-    FOR_CHILDREN = 1 << 2, /* also for child processes */
-    NEW_WORK = 1 << 3,  /* not while the server stops or is short of memory */
-    UNCOUNTED = 1 << 4, /* not counted for rate.perUser */
-};
-
-static const struct method {
-    struct str name;
-    void (*take)(struct hub_call *c);
-    unsigned flags;
-    unsigned scope;
-} table[] = {
-    {STR("task.chunk"), method_chunk, FOR_AGENTS | UNCOUNTED, 0},
-    {STR("task.result"), method_result, FOR_AGENTS | LATER | UNCOUNTED, 0},
-    {STR("message.send"), method_send, LATER | NEW_WORK, SCOPE_SEND},
-    {STR("agent.register"), method_register, LATER | NEW_WORK, SCOPE_SEND},
-    {STR("agent.update"), method_update, FOR_AGENTS | LATER | NEW_WORK,
-     SCOPE_SEND},
-    {STR("agent.state"), method_state, FOR_AGENTS | FOR_CHILDREN, 0},
-    {STR("agent.search"), method_search, LATER | FOR_CHILDREN, SCOPE_READ},
-    {STR("agent.send_task"), method_send_task,
-     FOR_AGENTS | LATER | FOR_CHILDREN | NEW_WORK, SCOPE_SEND},
-    {STR("agent.delegate"), method_delegate,
-     FOR_AGENTS | LATER | FOR_CHILDREN | NEW_WORK, SCOPE_SEND},
-    {STR("delegate_to_agent"), method_delegate, /* the name of the tool */
-     FOR_AGENTS | LATER | FOR_CHILDREN | NEW_WORK, SCOPE_SEND},
-    {STR("delegation.get"), method_delegation_get,
-     FOR_AGENTS | LATER | FOR_CHILDREN, SCOPE_READ},
-    {STR("delegation.ack"), method_delegation_ack,
-     FOR_AGENTS | LATER | FOR_CHILDREN | UNCOUNTED, 0},
-    {STR("task.get"), method_get, LATER, SCOPE_READ},
-    {STR("task.cancel"), method_cancel, LATER, SCOPE_SEND},
-    {STR("task.listen"), method_listen, LATER, SCOPE_READ},
-    {STR("ping"), method_ping, FOR_CHILDREN | UNCOUNTED, 0},
-};
-
-enum { N_METHODS = sizeof(table) / sizeof(*table), NEAREST_MAX = 3 };
-
-bool hub_method(size_t i, struct hub_method *out)
-{
-    if (i >= N_METHODS)
-        return false;
-    *out = (struct hub_method){.name = table[i].name,
-                               .is_for_agents = table[i].flags & FOR_AGENTS,
-                               .scope = table[i].scope};
-    return true;
-}
+enum { NEAREST_MAX = 3 };
 
 /* Suggestions. */
 
 static size_t method_nearest(struct str written, struct str out[NEAREST_MAX])
 {
     unsigned far = 2 + (unsigned)(written.n / 6), d[NEAREST_MAX];
+    const struct method_row *row;
     size_t n = 0;
 
-    for (size_t i = 0; i < N_METHODS; i++) {
-        unsigned distance = str_distance(written, table[i].name);
+    for (size_t i = 0; (row = method_row(i)); i++) {
+        unsigned distance = str_distance(written, row->name);
         size_t at = n;
 
         if (distance > far)
@@ -80,7 +35,7 @@ static size_t method_nearest(struct str written, struct str out[NEAREST_MAX])
             out[k] = out[k - 1];
             d[k] = d[k - 1];
         }
-        out[at] = table[i].name;
+        out[at] = row->name;
         d[at] = distance;
     }
     return n;
@@ -117,7 +72,7 @@ static void method_unknown(struct hub_call *c)
 
 /* Checks before a method. False: the error was sent. */
 
-static bool method_check_scope(struct hub_call *c, const struct method *row)
+static bool method_check_scope(struct hub_call *c, const struct method_row *row)
 {
     struct str scope = scope_name((enum scope)row->scope);
     char details[64];
@@ -132,7 +87,7 @@ static bool method_check_scope(struct hub_call *c, const struct method *row)
     return false;
 }
 
-static bool method_check_role(struct hub_call *c, const struct method *row)
+static bool method_check_role(struct hub_call *c, const struct method_row *row)
 {
     struct why why;
 
@@ -153,7 +108,8 @@ static bool method_check_role(struct hub_call *c, const struct method *row)
     return true;
 }
 
-static bool method_check_limits(struct hub_call *c, const struct method *row)
+static bool method_check_limits(struct hub_call *c,
+                                const struct method_row *row)
 {
     struct why why;
 
@@ -191,12 +147,12 @@ static bool hub_read_params(struct hub_call *c)
 
 static void hub_take_call(struct hub_call *c)
 {
-    const struct method *row = NULL;
+    const struct method_row *row;
 
-    for (size_t i = 0; i < N_METHODS && !row; i++)
-        if (str_eq(table[i].name, c->m->method))
-            row = &table[i];
-
+    for (size_t i = 0; (row = method_row(i)); i++)
+        if (str_eq(row->name, c->m->method))
+            break;
+    c->row = row;
     c->peer->owed_user += !row || !(row->flags & UNCOUNTED);
     if (!row) {
         method_unknown(c);
@@ -242,22 +198,23 @@ void hub_dispatch(struct peer *p, const struct wire_message *m,
 
 /* Params. */
 
-bool param_str(struct hub_call *c, const char *key, size_t max, struct str *out)
+bool param_str(struct hub_call *c, const char *key, struct str *out)
 {
     const struct json *v = json_get(c->params, str_of(key));
+    const struct field *row = c->row->params;
+    struct str s = {NULL, 0};
     struct why why;
 
-    *out = (struct str){NULL, 0};
+    *out = s;
+    while (row->name && strcmp(row->name, key) != 0)
+        row++;
+    assert(row->name); /* the row has what its function reads */
     if (!v || v->type == JSON_NULL)
         return true;
-    if (v->type == JSON_STR && v->s.n && v->s.n <= max &&
-        !str_has_any_control(v->s)) {
-        *out = v->s;
+    if (v->type == JSON_STR)
+        s = v->s;
+    if (field_arg(row, s, out, &why) == OK)
         return true;
-    }
-    why_err(&why, OK,
-            "%s must be a string of 1 to %zu bytes without control characters",
-            key, max);
     reply_refuse(&c->reply, ERR_BAD_REQUEST, str_of(why.text), STR(""));
     return false;
 }
@@ -274,7 +231,7 @@ bool param_task(struct hub_call *c, struct id *out)
     struct str s;
     struct why missing;
 
-    if (!param_str(c, "task_id", MSG_CONVERSATION_MAX, &s))
+    if (!param_str(c, "task_id", &s))
         return false;
     if (!s.n) {
         reply_refuse(&c->reply, ERR_BAD_REQUEST, STR("task_id is missing"),

@@ -86,12 +86,4 @@ struct hub_stats {
 };
 struct hub_stats hub_stats(const struct hub *h);
 
-/* Row i of the table, for tests; false past the end. */
-struct hub_method {
-    struct str name;
-    bool is_for_agents; /* only after agent.register */
-    unsigned scope;     /* zero: any token */
-};
-bool hub_method(size_t i, struct hub_method *out);
-
 #endif

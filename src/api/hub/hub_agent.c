@@ -386,7 +386,7 @@ void method_state(struct hub_call *c)
     struct json_out o;
     struct str said;
 
-    if (!param_str(c, "state", 16, &said))
+    if (!param_str(c, "state", &said))
         return;
     state = agent_state_of(said);
     if (said.n && (!state || state == AGENT_DEAD)) {

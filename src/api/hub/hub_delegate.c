@@ -92,7 +92,7 @@ void method_delegation_get(struct hub_call *c)
     struct request *o;
     struct str key;
 
-    if (!param_str(c, "sessionKey", ID_BYTES - 1, &key))
+    if (!param_str(c, "sessionKey", &key))
         return;
     if (!key.n) {
         reply_refuse(&c->reply, ERR_BAD_REQUEST, STR("sessionKey is missing"),
@@ -136,16 +136,15 @@ static bool ack_read_key(struct hub_call *c, char number[32], struct str *out)
 {
     const struct json *id = json_get(c->params, STR("original_id"));
 
-    if (!param_str(c, "sessionKey", ID_BYTES - 1, out))
+    if (!param_str(c, "sessionKey", out))
         return false;
     if (!out->n && id && id->type == JSON_INT) {
         snprintf(number, 32, "%lld", (long long)id->i);
         *out = str_of(number);
-    } else if (!out->n &&
-               !param_str(c, "original_id", DELEGATION_ID_MAX, out)) {
+    } else if (!out->n && !param_str(c, "original_id", out)) {
         return false;
     }
-    if (!out->n && !param_str(c, "task_id", ID_BYTES - 1, out))
+    if (!out->n && !param_str(c, "task_id", out))
         return false;
     if (out->n)
         return true;

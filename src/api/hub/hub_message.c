@@ -20,8 +20,7 @@ static bool is_sent_by_agent(const struct peer *p)
 static bool send_read_parent(struct hub_call *c, struct str *out)
 {
     *out = (struct str){NULL, 0};
-    return !is_sent_by_agent(c->peer) ||
-           param_str(c, "parent_task_id", ID_BYTES - 1, out);
+    return !is_sent_by_agent(c->peer) || param_str(c, "parent_task_id", out);
 }
 
 /* A param for the hub, not part of the message. */

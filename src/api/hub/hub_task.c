@@ -75,7 +75,7 @@ static bool listen_read_after(struct hub_call *c, struct speak_place *out,
 {
     struct str after;
 
-    if (!param_str(c, "after", SPEAK_PLACE_BYTES, &after))
+    if (!param_str(c, "after", &after))
         return false;
     *has = after.n > 0;
     if (!after.n || speak_place_read(after, out) == OK)

@@ -56,6 +56,7 @@ struct hub_call {
     struct hub *hub;
     struct peer *peer;
     const struct wire_message *m;
+    const struct method_row *row;
     const struct json *params; /* an object; empty if there are none */
     struct reply reply;
 };
@@ -227,8 +228,7 @@ void push_after(struct gather *g);
 void push_reap(struct hub *h);
 
 /* Params. False: the error was sent. A missing string is empty. */
-MUST_USE bool param_str(struct hub_call *c, const char *key, size_t max,
-                        struct str *out);
+MUST_USE bool param_str(struct hub_call *c, const char *key, struct str *out);
 MUST_USE bool param_task(struct hub_call *c, struct id *out);
 /* The error message for an unknown task. */
 void hub_word_no_task(struct str id, struct why *out);
