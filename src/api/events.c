@@ -240,7 +240,7 @@ static bool events_send_cost(struct request *o, const struct task *t)
     buf_clear(&o->api->body);
     e = event_open(o, &out, "cost", 0, t->finished_ms);
     events_put_task(o, &out, t->turn);
-    write_cost(&out, &message_of(o)->cost, t);
+    write_task_cost(&out, &message_of(o)->cost, t);
     event_close(&e, &out);
     message_of(o)->is_cost_told = true;
     return request_send(o);

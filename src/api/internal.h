@@ -222,8 +222,8 @@ void write_answer(struct request *o, struct json_out *out,
                   const struct task *t);
 
 /* Write the member "cost", if there is a cost. */
-void write_cost(struct json_out *o, const struct task_cost *cost,
-                const struct task *t);
+void write_task_cost(struct json_out *o, const struct task_cost *cost,
+                     const struct task *t);
 
 /* Read a message: the body of POST /api/messages, and the idempotency key
  * beside it (empty: none). As speak_message; also sets the hash that the key

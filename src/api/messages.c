@@ -83,8 +83,8 @@ bool answer_needs_cost(struct request *o, const struct task *t,
     return true;
 }
 
-void write_cost(struct json_out *o, const struct task_cost *cost,
-                const struct task *t)
+void write_task_cost(struct json_out *o, const struct task_cost *cost,
+                     const struct task *t)
 {
     bool is_back = task_is_over(t->status) && t->status != TASK_COMPLETED;
 
@@ -155,7 +155,7 @@ static void answer_message(struct request *o, const struct task *t, int status)
     if (s->gate_result.n)
         json_member_raw(&out, "routing", s->gate_result);
     if (s->has_cost)
-        write_cost(&out, &s->cost, t);
+        write_task_cost(&out, &s->cost, t);
     if (t->price_micros)
         write_budget_warnings(&out, walk_ledger(o->api->walk), t, &o->caller,
                               loop_wall_ms(o->api->loop));

@@ -380,8 +380,8 @@ static void piece_begin(struct piece *p)
         send_piece(p);
 }
 
-static enum err request_read(struct delegation_request *c, struct str body,
-                             struct why *why)
+static enum err request_read_orders(struct delegation_request *c,
+                                    struct str body, struct why *why)
 {
     enum err e;
 
@@ -430,7 +430,7 @@ enum err delegation_request_new(const struct delegation_request_opts *opts,
     arena_init(&c->arena, DELEGATION_REQUEST_TEXT_BYTES);
     c->done_job.run = on_request_done;
     list_append(&opts->walk->delegation_requests, &c->node);
-    e = request_read(c, body, why);
+    e = request_read_orders(c, body, why);
     if (e) {
         delegation_request_free(c);
         c = NULL;

@@ -6,7 +6,7 @@
  * when it comes back. */
 #include "api/hub/internal.h"
 
-static struct str receipt_key(const uint64_t *number)
+static struct str hub_receipt_key(const uint64_t *number)
 {
     return (struct str){(const char *)number, sizeof(*number)};
 }
@@ -46,7 +46,7 @@ static void hub_leave(struct request *o)
 
     if (seat->is_claim)
         p->n_claims--;
-    map_take(&p->hub->receipts, receipt_key(&o->id));
+    map_take(&p->hub->receipts, hub_receipt_key(&o->id));
     p->n_requests--;
     peer_reap(p->hub);
     if (seat->reply.gather)
@@ -74,7 +74,7 @@ struct request *hub_request_new(struct peer *p,
     o->id = ++h->last_number;
     o->caller = p->caller;
     seat_of(o)->reply.peer = p;
-    if (map_put(&h->receipts, receipt_key(&o->id), o) != OK) {
+    if (map_put(&h->receipts, hub_receipt_key(&o->id), o) != OK) {
         o->state = NULL; /* the noun has not seen it */
         request_drop(o);
         return NULL;
