@@ -7,7 +7,7 @@
 #include "api/internal.h"
 #include "base/wordfind.h"
 
-/* What a list of decisions keeps; a list without a scan only the first. */
+/* The state of a list of decisions; a list without a scan only the first. */
 struct decision_scan {
     bool is_whole; /* with all members of each decision */
 

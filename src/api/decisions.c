@@ -231,7 +231,8 @@ void call_decisions_list(struct call *c)
     struct request *o;
     struct query q;
 
-    if (!decisions_read_words(c, &words) || !(o = request_of_call(c, &decision_scan_state)))
+    if (!decisions_read_words(c, &words) ||
+        !(o = request_of_call(c, &decision_scan_state)))
         return;
     query_init(&q, &decision_table, limit);
     decisions_filter_query(c, &q);

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* What a request about an escalation keeps. */
+/* The state of a request about an escalation. */
 struct call_reply {
     struct id id; /* of the escalation */
     enum escalation_status status;

@@ -8,7 +8,7 @@ enum {
     SPAN = 20000, /* entries that one page looks at */
 };
 
-/* What a call keeps: a page, or a stream. */
+/* The state of a request: a page, or a stream. */
 struct feed_call {
     struct feed_reader reader;
     struct request *request; /* of the reader */

@@ -126,7 +126,7 @@ struct task_cost {
     int64_t tree, conversation; /* micro-units */
 };
 
-/* What a message, a delegation or the events of a task keep: each may become
+/* The state of a message, a delegation or the events of a task: each may become
  * the stream of a task. */
 struct message_state {
     int64_t wait_until_ms; /* for the result; monotonic */
@@ -341,6 +341,5 @@ call_function call_messages_post, call_envelopes_post, call_delegate_post,
 /* metrics.c: the table of all metrics but those of the process. */
 extern const struct metric api_metrics[];
 extern const size_t api_metrics_n;
-
 
 #endif

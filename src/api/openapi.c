@@ -13,7 +13,7 @@ struct answer {
     bool is_json;
 };
 
-static struct answer answer_of(const struct call_row *row)
+static struct answer answer_shape(const struct call_row *row)
 {
     struct str rest = str_of(row->answer);
     struct answer a = {.statuses = STR("200"), .type = rest};
@@ -152,7 +152,7 @@ static void put_content(struct json_out *o, const struct call_row *row,
 
 static void put_responses(struct json_out *o, const struct call_row *row)
 {
-    struct answer a = answer_of(row);
+    struct answer a = answer_shape(row);
     struct str statuses = a.statuses;
 
     json_key(o, STR("responses"));

@@ -48,7 +48,7 @@ struct front_end {
     void (*leave)(struct request *o);
 };
 
-/* What a noun keeps of its requests: request.own, zeroed at first. */
+/* The state that a noun keeps of a request: request.own, zeroed at first. */
 struct request_state {
     size_t bytes;
     /* Stop what it started elsewhere, perhaps once more; NULL: nothing. */

@@ -7,7 +7,7 @@
 
 enum { TURNS_MAX = 100, SHOW_TRIES = 3 };
 
-/* What a call about a single task keeps. */
+/* The state of a request about a single task. */
 struct task_cancel {
     void (*answer)(struct request *o, const struct task *t);
     unsigned n_left; /* remaining tries */

@@ -22,7 +22,7 @@ void call_me(struct call *c)
 
 /* Changes. */
 
-/* What a change of users or tokens keeps. */
+/* The state of a change of users or tokens. */
 struct access_call {
     struct access_change change;
     struct access_token secret;

@@ -132,7 +132,7 @@ static enum err peer_attach(struct peer *p, const struct agent *a)
     return OK;
 }
 
-/* What a change of the card keeps; agent_change.c has the change. */
+/* The state of a change of the card; agent_change.c has the change. */
 struct card_call {
     struct registry_change change; /* first */
     bool is_patch;
@@ -187,7 +187,7 @@ static void agent_answer_card(struct request *o, const struct agent *a)
     json_close(&out, '}');
     o->front->answer(o, 200);
     if (!k->is_patch)
-        tell_came(peer_of(o), seat_of(o)->reply.gather);
+        tell_came(peer_of(o), hub_seat(o)->reply.gather);
     request_end(o);
 }
 
@@ -296,7 +296,7 @@ static void card_change(struct hub_call *c, const struct json *card,
     k->is_patch = is_patch;
     /* A connection belongs to one agent, from the first agent.register on:
      * requests under way count as well. */
-    seat_of(o)->is_claim = !is_patch;
+    hub_seat(o)->is_claim = !is_patch;
     if (!is_patch && !p->n_claims++)
         snprintf(p->claimed, sizeof(p->claimed), "%.*s", STR_ARG(name));
     k->has_change = true;

@@ -4,7 +4,7 @@
 
 static void on_send_answered(struct request *o, const struct task *t)
 {
-    if (seat_of(o)->listen != LISTEN_NOTHING && !peer_is_gone(peer_of(o)))
+    if (hub_seat(o)->listen != LISTEN_NOTHING && !peer_is_gone(peer_of(o)))
         push_begin(o, t);
 }
 
@@ -124,7 +124,7 @@ void method_send(struct hub_call *c)
         msg_free(m);
         return;
     }
-    seat_of(o)->listen = listen;
+    hub_seat(o)->listen = listen;
     message_of(o)->on_answered = on_send_answered;
     request_out(o);
     if (is_sent_by_agent(c->peer))

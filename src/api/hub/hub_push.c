@@ -42,7 +42,7 @@ void push_end_all(struct peer *p)
         hearing_end(LIST_OF(n, struct hearing, node));
     }
     for (n = list_first(&p->requests); n; n = list_next(&p->requests, n))
-        seat_of(LIST_OF(n, struct request, node))->hearing = NULL;
+        hub_seat(LIST_OF(n, struct request, node))->hearing = NULL;
     p->is_looking = false;
 }
 
@@ -66,7 +66,7 @@ static void hearing_stop_looking(struct hearing *g)
     struct list *all = &g->peer->requests;
 
     for (struct list_node *n = list_first(all); n; n = list_next(all, n)) {
-        struct hub_seat *seat = seat_of(LIST_OF(n, struct request, node));
+        struct hub_seat *seat = hub_seat(LIST_OF(n, struct request, node));
 
         if (seat->hearing != g)
             continue;
@@ -194,7 +194,7 @@ static void push_result(struct hearing *g, const struct task *t)
 
 static void on_result_read(struct request *o, enum err e, const struct task *t)
 {
-    struct hearing *g = seat_of(o)->hearing;
+    struct hearing *g = hub_seat(o)->hearing;
     struct peer *p = peer_of(o);
 
     if (!g) { /* the hearing ended meanwhile */
@@ -221,7 +221,7 @@ static void hearing_read_result(struct hearing *g)
     }
     list_remove(&g->ready_node);
     g->peer->is_looking = true;
-    seat_of(o)->hearing = g;
+    hub_seat(o)->hearing = g;
     o->task_id = g->task_id;
     o->message_id = g->message_id;
     look_turn(o, on_result_read);

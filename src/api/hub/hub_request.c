@@ -18,13 +18,13 @@ static bool hub_is_there(const struct request *o)
 
 static struct json_out hub_begin(struct request *o)
 {
-    return reply_open(&seat_of(o)->reply);
+    return reply_open(&hub_seat(o)->reply);
 }
 
 static void hub_answer(struct request *o, int status)
 {
     (void)status;
-    reply_close(&seat_of(o)->reply);
+    reply_close(&hub_seat(o)->reply);
 }
 
 static void hub_refuse(struct request *o, enum err e, struct str words,
@@ -36,7 +36,7 @@ static void hub_refuse(struct request *o, enum err e, struct str words,
         hub_word_no_task(str_of(o->task_id.text), &missing);
         words = str_of(missing.text);
     }
-    reply_refuse(&seat_of(o)->reply, e, words, details);
+    reply_refuse(&hub_seat(o)->reply, e, words, details);
 }
 
 static void hub_leave(struct request *o)
@@ -73,7 +73,7 @@ struct request *hub_request_new(struct peer *p,
         return NULL;
     o->id = ++h->last_number;
     o->caller = p->caller;
-    seat_of(o)->reply.peer = p;
+    hub_seat(o)->reply.peer = p;
     if (map_put(&h->receipts, hub_receipt_key(&o->id), o) != OK) {
         o->state = NULL; /* the noun has not seen it */
         request_drop(o);

@@ -63,7 +63,7 @@ static void on_task_to_listen(struct request *o, enum err e,
     json_member_text(&out, "status", task_status_name(task_shown(t)));
     json_close(&out, '}');
     o->front->answer(o, 200);
-    if (seat_of(o)->listen == LISTEN_NOTHING)
+    if (hub_seat(o)->listen == LISTEN_NOTHING)
         push_stop(peer_of(o), t);
     else
         push_begin(o, t);

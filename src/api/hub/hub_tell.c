@@ -267,7 +267,7 @@ static void tell_child_result(struct hub *h, const struct delegation *d,
 void tell_begin(struct request *o)
 {
     const struct delegation_request *r = delegation_request_of(o);
-    struct gather *behind = seat_of(o)->reply.gather;
+    struct gather *behind = hub_seat(o)->reply.gather;
     struct delegation_request_piece piece;
 
     for (size_t i = 0; i < delegation_request_n(r); i++) {

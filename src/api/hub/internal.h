@@ -110,7 +110,7 @@ struct peer {
                                which is in this batch */
 };
 
-/* What the hub keeps of a request. */
+/* The state that the hub keeps of a request. */
 enum listen { LISTEN_NOTHING, LISTEN_RESULT, LISTEN_ALL };
 
 struct hub_seat {
@@ -125,14 +125,14 @@ struct hub_seat {
     struct hearing *hearing; /* whose result it reads */
 };
 
-static inline struct hub_seat *seat_of(const struct request *o)
+static inline struct hub_seat *hub_seat(const struct request *o)
 {
     return o->seat;
 }
 
 static inline struct peer *peer_of(const struct request *o)
 {
-    return seat_of(o)->reply.peer;
+    return hub_seat(o)->reply.peer;
 }
 
 struct hearing {
