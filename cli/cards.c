@@ -148,7 +148,7 @@ static struct json *cards_parse_text(struct source *src, struct str text,
                                      struct json_error *err)
 {
     if (FAULT("cards.parse")) {
-        *err = (struct json_error){"too large", 0, 1, 1};
+        *err = (struct json_error){"too large", 0, 1, 1, ERR_LIMIT};
         return NULL;
     }
     return json_parse(&src->set->arena, text, JSON_WITH_COMMENTS, err);

@@ -164,7 +164,8 @@ static struct json *card_read_body(struct call *c, struct arena *a)
 {
     struct json_error bad = {.what = "", .line = 0};
     struct json *tree = NULL;
-    struct why why;
+    struct why why = {""};
+    enum err e;
 
     if (c->rq->body.n > AGENT_CARD_MAX) {
         char details[64];
@@ -181,15 +182,17 @@ static struct json *card_read_body(struct call *c, struct arena *a)
     if (tree && tree->type == JSON_OBJ)
         return tree;
     if (!c->rq->body.n)
-        why_err(&why, ERR_SYNTAX,
-                "the body is empty; it must be a card, a JSON object");
+        e = why_err(&why, ERR_SYNTAX,
+                    "the body is empty; it must be a card, a JSON object");
     else if (tree)
-        why_err(&why, ERR_BAD_REQUEST, "the body must be a JSON object");
+        e = why_err(&why, ERR_BAD_REQUEST, "the body must be a JSON object");
+    else if (bad.err == ERR_NOMEM)
+        e = ERR_NOMEM;
     else
-        why_err(&why, ERR_SYNTAX,
-                "the body is not valid JSON: %s, at line %u, column %u",
-                bad.what, bad.line, bad.col);
-    call_refuse(c, tree ? ERR_BAD_REQUEST : ERR_SYNTAX, str_of(why.text));
+        e = why_err(&why, ERR_SYNTAX,
+                    "the body is not valid JSON: %s, at line %u, column %u",
+                    bad.what, bad.line, bad.col);
+    call_refuse(c, e, str_of(why.text));
     return NULL;
 }
 

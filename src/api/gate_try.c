@@ -21,7 +21,9 @@ static enum err gate_try_read(struct str body, struct try_call *out,
 
     arena_init(&a, 16 * 1024 * 1024);
     v = json_parse(&a, body, 0, &where);
-    if (!v)
+    if (!v && where.err == ERR_NOMEM)
+        e = ERR_NOMEM;
+    else if (!v)
         e = why_err(why, ERR_SYNTAX, "line %u, column %u: %s", where.line,
                     where.col, where.what);
     else

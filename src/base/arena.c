@@ -108,16 +108,30 @@ static bool arena_add_block(struct arena *a, size_t need)
     return true;
 }
 
-void *arena_alloc(struct arena *a, size_t size)
+/* The bytes that an allocation takes. An empty one takes some too, since NULL
+ * would mean failure. */
+static size_t arena_whole(size_t size)
 {
-    size_t mask = alignof(max_align_t) - 1, whole;
-    void *p;
+    size_t mask = alignof(max_align_t) - 1;
 
     if (size > SIZE_MAX - mask - GAP_BYTES)
-        return NULL;
-    /* An empty allocation takes space too, since NULL would mean failure. */
-    whole = ((size ? size : 1) + GAP_BYTES + mask) & ~mask;
-    if (whole > a->cap - a->used)
+        return SIZE_MAX;
+    return ((size ? size : 1) + GAP_BYTES + mask) & ~mask;
+}
+
+bool arena_fits(const struct arena *a, size_t size)
+{
+    size_t whole = arena_whole(size);
+
+    return whole < SIZE_MAX && whole <= a->cap - a->used;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    size_t whole = arena_whole(size);
+    void *p;
+
+    if (!arena_fits(a, size))
         return NULL;
     if (whole > (size_t)(a->end - a->next) && !arena_add_block(a, whole))
         return NULL;

@@ -31,6 +31,10 @@ void arena_reset(struct arena *a);
  * no memory for an arena of more than MEM_SMALL_BYTES. */
 MUST_USE void *arena_alloc(struct arena *a, size_t size);
 
+/* Whether that many more bytes are within the cap: if arena_alloc then returns
+ * NULL, there is no memory. */
+bool arena_fits(const struct arena *a, size_t size);
+
 /* n * size bytes, or NULL if that overflows. */
 MUST_USE void *arena_array(struct arena *a, size_t n, size_t size);
 

@@ -54,6 +54,7 @@ struct json_error {
     size_t at;        /* byte offset */
     unsigned line;    /* from 1 */
     unsigned col;     /* from 1, in bytes */
+    enum err err;     /* ERR_SYNTAX, ERR_LIMIT (too large), or ERR_NOMEM */
 };
 
 enum {
@@ -65,7 +66,7 @@ enum {
 
 /* The tree, or NULL with *err filled (err may be NULL). Everything is in the
  * arena, including what an error leaves behind; an arena at its cap is the
- * error "too large". Borrows text for as long as the tree lives. */
+ * error ERR_LIMIT, one without memory ERR_NOMEM. Borrows text for as long as the tree lives. */
 MUST_USE struct json *json_parse(struct arena *a, struct str text,
                                  unsigned flags, struct json_error *err);
 

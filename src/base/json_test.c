@@ -538,3 +538,25 @@ TEST(very_many_keys_without_memory_are_refused)
     CHECK(json_check(buf_str(&b), NULL) == OK);
     buf_fini(&b);
 }
+
+/* A larger arena may find no memory: that is not the sender's fault. */
+TEST(a_tree_without_memory_is_not_too_large)
+{
+    struct json_error err;
+    struct arena a;
+    struct buf b;
+
+    buf_init(&b, 16 << 20);
+    many_keys(&b, 100000, false, -1);
+    arena_init(&a, 64 << 20);
+    fault_arm_at("arena.block", 1);
+    CHECK(!json_parse(&a, buf_str(&b), 0, &err) && fault_fired());
+    CHECK(err.err == ERR_NOMEM &&
+          str_eq(str_of(err.what), STR("out of memory")));
+    arena_fini(&a);
+    arena_init(&a, 1 << 20);
+    CHECK(!json_parse(&a, buf_str(&b), 0, &err));
+    CHECK(err.err == ERR_LIMIT && str_eq(str_of(err.what), STR("too large")));
+    arena_fini(&a);
+    buf_fini(&b);
+}

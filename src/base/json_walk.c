@@ -48,6 +48,14 @@ static APART const char *json_fail_memory(struct json_walk *w, const char *p,
     return NULL;
 }
 
+/* The arena gave no `size` bytes. */
+static APART const char *json_fail_arena(struct json_walk *w, const char *p,
+                                         size_t size)
+{
+    return json_fail_memory(w, p,
+                            arena_fits(w->arena, size) ? ERR_NOMEM : ERR_LIMIT);
+}
+
 /* Report that something else was expected at p. */
 static APART const char *json_fail_expected(struct json_walk *w, const char *p,
                                             const char *what)
@@ -151,7 +159,7 @@ static INLINE struct json *new_node(struct json_walk *w, const char *p)
     struct json *v;
 
     if (w->n_nodes == 0 && !add_slab(w)) {
-        json_fail_memory(w, p, ERR_LIMIT);
+        json_fail_arena(w, p, w->n_slab * sizeof(*w->nodes));
         return NULL;
     }
     w->n_nodes--;
@@ -287,7 +295,7 @@ static INLINE bool json_decode_node(struct json_walk *w, struct json_raw raw,
         return true;
     copy = arena_alloc(w->arena, raw.s.n);
     if (!copy)
-        return json_fail_memory(w, raw.s.p, ERR_LIMIT) != NULL;
+        return json_fail_arena(w, raw.s.p, raw.s.n) != NULL;
     *out = (struct str){copy, json_decode(copy, raw.s)};
     return true;
 }
@@ -658,6 +666,7 @@ void json_walk_error(const struct json_walk *w, struct json_error *err)
     if (!err)
         return;
     err->what = w->what;
+    err->err = w->err;
     err->at = (size_t)(w->bad - w->start);
     json_where(text, err->at, &err->line, &err->col);
 }

@@ -177,9 +177,9 @@ static bool rpc_is_too_deep(const struct json *v, unsigned left)
 
 static enum err rpc_parse_error(const struct json_error *je, struct why *why)
 {
-    if (strcmp(je->what, "too large") == 0)
+    if (je->err == ERR_LIMIT)
         return why_err(why, ERR_LIMIT, "the message has too many values");
-    if (strcmp(je->what, "out of memory") == 0)
+    if (je->err == ERR_NOMEM)
         return why_err(why, ERR_NOMEM, "out of memory");
     if (strcmp(je->what, "this number does not fit") == 0) /* but it is JSON */
         return why_err(why, ERR_BAD_REQUEST,
@@ -212,7 +212,7 @@ static enum err rpc_check_size(const struct json *root, struct why *why)
 enum err wire_read(struct arena *a, struct str text, struct wire_batch *out,
                    struct why *why)
 {
-    struct json_error je = {"", 0, 0, 0};
+    struct json_error je = {.what = ""};
     const struct json *root = json_parse(a, text, 0, &je);
     enum err e;
     size_t i = 0;

@@ -53,6 +53,8 @@ enum err answer_read(struct arena *arena, struct str text,
     const struct json *root = json_parse(arena, text, 0, &err);
     enum err e;
 
+    if (!root && err.err == ERR_NOMEM)
+        return why_err(why, ERR_NOMEM, "memory is short");
     if (!root)
         return why_err(why, ERR_BAD_REQUEST,
                        "it is not valid JSON: %s in line %u, column %u",

@@ -163,6 +163,8 @@ enum err chat_read(struct arena *a, enum model_kind kind, struct str text,
     if (out->is_done)
         return OK;
     root = json_parse(a, text, 0, &err);
+    if (!root && err.err == ERR_NOMEM)
+        return why_err(why, ERR_NOMEM, "memory is short");
     if (!root)
         return why_err(why, ERR_BAD_REQUEST,
                        "it is not valid JSON: %s in line %u, column %u",

@@ -1,6 +1,7 @@
 /* OpenAI's chat completions, written and read. */
 #include "wire/chat/chat.h"
 
+#include "base/fault.h"
 #include "base/json.h"
 #include "test/t.h"
 
@@ -203,4 +204,22 @@ TEST(without_memory_it_says_so)
         arena_fini(&arena);
     }
     CHECK(!e);
+}
+
+TEST(an_answer_that_finds_no_memory_is_not_a_bad_one)
+{
+    struct chat_word w;
+    struct buf b;
+
+    buf_init(&b, 4 << 20);
+    buf_add_str(&b, STR("{\"a\":[0"));
+    for (int i = 0; i < 100000; i++)
+        buf_add_str(&b, STR(",0"));
+    buf_add_str(&b, STR("]}"));
+    arena_init(&arena, 64 << 20);
+    fault_arm_at("arena.block", 1);
+    CHECK(chat_read(&arena, MODEL_OPENAI, buf_str(&b), &w, &why) == ERR_NOMEM);
+    CHECK(fault_fired());
+    arena_fini(&arena);
+    buf_fini(&b);
 }
