@@ -1,12 +1,13 @@
 #ifndef BASE_SHARE_H
 #define BASE_SHARE_H
 
-/* share: how much each user, agent or address holds of what all have in common.
+/* share: how much of a common capacity each user, agent or address holds.
  *
  * A share is found by its key, and exists from its first use to its last: so
  * there are never more shares than uses, and nothing has to be cleaned up. The
- * caller decides what a use is, how many uses a share may have, and what else
- * the struct counts that begins with it. Threads: one at a time. */
+ * caller decides what a use is and how many uses a share may have. The struct
+ * of a caller begins with a struct share and may count more. Threads: one at a
+ * time. */
 
 #include "base/map.h"
 

@@ -257,8 +257,8 @@ void delegation_settle_end(void *delegations, const struct turn_end *end);
 /* An attempt of that task was given up for good: its children end. */
 void delegation_attempt_over(struct delegations *h, struct str task_id);
 
-/* The attempt failed, and the next one starts from the beginning: the same,
- * unless the agent can continue it after a reconnect. */
+/* The attempt failed, and the next one starts from the beginning: its children
+ * end. Not if the agent can continue the attempt after a reconnect. */
 void delegation_attempt_failed(struct delegations *h, struct str task_id);
 
 /* Reporting results. */

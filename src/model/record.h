@@ -18,14 +18,15 @@ void record_from_row(void *record, const struct table *t, const struct row *r);
 void record_to_tx(struct tx_op *op, const void *record, unsigned parts);
 void record_clear(struct tx_op *op, unsigned parts);
 
-/* The bytes of the strings of these parts, and a copy of them to *at, which
- * moves behind it; the members then point there. */
+/* record_bytes: the length of all strings of these parts together. record_pack:
+ * copy these strings to *at, which moves behind them, and let the members point
+ * to the copies. */
 size_t record_bytes(const void *record, const struct table *t, unsigned parts);
 void record_pack(void *record, const struct table *t, unsigned parts,
                  char **at);
 
-/* The same into one allocation, which the caller frees. NULL if memory runs
- * out: texts may be larger than MEM_SMALL_BYTES. *record is then unchanged. */
+/* Pack into one allocation, which the caller frees. NULL if memory runs out:
+ * texts may be larger than MEM_SMALL_BYTES. *record is then unchanged. */
 MUST_USE char *record_keep(void *record, const struct table *t, unsigned parts);
 
 #endif

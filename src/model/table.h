@@ -32,8 +32,8 @@ enum member_type {
 struct column {
     const char *name; /* lower case, digits and underscores */
     enum column_type type;
-    unsigned since; /* never falls from one column to the next; up to that of
-                     * the table: as old as the table */
+    unsigned since; /* at least that of the column before; if at most that of
+                     * the table, the column is as old as the table */
     /* If set: this column holds the key of that table (one column), and the row
      * is deleted with that one. Only in the first version of a table, and only
      * for its first column or one that an index begins with. */

@@ -139,7 +139,8 @@ void walk_on_delegation_ready(void *ctx, const struct delegation *d,
 {
     struct walk *w = ctx;
     struct str key = str_of(d->key.text);
-    bool has_listeners = d->mode == DELEGATION_MESSAGE; /* with the result */
+    /* The listeners of a message have its result already. */
+    bool has_listeners = d->mode == DELEGATION_MESSAGE;
     bool has_ended_with_parent =
         str_eq(t->result.error_code, STR("parent_ended"));
     struct buf note;

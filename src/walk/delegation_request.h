@@ -4,8 +4,8 @@
 /* delegation_request: one request of an agent to delegate, from any transport:
  * one item, or up to DELEGATION_AT_ONCE_MAX.
  *
- *     delegation_request_new -> delegation_request_go -> each item:
- * walk_delegate -> accepted
+ *     delegation_request_new -> delegation_request_go
+ *       -> each item: walk_delegate -> accepted
  *          -> (sync) delegation_wait -> over
  *       -> done, once
  *

@@ -31,19 +31,20 @@ struct stage {
 
     /* A message is accepted: add to m->tx, after task_create. */
     void (*record)(void *module, struct msg *m);
-    /* It was not committed because of this stage, with words in m->why; OK: for
-     * another reason. Before settle. */
+    /* If m->tx was not committed because of this stage: the error, with words
+     * in m->why. Else OK. Called before settle. */
     enum err (*refused)(void *module, struct msg *m);
     /* m->tx has its result. */
     void (*settle)(void *module, struct msg *m);
     /* m->tx was not submitted: give back what was claimed. In reverse order. */
     void (*leave)(void *module, struct msg *m);
 
-    /* A turn ends: add to its tx, and settle it once it is committed. */
+    /* A turn ends: add to its tx; settle once that is committed. */
     void (*record_end)(void *module, const struct turn_end *end, struct tx *tx);
     void (*settle_end)(void *module, const struct turn_end *end);
 
-    /* A waiting task moves on: add to its tx, and settle it. */
+    /* A waiting task is released, held or escalated: add to its tx; settle with
+     * the result of that. */
     void (*record_pass)(void *module, const struct task *t,
                         const struct gate_result *p, struct tx *tx);
     void (*settle_pass)(void *module, const struct task *t,

@@ -53,8 +53,8 @@ void retry_commit_on_timer(struct timer *t)
             walk_submit(w, c);
             continue;
         }
-        deliver_recorded(w->deliver, c->receipt,
-                         e); /* it was ended meanwhile, or moved on */
+        /* The task was ended meanwhile, or moved on. */
+        deliver_recorded(w->deliver, c->receipt, e);
         task_change_free(c);
     }
     if (!list_is_empty(&u->held))
@@ -122,8 +122,15 @@ void retry_commit_note(struct walk *w, const struct tx *tx)
 bool retry_commit_at_once(struct walk *w, struct task_change *c)
 {
     const struct task *t = task_find(w->tasks, str_of(c->task_id.text));
+    bool is_broken = ledger_is_broken(&c->tx) && !c->is_unpaid;
+    /* Released, held or reassigned meanwhile: the end counts for the new state,
+     * unless it is an expiry, since the deadline has started over. */
+    bool has_moved = c->err == ERR_BUSY && t && t->version != c->version &&
+                     c->result.status != TASK_EXPIRED;
 
-    if (ledger_is_broken(&c->tx) && !c->is_unpaid) {
+    if (!is_broken && !has_moved)
+        return false;
+    if (is_broken) {
         /* A task that never ends helps no user: it ends without moving money,
          * and the ledger check finds it. */
         log_error(w->opts.log, "ledger.broken",
@@ -133,11 +140,7 @@ bool retry_commit_at_once(struct walk *w, struct task_change *c)
                         "the reservation is wrong; the task ends, and its "
                         "money stays reserved (see signalbox ledger check)"));
         c->is_unpaid = true;
-    } else if (c->err != ERR_BUSY || !t || t->version == c->version ||
-               c->result.status == TASK_EXPIRED) {
-        return false;
-    } /* else the end counts for the new state of the task, which was released,
-       * held or reassigned meanwhile, unless the deadline has started over */
+    }
     c->err = task_change_again(w->tasks, c);
     if (!c->err)
         walk_submit(w, c);

@@ -133,8 +133,8 @@ static void on_message_committed(struct tx *tx, void *ctx)
     if (e)
         m->err = e;
     if (is_overtaken && m->way.route_tries++ < ROUTE_TRIES) {
-        walk_begin(
-            m); /* keeps its place: later messages of the conversation wait */
+        /* It keeps its place: later messages of the conversation wait. */
+        walk_begin(m);
         return;
     }
     route_settle(w->opts.router, m);
@@ -299,8 +299,8 @@ void walk_begin(struct msg *m)
     tx_fini(&m->tx);
     tx_init(&m->tx);
     if (e == ERR_QUOTE) {
-        walk_ask_for_key(m,
-                         e); /* the quote was valid when this was sent first */
+        /* The quote was valid when the message was sent first. */
+        walk_ask_for_key(m, e);
     } else if (e) {
         walk_refuse(m, e);
     } else if (m->delegation.is_repeat) {
