@@ -1,5 +1,7 @@
 /* Agents over HTTP that mean no good, or are broken: whatever they send, the
  * task has one end, with words, within its limits. */
+#include "base/fault.h"
+#include "deliver/transports/exchange.h"
 #include "test/lib/web_stage.h"
 
 static struct peer *open_agent(const char *reply)
@@ -438,4 +440,27 @@ TEST(a_refusal_survives_every_fault)
         web_close();
     }
     CHECK(!has_fired && nth > 10);
+}
+
+/* The agent has done its work: short memory must not make its answer bad, which
+ * would fail the task for good. */
+TEST(an_answer_without_memory_to_read_it_is_not_a_bad_one)
+{
+    static const struct delivery_id id;
+    struct why why = {""};
+    struct wire_word w;
+    struct arena arena;
+    struct buf b;
+
+    buf_init(&b, 1 << 20);
+    buf_add_str(&b, STR("{\"text\":\"hi\",\"metadata\":{\"a\":[0"));
+    for (int i = 0; i < 50000; i++)
+        buf_add_str(&b, STR(",0"));
+    buf_add_str(&b, STR("]}}"));
+    arena_init(&arena, 64 << 20);
+    fault_arm_at("arena.block", 1);
+    CHECK(answer_read(&arena, buf_str(&b), &id, false, &w, &why) == ERR_NOMEM);
+    CHECK(fault_fired());
+    arena_fini(&arena);
+    buf_fini(&b);
 }
