@@ -66,7 +66,8 @@ enum {
 
 /* The tree, or NULL with *err filled (err may be NULL). Everything is in the
  * arena, including what an error leaves behind; an arena at its cap is the
- * error ERR_LIMIT, one without memory ERR_NOMEM. Borrows text for as long as the tree lives. */
+ * error ERR_LIMIT, one without memory ERR_NOMEM. Borrows text for as long as
+ * the tree lives. */
 MUST_USE struct json *json_parse(struct arena *a, struct str text,
                                  unsigned flags, struct json_error *err);
 
