@@ -35,7 +35,7 @@ static struct value member_value(const struct column *c, const void *record)
     case MEMBER_NONE: assert(!"a column of a part has a member"); break;
     case MEMBER_INT: i = *(const int64_t *)at; break;
     case MEMBER_BOOL: i = *(const bool *)at; break;
-    case MEMBER_ENUM: i = *(const unsigned *)at; break;
+    case MEMBER_ENUM: i = *(const int *)at; break;
     case MEMBER_STR: s = *(const struct str *)at; break;
     case MEMBER_ID: s = str_of(((const struct id *)at)->text); break;
     }

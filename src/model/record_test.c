@@ -135,6 +135,30 @@ TEST(only_what_may_be_missing_is_null_when_it_is_empty)
     tx_fini(&tx);
 }
 
+TEST(a_negative_number_of_a_short_member_stays_negative)
+{
+    struct owing {
+        int debt;
+    } owing = {-7}, back = {0};
+    static const struct column debt[] = {
+        {.name = "debt", .type = MEMBER(struct owing, debt), .part = ONE}};
+    static const struct table debts = {
+        .name = "d", .columns = debt, .n_columns = 1, .n_key = 1};
+    struct value value;
+    struct row row = {.values = &value};
+    struct tx tx;
+    struct tx_op *op;
+
+    tx_init(&tx);
+    op = tx_insert(&tx, &debts);
+    record_to_tx(op, &owing, ONE);
+    value = tx_value(op, 0);
+    CHECK_INT(value.i, -7);
+    record_from_row(&back, &debts, &row);
+    CHECK_INT(back.debt, -7);
+    tx_fini(&tx);
+}
+
 TEST(a_part_is_written_and_cleared_without_the_others)
 {
     struct thing t = full_thing();

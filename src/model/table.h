@@ -24,7 +24,7 @@ enum member_type {
     MEMBER_NONE,
     MEMBER_INT,  /* int64_t or uint64_t */
     MEMBER_BOOL, /* 1 or 0 */
-    MEMBER_ENUM, /* its number */
+    MEMBER_ENUM, /* its number, or an int */
     MEMBER_STR,
     MEMBER_ID,
 };
