@@ -28,6 +28,7 @@ enum {
     RESERVE_MIN_BYTES = 8 << 20,
     RESERVE_MAX_BYTES = 64 << 20,
     PIECE_PART = 4, /* of the reserve, must be free in one piece */
+    LARGE_BYTES = 128 << 10,
     TRIM_MS = 1000,
     FRESH_MS = 10, /* too short to use three times the reserve */
 };
@@ -145,9 +146,13 @@ void watch_memory_init(struct watch_memory *m, const char *root)
     m->reserve_bytes =
         min_bytes(reserve > RESERVE_MIN_BYTES ? reserve : RESERVE_MIN_BYTES,
                   RESERVE_MAX_BYTES);
-    /* The heap of each thread reserves 64 MB of address space. */
-    if (m->space_bytes < INT64_MAX)
+    /* The heap of each thread reserves 64 MB of address space. Large blocks stay
+     * outside the heap, or freeing them would leave holes; glibc raises this
+     * threshold when a large block is freed. */
+    if (m->space_bytes < INT64_MAX) {
         mallopt(M_ARENA_MAX, 1);
+        mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    }
 }
 
 struct memory_use {
