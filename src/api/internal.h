@@ -51,6 +51,7 @@ enum {
     LIST_LIMIT = 50, /* default of ?limit= */
     LIST_MAX = 500,
     STATEMENT_CSV_LINES = 5000,
+    FLEET_NAMES_MAX = 100,
 };
 
 /* The value of an argument of the query, which its row in calls.c describes and
@@ -221,6 +222,11 @@ void refuse_message(struct request *o, const struct msg *m);
 void write_answer(struct request *o, struct json_out *out,
                   const struct task *t);
 
+/* Read the cost of t, its tree and its conversation, and then call then(),
+ * which finds t again. False: it is known, or not for this caller. */
+MUST_USE bool answer_needs_cost(struct request *o, const struct task *t,
+                                void (*then)(struct request *o));
+
 /* Write the member "cost", if there is a cost. */
 void write_task_cost(struct json_out *o, const struct task_cost *cost,
                      const struct task *t);
@@ -250,13 +256,8 @@ void write_gate_result(struct json_out *o, const struct msg *m);
  * are shared by all orgs. Admins see everything. */
 void decision_hide_others(struct decision *d, const struct caller *c);
 
-/* Read the cost of t, its tree and its conversation, and then call then(),
- * which finds t again. False: it is known, or not for this caller. */
-MUST_USE bool answer_needs_cost(struct request *o, const struct task *t,
-                                void (*then)(struct request *o));
-
-/* Read the task id in the path. An invalid one is answered like an unknown one:
- * false. */
+/* events.c: read the task id in the path. An invalid one is answered like an
+ * unknown one: false. */
 MUST_USE bool call_task_id(struct call *c, struct id *out);
 
 /* agent_change.c: changes of agents and grants. */
@@ -304,7 +305,7 @@ void write_inputs(struct api *c, struct json_out *out, struct str task_id);
 #define EMPTY_KEY_WORDS \
     "the Idempotency-Key header is empty: give a key, or leave it out"
 
-/* The functions of the table in api.c, by noun. */
+/* The functions of the table in calls.c, by noun. */
 typedef void call_function(struct call *c);
 call_function call_front, call_assets, call_openapi, call_healthz, call_hub,
     call_readyz, call_metrics;

@@ -16,8 +16,6 @@
     STR("this idempotency key was used, and its task is no longer kept; " \
         "to send the message again take a new key")
 
-/* Query a delegation that is not in memory. */
-
 enum { DECISION_BYTES_MAX = 16 * 1024, GATE_RESULT_BYTES_MAX = 8 * 1024 };
 
 const struct request_state message_state = {.bytes =
