@@ -196,7 +196,8 @@ static const struct call_row table[] = {
     {ROW("GET", "/api/fleet", fleet_get, SCOPE_READ), "Fleet",
      .about = "How several agents do, and how many there are of each state",
      .args = ARGS(
-         NAME("names", ARG_BYTES, "up to 100 names, with commas between them"),
+         NAME("names", FLEET_NAMES_MAX *(AGENT_NAME_MAX + 1),
+              "up to 100 names, with commas between them"),
          WORD("counts", "true|false", "false: without the numbers per state"))},
     {ROW("POST", "/api/agents/:name/wake", agents_wake, SCOPE_AGENTS),
      "AgentNow", .about = "Start an agent's program, or call its wake address",

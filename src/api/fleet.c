@@ -7,8 +7,6 @@
  * thousand would be some megabytes for a screen that shows forty. */
 #include "api/internal.h"
 
-enum { NAMES_MAX = 100 };
-
 static void write_counts(struct json_out *out, const char *key,
                          const struct agent_queue_figures *f, size_t offset)
 {
@@ -157,7 +155,7 @@ static bool are_few(struct str names)
         str_cut(&names, ',');
         n++;
     }
-    return n <= NAMES_MAX;
+    return n <= FLEET_NAMES_MAX;
 }
 
 void call_fleet_get(struct call *c)

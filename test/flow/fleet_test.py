@@ -230,6 +230,14 @@ class OfMany(unittest.TestCase):
                                + ",".join(["a"] * 101))
             self.assertEqual(error_code(more), (400, "bad_request"))
 
+    def test_a_hundred_names_may_be_as_long_as_names_are(self):
+        with Server("--set", "http.maxRequestLineBytes=16384") as server:
+            longest = "a" * 128
+            register(server, longest)
+            most = server.call("GET", "/api/fleet?names="
+                               + ",".join([longest] * 100))
+            self.assertEqual(len(most.json()["items"]), 100)
+
 
 class Lists(unittest.TestCase):
     def test_a_part_of_a_name_or_title_whatever_its_case(self):
