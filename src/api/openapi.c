@@ -73,7 +73,10 @@ static void put_parameters(struct json_out *o, const struct call_row *row)
     put_path_parameters(o, row->path);
     for (const struct field *f = row->args; f && f->name; f++) {
         put_parameter(o, "query", str_of(f->name), f->about, false);
-        speak_put_field(o, f);
+        if (strcmp(f->name, "cursor") == 0) /* as next_cursor, even a number */
+            speak_put_type(o, "string");
+        else
+            speak_put_field(o, f);
         json_close(o, '}');
     }
     if (row->extra & KEYED)

@@ -82,6 +82,14 @@ class Document(unittest.TestCase):
                         "GET", f"{path}?{row['name']}=no-such-word")
                     self.assertTrue(not words or got.status == 400, got)
 
+    def test_a_cursor_is_a_string_as_next_cursor_is(self):
+        with Server() as server:
+            document = server.get("/openapi.json").json()
+            types = {row["schema"]["type"]
+                     for item in document["paths"].values()
+                     for row in item.get("get", {}).get("parameters", ())
+                     if row["name"] == "cursor"}
+            self.assertEqual(types, {"string"})
 
     def test_a_parameter_that_is_given_twice_is_refused(self):
         with Server() as server:
