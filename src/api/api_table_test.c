@@ -160,6 +160,19 @@ TEST(every_call_is_public_or_for_any_token_or_has_one_scope)
     CHECK(n > 15 && !call_row(n) && !call_row(n + 1000));
 }
 
+TEST(a_call_keeps_all_the_arguments_of_its_row)
+{
+    const struct call_row *c;
+
+    for (size_t i = 0; (c = call_row(i)); i++) {
+        size_t n = 0;
+
+        while (c->args && c->args[n].name)
+            n++;
+        CHECK(n <= CALL_ARGS_MAX);
+    }
+}
+
 TEST(nothing_of_the_api_is_public_and_only_what_tells_of_nobody_is)
 {
     static const char *const open[] = {"/",        "/assets/:folder/*",
