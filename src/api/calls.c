@@ -339,9 +339,10 @@ static const struct call_row table[] = {
                    "reserved, outside, all, user:NAME or creator:NAME"),
               INT("after_ms", 0, INT64_MAX, "entered then or later"),
               INT("before_ms", 1, INT64_MAX, "entered before then"),
-              INT("limit", 1, STATEMENT_CSV_LINES,
-                  "how many at most: up to 500, 50 by default; as CSV up to "
-                  "5000, and as many by default"),
+              {"limit", FIELD_INT, 1, STATEMENT_CSV_LINES,
+               .must = "a whole number from 1 to 500, or to 5000 as CSV",
+               .about = "how many at most: up to 500, 50 by default; as CSV up "
+                        "to 5000, and as many by default"},
               INT("cursor", 1, INT64_MAX, CURSOR_ABOUT), FORMAT),
      .extra = CSV},
     {ROW("GET", "/api/ledger/accounts", ledger_accounts, SCOPE_LEDGER),

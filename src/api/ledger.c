@@ -342,7 +342,8 @@ static bool statement_read_span(struct call *c, struct ledger_span *out,
         .limit = (size_t)call_int(c, "limit",
                                   *is_csv ? STATEMENT_CSV_LINES : LIST_LIMIT)};
     return *is_csv || out->limit <= LIST_MAX ||
-           call_bad_request(c, "limit must be a whole number from 1 to 500");
+           call_bad_request(c, "limit must be a whole number from 1 to 500, or "
+                               "to 5000 as CSV");
 }
 
 /* An account by its full name, or all. */

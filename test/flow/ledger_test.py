@@ -487,8 +487,12 @@ class Ledger(unittest.TestCase):
     def test_what_is_wrong_with_a_question_is_named(self):
         bad = [("balance?user=", "user must be"),
                ("balance?user=a%20b", "user must be"),
-               ("balance?usr=a", "usr"), ("statement?limit=0", "limit"),
-               ("statement?limit=501", "limit"), ("statement?cursor=0", "cur"),
+               ("balance?usr=a", "usr"),
+               ("statement?limit=0", "limit must be a whole number from 1 to "
+                "500, or to 5000 as CSV"),
+               ("statement?limit=501", "limit must be a whole number from 1 to "
+                "500, or to 5000 as CSV"),
+               ("statement?cursor=0", "cursor"),
                ("statement?cursor=x", "cursor"),
                ("statement?after_ms=-1", "after_ms"),
                ("statement?before_ms=0", "before_ms"),
