@@ -17,7 +17,7 @@
 
 enum {
     ARG_BYTES = 8192,       /* of an argument without a limit of its own */
-    WORD_BYTES = ARG_BYTES, /* more is not one of the words either */
+    WORD_BYTES = ARG_BYTES, /* a longer one is not one of the words either */
 };
 
 #define CURSOR_MUST  "a next_cursor of this list"

@@ -38,8 +38,8 @@ struct call_row {
     void (*take)(struct call *c);
     const char *name; /* of the function, without "call_" */
     unsigned who;
-    const char *answer; /* "201 Task": the status (default 200), and the type
-                         * as in speak/shapes.c, or a content type */
+    const char *answer; /* "201 Task": the status (default 200), and the type in
+                         * the notation of speak/shapes.h, or a content type */
     const char *about;  /* for docs/protocol.md, in Markdown */
     const struct field *args;            /* of the query; NULL: none */
     const struct fields *body, *or_body; /* NULL: none */
@@ -76,7 +76,7 @@ struct method_row {
     unsigned flags;
     const char *about;
     const struct field *params; /* those that are read one by one; NULL: none */
-    const struct fields *body;  /* or all of them are those of a body */
+    const struct fields *body;  /* of the call that takes the same; or NULL */
 };
 
 /* Row i; NULL past the end. */

@@ -1,6 +1,6 @@
 /* Searches for agents. registry/ performs them; the answer may take as long as
- * an outside model needs for the vector of the query. request.c ends the
- * search if the client leaves or its token is revoked. */
+ * an outside model needs for the vector of the query. A search ends with its
+ * request, so also if the client leaves or its token is revoked. */
 #include "api/internal.h"
 
 _Static_assert((int)SPEAK_QUERY_MAX == (int)SEARCH_TEXT_MAX &&

@@ -27,8 +27,8 @@ struct field {
     int64_t min, max;
     size_t at; /* offset of the struct str, int64_t, double or bool to fill */
     bool null_is_empty; /* null means an empty string, not "absent" */
-    /* The words, "a|b|c"; or the type of the elements of an object or array, as
-     * in shapes.c. */
+    /* The words, "a|b|c"; or the type of an object or array, in the notation of
+     * shapes.h. For a name, the words are only told: its reader checks them. */
     const char *of;
     bool any_case;       /* of the words */
     const char *must;    /* "NAME must be …"; NULL: from the type */
