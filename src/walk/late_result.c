@@ -247,8 +247,8 @@ void walk_on_unmatched_result(void *ctx, struct str agent,
     enum err e;
 
     e = t ? judge_late_result(w, agent, t, wire_turn(word)) : ERR_NOT_FOUND;
+    /* The same answer whether the task exists or not. */
     if (e == ERR_NOT_FOUND) {
-        /* The same answer whether the task exists or not. */
         late_result_ask(w->late_results, agent, word, receipt);
         return;
     }
