@@ -57,6 +57,9 @@ struct cli {
 
 enum { CLI_OUT_MAX = 256 * 1024 * 1024, CLI_ARENA_BYTES = 1024 * 1024 };
 
+/* All commands; the last has no name. */
+extern const struct command cli_commands[];
+
 /* Options that every command takes. */
 extern const struct arg_option cli_shared_options[];
 

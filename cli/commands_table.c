@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-static const struct command commands[] = {
+const struct command cli_commands[] = {
     {"serve", "run the server", "", 0,
      "Run the server until it gets SIGTERM or SIGINT. Every setting has a "
      "default: without options the server listens on 127.0.0.1:8787 and keeps "
@@ -548,7 +548,7 @@ static enum exit_status command_run_by_name(struct cli *c, struct str name,
     }
     if (str_eq(name, STR("--version")))
         name = STR("version");
-    for (const struct command *m = commands; m->name; m++)
+    for (const struct command *m = cli_commands; m->name; m++)
         if (str_eq(str_of(m->name), name))
             c->command = m;
     if (!c->command && str_starts(name, STR("-")))
@@ -572,7 +572,7 @@ enum exit_status cli_main(int argc, char **argv)
     enum exit_status status;
     struct cli c;
 
-    cli_init(&c, commands, environ);
+    cli_init(&c, cli_commands, environ);
     /* Errors in the arguments must already know whether to print JSON. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         c.json |= strcmp(argv[i], "--json") == 0;
