@@ -55,8 +55,9 @@ static const struct listing commands = {
     .columns = columns,
     .filters = COMMANDS_FILTERS,
     .preset = 1000,
-    .none = "No commands, because there are no agents. signalbox help "
-            "agents explains how to register one.\n",
+    .none = "No commands, because there are no agents. signalbox help agents "
+            "explains\nhow to register one.\n",
+    .none_matches = "No agent matches.\n",
 };
 
 /* The menu of a bot. */

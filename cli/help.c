@@ -158,7 +158,7 @@ void cli_help_overview(struct cli *c)
     buf_add_char(&c->out, '\n');
     for (const struct command *m = c->commands; m->name; m++)
         if (*m->summary)
-            buf_addf(&c->out, "  %-11s %s\n", m->name, m->summary);
+            buf_addf(&c->out, "  %-11s  %s\n", m->name, m->summary);
     buf_add_str(&c->out, STR("\nTry it               signalbox demo\n"
                              "Start a server       signalbox serve\n"
                              "Explain a command    signalbox help COMMAND\n"
@@ -291,5 +291,5 @@ enum exit_status cli_help(struct cli *c)
             cli_help_command(c, m);
             return EXIT_DONE;
         }
-    return cli_unknown_command(c, topic, "config options");
+    return cli_unknown_command(c, topic, "api config options");
 }

@@ -103,10 +103,13 @@ enum exit_status cli_sub(struct cli *c)
         least += word.p[0] != '[';
         most += word.p[word.n - 1] == '.' ? ARGS_OPERANDS_MAX : 1;
     }
-    if (least && n < 1 + least)
-        return cli_error(c, ERR_USAGE,
-                         "an operand is missing: signalbox %s %s %s",
-                         c->command->name, s->name, s->operand);
+    /* An empty one would name the list of all objects to the server. */
+    for (size_t i = 1; i <= least; i++)
+        if (i >= n || !operands[i].n)
+            return cli_error(c, ERR_USAGE,
+                             "an operand is %s: signalbox %s %s %s",
+                             i < n ? "empty" : "missing", c->command->name,
+                             s->name, s->operand);
     if (n > 1 + most)
         return cli_error(c, ERR_USAGE, "unexpected argument \"%.*s\"",
                          STR_ARG(str_head(operands[1 + most], 64)));
@@ -136,6 +139,7 @@ static const struct row rows[] = {
     {"agents", "state", STATES},
     {"agents", "review", "waiting rejected hidden reported"},
     {"agents", "NAME", CLI_AGENTS},
+    {"budgets", "PERIOD", "day month"},
     {"calibrate", "embedder", EMBEDDERS},
     {"calibrate", "TEST", CLI_FILES},
     {"commands", "scope",
@@ -159,7 +163,7 @@ static const struct row rows[] = {
     {"eval", "TEST", CLI_FILES},
     {"gate", "ENVELOPE", CLI_FILES},
     {"grants", "agent", CLI_AGENTS},
-    {"help", "COMMAND", CLI_COMMANDS " config options"},
+    {"help", "COMMAND", CLI_COMMANDS " api config options"},
     {"ledger", "account", "creator platform all"},
     {"model", "embedder", EMBEDDERS},
     {"model", "NAME", "minilm"},

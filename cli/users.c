@@ -101,7 +101,7 @@ static const struct one removal = {
     .path = "/api/users/",
     .called = "name",
     .say = "{} is removed, with all their tokens\nTheir agents and grants "
-           "remain: signalbox agents --creator NAME\n",
+           "remain: signalbox agents --creator {}\n",
     .gone = "removed"};
 
 const struct sub cli_users_subs[] = {
