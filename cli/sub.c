@@ -103,7 +103,7 @@ enum exit_status cli_sub(struct cli *c)
         least += word.p[0] != '[';
         most += word.p[word.n - 1] == '.' ? ARGS_OPERANDS_MAX : 1;
     }
-    /* An empty one would name the list of all objects to the server. */
+    /* The server would take an empty ID for another path. */
     for (size_t i = 1; i <= least; i++)
         if (i >= n || !operands[i].n)
             return cli_error(c, ERR_USAGE,
