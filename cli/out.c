@@ -347,10 +347,17 @@ bool cli_number(struct cli *c, const char *option, int64_t least, int64_t most,
     if (!text.n ||
         (str_to_i64(text, out) == OK && *out >= least && *out <= most))
         return true;
-    *status = cli_error(c, ERR_USAGE,
-                        "--%s is \"%.*s\"; it must be a whole number from "
-                        "%" PRId64 " to %" PRId64,
-                        option, STR_ARG(str_head(text, 64)), least, most);
+    text = str_head(text, 64);
+    if (most == INT64_MAX)
+        *status = cli_error(c, ERR_USAGE,
+                            "--%s is \"%.*s\"; it must be a whole number, "
+                            "%" PRId64 " or more",
+                            option, STR_ARG(text), least);
+    else
+        *status = cli_error(c, ERR_USAGE,
+                            "--%s is \"%.*s\"; it must be a whole number from "
+                            "%" PRId64 " to %" PRId64,
+                            option, STR_ARG(text), least, most);
     return false;
 }
 

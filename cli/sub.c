@@ -104,12 +104,10 @@ enum exit_status cli_sub(struct cli *c)
         most += word.p[word.n - 1] == '.' ? ARGS_OPERANDS_MAX : 1;
     }
     /* The server would take an empty ID for another path. */
-    for (size_t i = 1; i <= least; i++)
-        if (i >= n || !operands[i].n)
-            return cli_error(c, ERR_USAGE,
-                             "an operand is %s: signalbox %s %s %s",
-                             i < n ? "empty" : "missing", c->command->name,
-                             s->name, s->operand);
+    if (least && (n < 1 + least || !operands[1].n))
+        return cli_error(c, ERR_USAGE, "an operand is %s: signalbox %s %s %s",
+                         n < 1 + least ? "missing" : "empty", c->command->name,
+                         s->name, s->operand);
     if (n > 1 + most)
         return cli_error(c, ERR_USAGE, "unexpected argument \"%.*s\"",
                          STR_ARG(str_head(operands[1 + most], 64)));
