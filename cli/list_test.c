@@ -1,6 +1,7 @@
-/* The tables of lists and requests are read when a command runs, so a misspelt
- * option or path would only be found by somebody who runs it. Tables that no
- * row of a subcommand names are not seen here; each is used by a flow test. */
+/* The tables of lists and requests are read when a command runs: a misspelt
+ * option would crash it, and a misspelt path would leave its column empty.
+ * Tables that no row of a subcommand names are not seen here; flow tests run
+ * their commands. */
 #include "cli/list.h"
 
 #include <ctype.h>

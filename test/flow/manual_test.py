@@ -79,7 +79,7 @@ class Completion(Shell):
         self.assertGreater(len(names), 30)
         self.assertEqual(self.complete(""), [*names, "--help", "--version"])
         self.assertEqual(self.complete("help", ""),
-                         [*names, "config", "options"])
+                         [*names, "api", "config", "options"])
         self.assertEqual(self.complete("es"), ["escalations"])
         self.assertEqual(self.complete("demo-"), [""])
 
