@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "speak/fields.h"
 #include "speak/speak.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -222,24 +223,20 @@ static void check_search(const struct speak_search_call *s)
  * decoded, so they are UTF-8 without control characters. */
 static void read_arguments(struct arena *a, struct str s)
 {
-    static const char *const names[] = {
-        "query", "limit",   "mode",      "fusion",
-        "tag",   "org",     "state",     "max_price_micros",
-        "q",     "explain", "min_score", "order",
-        NULL};
     struct speak_search_call call;
     struct str value;
 
     if (speak_percent(a, s, true, &value) != OK)
         return;
-    for (size_t i = 0; names[i]; i++) {
-        struct str values[12] = {STR("x")};
+    for (size_t i = 0; i < speak_search_fields.n; i++) {
+        struct str values[16] = {{NULL, 0}};
         struct why why = {""};
 
-        if (!value.p || strcmp(names[i], "q") == 0)
-            values[0] = (struct str){NULL, 0};
+        /* q and query are the same: one of them. */
+        if (value.p && i > 1)
+            values[1] = STR("x");
         values[i] = value;
-        if (speak_search_get(names, values, &call, &why) == OK)
+        if (speak_search_get(values, &call, &why) == OK)
             check_search(&call);
         else
             assert(why.text[0]);
