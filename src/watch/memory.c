@@ -146,9 +146,9 @@ void watch_memory_init(struct watch_memory *m, const char *root)
     m->reserve_bytes =
         min_bytes(reserve > RESERVE_MIN_BYTES ? reserve : RESERVE_MIN_BYTES,
                   RESERVE_MAX_BYTES);
-    /* The heap of each thread reserves 64 MB of address space. Large blocks stay
-     * outside the heap, or freeing them would leave holes; glibc raises this
-     * threshold when a large block is freed. */
+    /* The heap of each thread reserves 64 MB of address space. Large blocks
+     * stay outside the heap, or freeing them would leave holes; glibc raises
+     * this threshold when a large block is freed. */
     if (m->space_bytes < INT64_MAX) {
         mallopt(M_ARENA_MAX, 1);
         mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
