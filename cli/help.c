@@ -233,8 +233,8 @@ static void help_on_options(struct cli *c)
     }
     c->width = c->width ? c->width : 80;
     cli_wrapped(c, 0, 0,
-                STR("Every command takes --json and --help, and every command "
-                    "that talks to a server takes the others."));
+                STR("Every command takes --json and --help. A command that "
+                    "talks to a server also takes the other options."));
     buf_add_char(&c->out, '\n');
     add_options(c, client_options, true);
     buf_add_char(&c->out, '\n');

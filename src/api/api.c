@@ -389,8 +389,11 @@ static bool call_read_arg(struct call *c, struct str one)
     if (!c->arg_rows || !c->arg_rows[i].name)
         return call_refuse_arg(c, name);
     row = &c->arg_rows[i];
-    if (c->args[i].p)
-        return call_bad_request(c, "an argument of the query is given twice");
+    if (c->args[i].p) {
+        why_err(&why, ERR_BAD_REQUEST, "%s is given twice in the query",
+                row->name);
+        return call_bad_request(c, why.text);
+    }
     e = speak_percent(&c->api->scratch, value, true, &c->args[i]);
     if (e && e != ERR_NOMEM)
         e = why_err(&why, ERR_BAD_REQUEST,

@@ -269,8 +269,10 @@ static void openapi_write(struct buf *out)
     json_member_raw(
         &o, "info",
         STR("{\"title\":\"Signalbox\",\"version\":\"" SIGNALBOX_VERSION
-            "\",\"description\":\"docs/protocol.md is the "
-            "contract; this is a table of it.\",\"license\":{"
+            "\",\"description\":\"Send messages to agents and "
+            "see what became of them. The WebSocket of agents (/hub) and the "
+            "events of streams are described in the documentation of "
+            "Signalbox.\",\"license\":{"
             "\"name\":\"Apache-2.0\",\"identifier\":"
             "\"Apache-2.0\"}}"));
     json_member_raw(&o, "servers", STR("[{\"url\":\"/\"}]"));

@@ -191,11 +191,11 @@ static void flood(struct ws_stage *w, struct ws_client *c, const struct buf *b,
     CHECK(conn_of(w)->in.n <= READ_BYTES);
 }
 
-/* Who floods us with pings and reads no answer. Only our own end is small. If
- * the client's were too, small frames would overfill it, and its kernel would
- * refuse what comes beyond its window with the acknowledgements in it: then
- * either side waits for timers that double up to two minutes, and no ping comes
- * that could stop the reading. */
+/* A client floods us with pings and reads no answer. Only our own end is small.
+ * If the client's were too, small frames would overfill it, and its kernel
+ * would refuse what comes beyond its window with the acknowledgements in it:
+ * then either side waits for timers that double up to two minutes, and no ping
+ * comes that could stop the reading. */
 TEST(a_ping_flood_is_bounded)
 {
     struct ws_stage w;
